@@ -1,0 +1,34 @@
+"""judgekit: judge RAG and question-answering systems, with judges treated as instruments."""
+
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "Case": "judgekit.core.cases",
+    "SystemOutput": "judgekit.core.cases",
+    "Hit": "judgekit.core.cases",
+    "RunConfig": "judgekit.core.config",
+    "RunSummary": "judgekit.core.runs",
+    "Estimate": "judgekit.core.scores",
+    "Score": "judgekit.core.scores",
+    "Judgment": "judgekit.core.judgments",
+    "JudgeInput": "judgekit.core.judgments",
+    "Verdict": "judgekit.core.judgments",
+    "JudgeFailure": "judgekit.core.judgments",
+    "Metric": "judgekit.core.components",
+    "Judge": "judgekit.core.components",
+    "Provider": "judgekit.core.protocols",
+    "run": "judgekit.api",
+}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604  # they are strings
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used, so that `import judgekit` costs nothing."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'judgekit' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_PUBLIC[name]), name)

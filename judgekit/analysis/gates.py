@@ -1,0 +1,90 @@
+"""Gates: conditions on figures that make a run pass or fail."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from judgekit.core.config import Gate
+from judgekit.core.errors import did_you_mean
+from judgekit.core.runs import GateResult, RunSummary
+from judgekit.core.scores import Estimate
+from judgekit.stats.means import TOLERANCE
+
+
+def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResult, ...]:
+    """Whether each gate holds; a figure without data fails it.
+
+    A lower limit is held against the worst case where cases failed, so that failures can never help to pass.
+    """
+    return tuple(_check(gate, summary) for gate in gates)
+
+
+def _check(gate: Gate, summary: RunSummary) -> GateResult:
+    figures, where = _figures(gate, summary)
+    found = figures.get(gate.metric)
+    observed, n, note = None, 0, ""
+    if gate.metric not in figures:
+        note = f"no figure {gate.metric!r}{did_you_mean(gate.metric, figures)}"
+    elif isinstance(found, Estimate):
+        observed, n, note = _observed(gate, found)
+    elif isinstance(found, int | float) and not isinstance(found, bool):
+        observed, n = float(found), 1
+    else:
+        note = "no data"
+    passed = observed is not None and _holds(observed, gate.op, gate.value)
+    shown = note if observed is None else f"{_digits(observed, gate.value)}{f' ({note})' if note else ''}"
+    message = f"{gate.metric}{where} {gate.op} {gate.value:g}: {'passed' if passed else 'missed'}, {shown}"
+    return GateResult(
+        metric=gate.metric,
+        op=gate.op,
+        value=gate.value,
+        bound=gate.bound,
+        slice=dict(gate.slice),
+        observed=observed,
+        n=n,
+        passed=passed,
+        message=message,
+    )
+
+
+def _figures(gate: Gate, summary: RunSummary) -> tuple[Mapping[str, Any], str]:
+    if gate.slice:
+        ((dimension, value),) = gate.slice.items()
+        return summary.slices.get(dimension, {}).get(value, {}), f" [{dimension}={value}]"
+    reliability = summary.judge_reliability or {}
+    flat = {f"judge_reliability.{name}": value for name, value in reliability.items()}
+    return {**flat, **summary.operational, **summary.overall}, ""
+
+
+def _observed(gate: Gate, found: Estimate) -> tuple[float | None, int, str]:
+    if found.value is None:
+        return None, found.n, f"no data ({found.n} of {found.n + found.n_error + found.n_not_applicable} cases)"
+    wants_high = gate.op in (">=", ">")
+    if gate.bound == "lower":
+        observed, note = found.low, "lower end of the interval"
+    elif gate.bound == "upper":
+        observed, note = found.high, "upper end of the interval"
+    else:
+        observed, note = found.value, ""
+    if found.worst is not None:
+        worse = found.worst if observed is None else (min if wants_high else max)(observed, found.worst)
+        if worse != observed:
+            observed, note = worse, f"{found.n_error} failed cases counted as the worst"
+    if observed is None:
+        return None, found.n, f"no interval from {found.n} cases"
+    return observed, found.n, note
+
+
+def _holds(observed: float, op: str, limit: float) -> bool:
+    if op == ">=":
+        return observed >= limit - TOLERANCE
+    if op == ">":
+        return observed > limit + TOLERANCE
+    if op == "<=":
+        return observed <= limit + TOLERANCE
+    return observed < limit - TOLERANCE
+
+
+def _digits(observed: float, limit: float) -> str:
+    """Four decimals, or as many as it takes to tell the value from the limit."""
+    short = f"{observed:.4f}"
+    return short if float(short) != limit or observed == limit else f"{observed:.10g}"

@@ -1,0 +1,56 @@
+"""Which slices a case belongs to."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from judgekit.core.cases import Case
+from judgekit.core.errors import ConfigError, did_you_mean
+
+MOST_VALUES = 200
+"""A dimension with more values than this is no slicing but a listing."""
+
+DIMENSIONS = ("category", "difficulty", "lang", "tags", "vaults", "answerable", "recency_conflict_rule")
+
+
+def check_dimensions(dimensions: Sequence[str]) -> None:
+    """Refuse a dimension that no case can have.
+
+    Raises:
+        ConfigError: names the nearest known dimension.
+    """
+    for name in dimensions:
+        if name not in DIMENSIONS and not name.startswith("metadata."):
+            raise ConfigError(f"slices: no dimension {name!r}{did_you_mean(name, [*DIMENSIONS, 'metadata.<name>'])}")
+
+
+def slice_values(case: Case, dimension: str) -> tuple[str, ...]:
+    """The case's values of one dimension as texts; empty where it is not labelled.
+
+    A list, such as `tags`, puts the case into several slices. `metadata.a.b` goes into nested objects.
+    """
+    if dimension.startswith("metadata."):
+        value: Any = case.metadata
+        for part in dimension.split(".")[1:]:
+            value = value.get(part) if isinstance(value, dict) else None
+    else:
+        value = getattr(case, dimension)
+    if value is None:
+        return ()
+    items: Iterable[Any] = value if isinstance(value, list | tuple) else (value,)
+    return tuple(dict.fromkeys(_text(item) for item in items))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else str(value)
+
+
+def doc_types(case: Case) -> tuple[str, ...]:
+    """File name extensions of the gold supports, such as `md`; `(none)` for a name without one."""
+    found = []
+    for support in case.gold_supports:
+        name = support.rel_path.replace("\\", "/").rsplit("/", 1)[-1]
+        stem, dot, extension = name.rpartition(".")
+        found.append(extension.lower() if dot and stem else "(none)")
+    return tuple(dict.fromkeys(found))

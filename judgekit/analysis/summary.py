@@ -1,0 +1,179 @@
+"""A run as figures: everything that metrics.json holds, from outcomes, outputs and judgments."""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from judgekit.analysis.estimates import ErrorPolicy, Figures, SlicedTally
+from judgekit.analysis.slices import MOST_VALUES, doc_types, slice_values
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.judgments import Judgment
+from judgekit.core.scores import Column, Outcomes, Pooled
+from judgekit.stats.means import quantile, round4
+
+DOC_TYPE_METRIC = "recall_any@5"
+"""The column that is shown for each document type."""
+
+
+class RunTally:
+    """Gathers cases one by one; `overall`, `slices` and the rest read the result."""
+
+    def __init__(
+        self, columns: Sequence[Column], pooled: Sequence[Pooled], dimensions: Sequence[str], policy: ErrorPolicy
+    ) -> None:
+        """Prepare for the columns of all metrics and judges of a run."""
+        self._policy = policy
+        self._sliced = SlicedTally(columns, pooled, dimensions)
+        coverage = [column for column in columns if column.name == DOC_TYPE_METRIC]
+        self._by_type = SlicedTally(coverage, (), ("doc_type",)) if coverage else None
+        self._latency: dict[str, array[float]] = defaultdict(lambda: array("d"))
+        self.warnings: list[tuple[str, str]] = []
+
+    def add(self, case: Case, output: SystemOutput, outcomes: Outcomes) -> None:
+        """Count one case."""
+        memberships = {name: slice_values(case, name) for name in self._sliced.slices}
+        self._sliced.add(outcomes, memberships)
+        if self._by_type is not None:
+            self._by_type.add({DOC_TYPE_METRIC: outcomes[DOC_TYPE_METRIC]}, {"doc_type": doc_types(case)})
+        for stage, seconds in output.latency_seconds.items():
+            self._latency[stage].append(seconds)
+        for dimension, values in list(self._sliced.slices.items()):
+            if len(values) > MOST_VALUES:
+                del self._sliced.slices[dimension]
+                self.warnings.append(
+                    ("too_many_slices", f"slices: {dimension} has more than {MOST_VALUES} values and is left out")
+                )
+
+    def add_judge_latency(self, seconds: float) -> None:
+        """Count the latency of one judgment."""
+        self._latency["judge"].append(seconds)
+
+    @property
+    def n_cases(self) -> int:
+        """Cases counted."""
+        return self._sliced.overall.n_cases
+
+    def overall(self) -> Figures:
+        """Estimates over all cases."""
+        return self._sliced.overall.figures(self._policy)
+
+    def slices(self) -> dict[str, dict[str, Figures]]:
+        """Estimates by dimension and value; a dimension that no case is labelled with is empty."""
+        return {
+            dimension: {value: tally.figures(self._policy) for value, tally in sorted(tallies.items())}
+            for dimension, tallies in self._sliced.slices.items()
+        }
+
+    def operational(self) -> dict[str, Any]:
+        """Error rates, and coverage by document type."""
+        found: dict[str, Any] = dict(self._sliced.overall.figures(self._policy, "operational"))
+        if self._by_type is not None:
+            types = self._by_type.slices["doc_type"]
+            found["coverage_by_doc_type"] = {
+                value: tally.figures(self._policy)[DOC_TYPE_METRIC] for value, tally in sorted(types.items())
+            }
+        return found
+
+    def latency(self) -> dict[str, dict[str, float | int | None]]:
+        """p50 and p95 in milliseconds by stage."""
+        return {
+            stage: {
+                "p50_ms": _milliseconds(quantile(values, 0.5)),
+                "p95_ms": _milliseconds(quantile(values, 0.95)),
+                "n": len(values),
+            }
+            for stage, values in sorted(self._latency.items())
+        }
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
+
+
+def judge_record(judgments: Iterable[Judgment], about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a reader must know about one judge: how many verdicts, why not more, how they were read.
+
+    Args:
+        judgments: the last judgment of each case.
+        about: what the config says of the judge and its model.
+    """
+    kinds: Counter[str] = Counter()
+    paths: Counter[str] = Counter()
+    flags: Counter[str] = Counter()
+    served: Counter[str] = Counter()
+    fingerprints: Counter[str] = Counter()
+    n_judged = n_failed = n_asked_again = 0
+    accepted = True
+    for judgment in judgments:
+        n_judged += judgment.verdict is not None
+        if judgment.failure is not None:
+            n_failed += 1
+            kinds[judgment.failure.kind] += 1
+        if judgment.parse_path is not None:
+            paths[judgment.parse_path] += 1
+        flags.update(judgment.flags)
+        n_asked_again += bool(judgment.earlier_attempts)
+        accepted = accepted and judgment.temperature_accepted
+        if judgment.served_model is not None:
+            served[judgment.served_model] += 1
+        if judgment.fingerprint is not None:
+            fingerprints[judgment.fingerprint] += 1
+    return {
+        **about,
+        "n_judged": n_judged,
+        "n_failed": n_failed,
+        "n_asked_again": n_asked_again,
+        "failures": dict(sorted(kinds.items())),
+        "parse_paths": dict(sorted(paths.items())),
+        "flags": dict(sorted(flags.items())),
+        "temperature_accepted": accepted,
+        "served_models": dict(sorted(served.items())),
+        "fingerprints": dict(sorted(fingerprints.items())),
+    }
+
+
+def cost_record(judgments: Iterable[Judgment], price_list: str | None, unpriced: Sequence[str]) -> dict[str, Any]:
+    """Tokens and money of all judge calls; cached replies are counted apart and cost nothing.
+
+    Args:
+        judgments: every stored judgment, spot checks included.
+        price_list: where prices come from.
+        unpriced: models whose price is not known; with any of them used, the total is null.
+    """
+    prompt = completion = cached = n_calls = n_from_cache = n_unmetered = 0
+    usd = 0.0
+    for judgment in judgments:
+        n_calls += judgment.n_requests
+        if judgment.from_cache:
+            n_from_cache += 1
+            continue
+        if judgment.usage is None:
+            n_unmetered += judgment.n_requests > 0
+            continue
+        prompt += judgment.usage.prompt_tokens or 0
+        completion += judgment.usage.completion_tokens or 0
+        cached += judgment.usage.cached_tokens or 0
+        usd += judgment.cost_usd or 0.0
+    return {
+        "n_calls": n_calls,
+        "n_from_cache": n_from_cache,
+        "n_without_usage": n_unmetered,
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "cached_tokens": cached,
+        "usd": None if unpriced and n_calls else usd,
+        "price_list": price_list,
+        "unpriced_models": sorted(unpriced),
+    }
+
+
+def rounded(value: Any) -> Any:
+    """The value with every float at 4 decimals, as stored."""
+    if isinstance(value, float):
+        return round4(value)
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return value

@@ -1,0 +1,81 @@
+"""Commands around configs: init, validate, schema, pin."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.cli.outcome import reported, say
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command("init", epilog="\b\nExample:\n  judgekit init my-suite && judgekit run my-suite/config.json")(
+        init_command
+    )
+    app.command("validate", epilog="\b\nExample:\n  judgekit validate config.json")(validate_command)
+    app.command("schema", epilog="\b\nExample:\n  judgekit schema > config.schema.json")(schema_command)
+    app.command("pin", epilog="\b\nExample:\n  judgekit pin config.json")(pin_command)
+
+
+def init_command(
+    folder: Annotated[Path, typer.Argument(help="Folder to write to.")] = Path("judgekit-suite"),
+    format_: Annotated[str, typer.Option("--format", help="json, yaml or toml.")] = "json",
+    debug: Debug = False,
+) -> None:
+    """Write a commented config with a few example cases and outputs, ready to run."""
+    from judgekit.storage.starter import write_starter
+
+    with reported(debug=debug):
+        for path in write_starter(folder, format_):
+            say(f"wrote {path}")
+        suffix = {"yaml": "yaml", "toml": "toml"}.get(format_, "json")
+        typer.echo(f"next: judgekit run {folder / f'config.{suffix}'}")
+
+
+def validate_command(
+    config: Annotated[str, typer.Argument(help="Config file, or `quickstart`.")],
+    debug: Debug = False,
+) -> None:
+    """Check config, cases, outputs, prompts and pins without a call."""
+    from judgekit.executors.local import run_local
+    from judgekit.wiring import Options, assemble, config_path_of, open_estimate
+    from judgekit.workflows.estimate import estimate_run
+
+    with reported(debug=debug):
+        options = Options()
+        assembly = assemble(config_path_of(config), options)
+        estimate = run_local(lambda: estimate_run(open_estimate(assembly)))
+        for code, message in estimate["warnings"]:
+            say(f"warning: {message} [{code}]")
+        judged = ", ".join(f"{name} {record['n_inputs']}" for name, record in estimate["judges"].items()) or "none"
+        typer.echo(
+            f"{config}: ok; {len(assembly.cases)} cases, {len(assembly.metrics)} metric families, "
+            f"judge inputs: {judged}"
+        )
+
+
+def schema_command() -> None:
+    """Print the JSON Schema of configs; name it in `$schema` and editors complete keys."""
+    from judgekit.storage.starter import config_schema
+
+    typer.echo(config_schema(), nl=False)
+
+
+def pin_command(
+    config: Annotated[str, typer.Argument(help="Config file.")],
+    model: Annotated[str | None, typer.Option("--model", help="Ask for this model only (key in `models`).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Ask the servers what they have loaded and print what to put under `pin`."""
+    import json
+
+    from judgekit.executors.local import run_local
+    from judgekit.wiring import config_path_of, open_models
+    from judgekit.workflows.pin import find_pins
+
+    with reported(debug=debug):
+        pins = run_local(lambda: find_pins(open_models(config_path_of(config), model)))
+        typer.echo(json.dumps(pins, indent=2, sort_keys=True))

@@ -1,0 +1,90 @@
+"""Progress on stderr: a bar with rate and time left on a terminal, else a line every ten seconds."""
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from judgekit.cli.outcome import say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from judgekit.workflows.judging import Tally
+
+LINE_SECONDS = 10.0
+
+
+class ProgressObserver:
+    """Shows how judging goes; a context manager, so that the bar is taken down on errors."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        """Show nothing where `quiet`."""
+        self._quiet = quiet
+        self._bars: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._totals: dict[str, int] = {}
+        self._started: dict[str, float] = {}
+        self._last_line = time.monotonic()
+        self._last_bar = 0.0
+
+    def __enter__(self) -> "ProgressObserver":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def started(self, label: str, n_total: int) -> None:
+        """A pass of `n_total` judgments begins."""
+        self._totals[label] = n_total
+        self._started[label] = time.monotonic()
+        if self._quiet or not n_total or not sys.stderr.isatty():
+            return
+        if self._bars is None:
+            self._bars = _open_bars()
+        self._tasks[label] = self._bars.add_task(label, total=n_total, note="", rate="")
+
+    def advanced(self, label: str, tally: "Tally") -> None:
+        """One more judgment of a pass is done."""
+        if self._quiet:
+            return
+        now = time.monotonic()
+        n_total = self._totals[label]
+        if self._bars is not None:
+            # Drawing costs more than judging a cached item, so the bar moves ten times a second at most.
+            if now - self._last_bar >= 0.1 or tally.n_done == n_total:
+                self._last_bar = now
+                note = f"{tally.n_failed} failed" if tally.n_failed else ""
+                speed = f"{tally.n_done / max(now - self._started[label], 1e-9):.1f}/s"
+                self._bars.update(self._tasks[label], completed=tally.n_done, note=note, rate=speed)
+        elif now - self._last_line >= LINE_SECONDS:
+            self._last_line = now
+            rate = tally.n_done / max(now - self._started[label], 1e-9)
+            left = (n_total - tally.n_done) / rate if rate else 0.0
+            say(f"{label}: {tally.n_done} of {n_total}, {rate:.1f}/s, {left:.0f} s left, {tally.n_failed} failed")
+
+    def finished(self, label: str) -> None:
+        """A pass is over."""
+        if self._bars is not None and label in self._tasks:
+            self._bars.stop_task(self._tasks[label])
+
+
+def _open_bars() -> "Progress":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bars = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}", markup=False),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    bars.start()
+    return bars

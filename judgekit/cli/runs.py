@@ -1,0 +1,142 @@
+"""Commands that make runs: run, quickstart."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.cli.outcome import reported, say
+
+if TYPE_CHECKING:
+    from judgekit.core.runs import RunSummary
+    from judgekit.wiring import Assembly
+    from judgekit.workflows.job import RunJob
+
+RUN_EPILOG = """\b
+Examples:
+  judgekit run config.json                      judge everything that the config names
+  judgekit run config.json --limit 20           the first 20 cases only
+  judgekit run config.json --dry-run            how many calls, tokens and what cost, without a call
+  judgekit run --resume demo-20260131-142501-3f9a
+  judgekit run quickstart --json | jq .metrics.overall.groundedness
+
+\b
+Exit codes: 0 done, 1 a gate was missed, 2 config or data to mend, 3 the provider refuses,
+4 storage, 130 interrupted (go on with --resume).
+"""
+
+ResultsDir = Annotated[Path | None, typer.Option("--results-dir", help="Folder of runs; default: results.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Take only the first N cases.")]
+RunId = Annotated[str | None, typer.Option("--run-id", help="Name of the run; default: name, time and four letters.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and estimate calls and cost; no call.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Ask every question anew and store no replies.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command("run", epilog=RUN_EPILOG)(run_command)
+    app.command("quickstart", epilog="The same as `judgekit run quickstart`.")(quickstart_command)
+
+
+def run_command(
+    config: Annotated[str | None, typer.Argument(help="Config file, or `quickstart` for the shipped example.")] = None,
+    resume: Annotated[str | None, typer.Option("--resume", help="Go on with this run (id or folder).")] = None,
+    limit: Limit = None,
+    run_id: RunId = None,
+    results_dir: ResultsDir = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Judge the outputs of a system: metrics, judges, spot check, into a new run folder."""
+    from judgekit.core.errors import ConfigError
+    from judgekit.wiring import Options, assemble, config_path_of, open_job, resume_job
+
+    options = Options(results_dir=results_dir, run_id=run_id, limit=limit, use_cache=not no_cache)
+    with reported(debug=debug):
+        if config is None and resume is None:
+            raise ConfigError("name a config file, such as `judgekit run config.json`, or try `judgekit quickstart`")
+        path = config_path_of(config) if config is not None else None
+        if resume is not None:
+            if limit is not None or run_id is not None:
+                raise ConfigError("--limit and --run-id belong to a new run and not to --resume")
+            job = resume_job(resume, path, options)
+        else:
+            assert path is not None  # noqa: S101  # for the type checker: one of the two is given
+            assembly = assemble(path, options)
+            if dry_run:
+                _print_estimate(assembly, as_json=as_json)
+                return
+            job = open_job(assembly, options)
+    _carry_out(job, as_json=as_json, quiet=quiet, debug=debug)
+
+
+def quickstart_command(
+    results_dir: ResultsDir = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Run the shipped example: offline, no key, a few seconds."""
+    run_command("quickstart", results_dir=results_dir, as_json=as_json, quiet=quiet, debug=debug)
+
+
+def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> None:
+    import os
+    import signal
+
+    from judgekit.cli.progress import ProgressObserver
+    from judgekit.executors.local import run_local
+    from judgekit.workflows.run import run
+
+    # A polite kill is an interruption like Ctrl-C: what was judged is kept.
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    hint = f"go on with: judgekit run --resume {job.store.path}"
+    with reported(debug=debug, resume_hint=hint):
+        try:
+            with ProgressObserver(quiet=quiet) as observer:
+                summary = run_local(lambda: run(job, observer))
+        except Exception:
+            say(f"run folder: {job.store.path} ({hint})")
+            raise
+    _print_summary(summary, job.store.path, as_json=as_json)
+    if not all(gate.passed for gate in summary.gates):
+        raise typer.Exit(1)
+
+
+def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> None:
+    import json
+    import sys
+
+    from judgekit.analysis.summary import rounded
+    from judgekit.reports.terminal import plain_text, rich_table
+
+    if as_json:
+        metrics = rounded(summary.model_dump(mode="json"))
+        document = {"run_id": summary.run_id, "run_dir": str(folder), "status": summary.status, "metrics": metrics}
+        typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False, sort_keys=True))
+        return
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        Console().print(rich_table(summary))
+    else:
+        typer.echo(plain_text(summary))
+    typer.echo(f"\n{folder}")
+
+
+def _print_estimate(assembly: "Assembly", *, as_json: bool) -> None:
+    import json
+
+    from judgekit.executors.local import run_local
+    from judgekit.reports.estimate import estimate_text
+    from judgekit.wiring import open_estimate
+    from judgekit.workflows.estimate import estimate_run
+
+    estimate = run_local(lambda: estimate_run(open_estimate(assembly)))
+    typer.echo(json.dumps(estimate, allow_nan=False, sort_keys=True) if as_json else estimate_text(estimate))

@@ -1,0 +1,217 @@
+"""What comes in: cases (golden questions with their labels) and the outputs of the system under test."""
+
+import math
+from collections import Counter
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from judgekit.core.text import canonical_id, clean_text
+
+
+def _text(value: object) -> object:
+    """A missing float (NaN) in a text field is a missing text, never the word 'nan'."""
+    if isinstance(value, str):
+        return value if value.isascii() else clean_text(value)
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _question(value: object) -> object:
+    """A missing question is a blank one; 0, false and the like are no question and stay wrong."""
+    text = _text(value)
+    return "" if text is None else text
+
+
+def _optional_list(value: object) -> object:
+    """NaN stands for an absent list, never for an empty one; a text is refused, so that it is not read by letters."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, str):
+        raise ValueError(f"expected a list, found the text {value[:40]!r}; write it as a list of one")
+    return value
+
+
+def _tuple(value: object) -> object:
+    """A list where an absent one counts as empty."""
+    found = _optional_list(value)
+    return () if found is None else found
+
+
+DEEPEST = 100
+"""Levels of nesting in metadata; what is deeper could be read but not written again."""
+
+
+def _plain(value: object, depth: int = 0) -> object:
+    """Metadata as JSON can hold it: lone surrogates replaced, NaN and infinities made null.
+
+    Raises:
+        ValueError: nested too deeply, a key that is no text, or a value that JSON does not have.
+    """
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if depth > DEEPEST:
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise ValueError("expected texts as keys")
+        return {clean_text(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, depth + 1) for item in value]
+    raise ValueError(f"expected values that JSON has, found {type(value).__name__}")
+
+
+Id = Annotated[str, BeforeValidator(canonical_id)]
+"""An id: text or whole number in the file, compared as text after NFC."""
+
+Text = Annotated[str, BeforeValidator(_text)]
+OptionalText = Annotated[str | None, BeforeValidator(_text)]
+OptionalIds = Annotated[tuple[Id, ...] | None, BeforeValidator(_optional_list)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_tuple)]
+Metadata = Annotated[dict[str, Any], BeforeValidator(_plain)]
+
+
+class Record(BaseModel):
+    """Base of everything read from data files: frozen, unknown fields refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
+
+
+class Anchor(Record):
+    """A place in a corpus: a file and a heading inside it."""
+
+    rel_path: Text
+    """Path of the file, relative to the corpus root; `\\` is read as `/`."""
+    heading_path: Texts | Text = ()
+    """Headings from the outermost inwards, as a list or one string split on ` > `; empty means the whole file."""
+
+
+class Support(Anchor):
+    """A gold support: a place that holds evidence for the right answer."""
+
+    snippets: Texts = ()
+    """Texts of which at least one stands in a hit that really carries the evidence."""
+    date: OptionalText = None
+    """ISO date of the note, for recency rules; the largest is the newest."""
+
+
+class Case(Record):
+    """One golden question with its labels."""
+
+    id: Id
+    question: Annotated[str, BeforeValidator(_question)] = ""
+    answerable: bool | None = None
+    """Whether the corpus holds an answer; None means not labelled."""
+    category: OptionalText = None
+    difficulty: OptionalText = None
+    lang: OptionalText = None
+    tags: Texts = ()
+    vaults: Texts = ()
+    gold_supports: Annotated[tuple[Support, ...], BeforeValidator(_tuple)] = ()
+    required_support_groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_tuple)] = ()
+    """Groups of indices into gold_supports: OR of groups, AND inside a group."""
+    recency_conflict_rule: Literal["cite_newer", "cite_both", "acknowledge_both"] | None = None
+    expected_chunk_ids: OptionalIds = None
+    expected_doc_ids: OptionalIds = None
+    """Documents that should be found; an empty list says that the system should refuse."""
+    must_contain: Texts = ()
+    forbidden: Texts = ()
+    reference_answers: Texts = ()
+    """Right answers, any of them."""
+    key_facts: Texts = ()
+    """Facts that a right answer states."""
+    metadata: Metadata = {}
+
+    @model_validator(mode="after")
+    def _groups_point_at_supports(self) -> "Case":
+        if self.required_support_groups and not self.gold_supports:
+            raise ValueError("required_support_groups is given without gold_supports")
+        for number, group in enumerate(self.required_support_groups):
+            if not group:
+                raise ValueError(f"required_support_groups[{number}] is empty")
+            for index in group:
+                if not 0 <= index < len(self.gold_supports):
+                    raise ValueError(
+                        f"required_support_groups[{number}] names support {index}, "
+                        f"but gold_supports has {len(self.gold_supports)} (counted from 0)"
+                    )
+        return self
+
+
+class Hit(Record):
+    """One retrieved chunk."""
+
+    chunk_id: Id | None = None
+    doc_id: Id | None = None
+    rel_path: OptionalText = None
+    heading_path: Texts | Text = ()
+    text: OptionalText = None
+    text_truncated: bool = False
+    rank: Annotated[int, Field(ge=1)] | None = None
+    """1-based; left out, the position in the list counts."""
+    score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+class Citation(Record):
+    """A chunk that the answer cites."""
+
+    citation: Id
+    """Chunk id."""
+
+
+class Scope(Record):
+    """Which folders the system chose to search."""
+
+    mode: Literal["off", "on", "on_with_fallback"] = "off"
+    selected_folders: Annotated[tuple[Text, ...], BeforeValidator(_tuple)] = ()
+
+
+class OutputError(Record):
+    """Why the system under test gave no answer."""
+
+    kind: Text
+    """`timeout`, `api`, ... ; `timeout` is counted apart; `missing_output` means the file has no row for the case."""
+    message: Text = ""
+
+
+class Usage(Record):
+    """Tokens that a call used."""
+
+    prompt_tokens: Annotated[int, Field(ge=0)] | None = None
+    completion_tokens: Annotated[int, Field(ge=0)] | None = None
+    cached_tokens: Annotated[int, Field(ge=0)] | None = None
+
+
+class SystemOutput(Record):
+    """What the system under test returned for one case."""
+
+    case_id: Id
+    answer: OptionalText = None
+    """None: no answer came back; blank: the system answered with nothing."""
+    retrieved: Annotated[tuple[Hit, ...], BeforeValidator(_tuple)] = ()
+    references: Annotated[tuple[Anchor, ...], BeforeValidator(_tuple)] = ()
+    citations: Annotated[tuple[Citation, ...] | None, BeforeValidator(_optional_list)] = None
+    """None: the system does not report citations; empty: it cited nothing."""
+    scope: Scope | None = None
+    grounded: bool | None = None
+    abstained: bool | None = None
+    error: OutputError | None = None
+    latency_seconds: dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
+    """Seconds by stage: total, folder_selection, retrieval, generation."""
+    usage: Usage | None = None
+    versions: dict[Text, Text] = {}
+    """chunker_version, embedding_model, index_version, prompt_version."""
+    metadata: Metadata = {}
+
+    @model_validator(mode="after")
+    def _ranks_are_unique(self) -> "SystemOutput":
+        ranks = [position if hit.rank is None else hit.rank for position, hit in enumerate(self.retrieved, start=1)]
+        if len(set(ranks)) != len(ranks):
+            twice = Counter(ranks).most_common(1)[0][0]
+            raise ValueError(
+                f"case {self.case_id!r}: retrieved: rank {twice} comes twice (a hit without a rank has its position)"
+            )
+        return self

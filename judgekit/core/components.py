@@ -1,0 +1,113 @@
+"""Components: metrics and judges that are found by their file, or by an installed package's entry point.
+
+A component is a stateless frozen model. The name of its file is its name in a config, its fields are its
+config arguments, so adding one is adding one file and there is no registry to edit.
+"""
+
+import importlib
+import pkgutil
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.errors import ConfigError, did_you_mean, first_problem
+from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes, Pooled
+
+C = TypeVar("C", bound="Component")
+
+
+class Component(BaseModel):
+    """Base of metrics and judges."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: ClassVar[str] = ""
+    """Set from the name of the file that defines the component."""
+
+    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """Every score name that this component can give, with its range and direction."""
+
+    def pooled(self) -> tuple[Pooled, ...]:
+        """Figures over all cases that are not means of a column; none unless overridden."""
+        return ()
+
+
+class Metric(Component):
+    """A family of deterministic scores: a pure function of (case, output)."""
+
+    @abstractmethod
+    def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
+        """Outcome of every column for one case.
+
+        A case whose output is an error is `Failed` in every column whose precondition on the case holds.
+        """
+
+
+class Judge(Component):
+    """A model-based judge: builds its input, reads a verdict, turns a verdict into scores. Pure."""
+
+    verdict_keys: ClassVar[tuple[str, ...]] = ("score", "reasoning")
+    """Keys of the reply that the judge reads."""
+    decisive_key: ClassVar[str] = "score"
+    """The key without which a reply holds no verdict."""
+
+    @abstractmethod
+    def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
+        """The variables that the judge's prompt is rendered from."""
+
+    @abstractmethod
+    def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
+        """The verdict that a decoded reply holds.
+
+        Raises:
+            VerdictError: the reply has the wrong shape, type or range; the error carries the kind.
+        """
+
+    @abstractmethod
+    def scores(self, verdict: Verdict) -> Outcomes:
+        """Outcome of every column for a verdict."""
+
+
+@cache
+def discover(package: ModuleType, kind: type[C]) -> Mapping[str, type[C]]:
+    """Component classes of one kind by name: one a file of `package`, and the entry points of its name.
+
+    Entry points are looked up in the group named like the package, such as `judgekit.metrics`.
+    """
+    found: dict[str, type[C]] = {}
+    for module_info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, kind) and value.__module__ == module.__name__:
+                value.name = module_info.name
+                found[module_info.name] = value
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=package.__name__):
+        loaded = entry.load()
+        loaded.name = entry.name
+        found.setdefault(entry.name, loaded)
+    return found
+
+
+def build(package: ModuleType, kind: type[C], name: str, args: Mapping[str, Any], where: str) -> C:
+    """The component called `name` with its arguments.
+
+    Raises:
+        ConfigError: no such component (the nearest name is suggested), or wrong arguments.
+    """
+    known = discover(package, kind)
+    if name not in known:
+        raise ConfigError(f"{where}: no {kind.__name__.lower()} called {name!r}{did_you_mean(name, known)}")
+    try:
+        component: C = known[name](**args)
+        return component
+    except ValidationError as error:
+        raise ConfigError(f"{where} ({name}): {first_problem(error)}") from None

@@ -1,0 +1,319 @@
+"""What a user writes: the configuration of one run."""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")
+
+_ENV_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*)")
+_KEY_START = re.compile(r"(sk|pk|rk|gsk|csk|hf|xai|r8|ghp|github_pat|nvapi|fw|tgp)_|AIza")
+"""How keys of well-known services begin."""
+
+
+def _looks_like_a_key(text: str) -> bool:
+    """Whether what could be a variable's name is more likely a key: with digits, long, and not CAPITALS_AND_LINES."""
+    if not any(character.isdigit() for character in text):
+        return False
+    is_long_mix = len(text) >= 16 and (text.upper() != text or "_" not in text)
+    return is_long_mix or _KEY_START.match(text) is not None
+
+
+class Section(BaseModel):
+    """Base of every part of a config: frozen, unknown keys refused, numbers finite."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class DataFile(Section):
+    """A file of cases or outputs, and how it is read."""
+
+    path: str
+    """Path of the file; relative paths start at the config file."""
+    format: Literal["jsonl", "json", "csv"] | None = None
+    """Left out: by the extension of the file."""
+    fields: dict[str, str] = {}
+    """Our field name -> field name in the file, such as {"id": "qid", "reference_answers": "gold.answers"}.
+
+    A text that is mapped to `reference_answers` is the one right answer. Parts of an object are named with a dot:
+    `metadata.topic`, `usage.prompt_tokens`, `latency_seconds.total`.
+    """
+    encoding: str | None = None
+    """Left out: UTF-8, or what a byte order mark says."""
+    list_separator: str | None = None
+    """In CSV, what separates the items of a list cell; left out, a cell that is no JSON list is one item."""
+
+
+class SystemConfig(BaseModel):
+    """The system under test: the name of a file in judgekit/systems and its arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+
+    name: str = "recorded"
+    """`recorded` reads outputs from a file."""
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """Everything but the name."""
+        return dict(self.model_extra or {})
+
+
+class ComponentConfig(Section):
+    """A metric family and its arguments."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+
+class MatchConfig(Section):
+    """How hits are matched with gold supports."""
+
+    snippets: Literal["if_text", "require", "ignore"] = "if_text"
+    """Whether a support's snippets must stand in the hit's text."""
+
+
+class Pin(Section):
+    """What holds a model still, and what happens when it moves."""
+
+    allow_floating: bool = False
+    """Allow a name that the provider may point at another model at any time."""
+    served_model: str | None = None
+    """Name that replies must carry."""
+    fingerprint: str | None = None
+    """`system_fingerprint` that replies must carry."""
+    build_hash: str | None = None
+    """What `judgekit pin` prints for a local server: a hash over what the server says about the model it has loaded."""
+    on_mismatch: Literal["stop", "flag"] = "stop"
+    """Stop the run (exit 3), or go on and flag it in metrics.json."""
+
+
+class ModelConfig(Section):
+    """A judge model and how it is reached."""
+
+    provider: str = "openai_compatible"
+    """The name of a file in judgekit/providers, or of an installed provider."""
+    model: str
+    """Model name as the server knows it."""
+    base_url: str | None = None
+    """Left out: the provider's own address."""
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key, `OPENAI_API_KEY` or `${OPENAI_API_KEY}`; never the key."""
+    pin: Pin = Pin()
+    max_output_tokens: Annotated[int, Field(ge=16)] = 1024
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = 120.0
+    """Wall-clock limit of one request, from sending to the last byte; null means the default of 120."""
+    max_attempts: Annotated[int, Field(ge=1, le=20)] = 5
+    """Requests for one call at most, retries included."""
+    max_concurrency: Annotated[int, Field(ge=1, le=4096)] = 16
+    """Requests in flight at most; what the server bears is found out below this."""
+    seed: int = 0
+    """Sampling seed, sent with every request."""
+    allow_provider_temperature: bool = False
+    """Go on where the model refuses temperature 0; every judgment then says temperature_accepted: false."""
+    system_role: bool = True
+    """Send instructions as a system message; false puts them at the head of the user message."""
+
+    @field_validator("timeout_seconds")
+    @classmethod
+    def _null_means_default(cls, value: float | None) -> float:
+        return 120.0 if value is None else value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _names_a_variable(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        match = _ENV_NAME.fullmatch(value)
+        name = (match[1] or match[2]) if match else ""
+        # A key pasted here by mistake must not come back in this message or a later one.
+        if not name or _looks_like_a_key(name):
+            raise ValueError("expected the name of an environment variable such as OPENAI_API_KEY, not the key itself")
+        return name
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_plain_url(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("expected an address such as http://127.0.0.1:8000/v1")
+        if parts.username or parts.password or "key" in parts.query.lower():
+            raise ValueError("a key does not belong into base_url; name its variable in api_key_env")
+        return value.rstrip("/")
+
+
+class JudgeConfig(Section):
+    """One judge: which wording, asked of which model."""
+
+    name: str
+    """The name of a file in judgekit/judges, or of an installed judge."""
+    prompt_version: str = "v1"
+    model: str
+    """Key in `models`."""
+    args: dict[str, Any] = {}
+    """Arguments of the judge, such as {"pass_score": 4}."""
+
+
+class SpotCheck(Section):
+    """A second opinion on a seeded sample, to know how far the judges can be trusted."""
+
+    n: Annotated[int, Field(ge=1)] = 20
+    """Judgments to check for each judge; at most all."""
+    judge: str | None = None
+    """Check this judge only; left out: every judge."""
+    prompt_version: str | None = None
+    """Ask the same model with this wording."""
+    model: str | None = None
+    """Ask this model (key in `models`) with the same wording."""
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.20
+    """A disagreement rate above it raises the `judge_unstable` warning."""
+
+    @model_validator(mode="after")
+    def _asks_for_something_else(self) -> "SpotCheck":
+        if self.prompt_version is None and self.model is None:
+            raise ValueError("name a second prompt_version or a second model to check against")
+        return self
+
+
+class Gate(Section):
+    """A condition on a figure; missed, the command ends with exit code 1."""
+
+    metric: str
+    """Name in metrics.json, such as `recall_any@5`, `error_rate` or `judge_reliability.disagreement_rate`."""
+    op: Literal[">=", ">", "<=", "<"]
+    value: float
+    bound: Literal["point", "lower", "upper"] = "point"
+    """Test the value itself, or an end of its 95% interval."""
+    slice: Annotated[dict[str, str], Field(max_length=1)] = {}
+    """One dimension and its value, such as {"category": "factual"}; left out: all cases."""
+
+
+class Budget(Section):
+    """Limits of one run, checked before each call; reached, the run stops and can be resumed."""
+
+    max_usd: Annotated[float, Field(gt=0)] | None = None
+    max_tokens: Annotated[int, Field(gt=0)] | None = None
+    max_calls: Annotated[int, Field(gt=0)] | None = None
+
+
+class RunConfig(Section):
+    """The configuration of one run."""
+
+    schema_: str | None = Field(default=None, validation_alias=AliasChoices("$schema", "schema_"), alias="$schema")
+    """Where an editor finds the JSON Schema of this file."""
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    """Short name of the suite: letters, digits, `.`, `_`, `-`."""
+    cases: str | DataFile
+    """File of cases."""
+    system: SystemConfig
+    metrics: tuple[str | ComponentConfig, ...] | None = None
+    """Families to calculate; left out: all that apply."""
+    match: MatchConfig = MatchConfig()
+    models: dict[str, ModelConfig] = {}
+    judges: tuple[JudgeConfig, ...] = ()
+    spot_check: SpotCheck | None = None
+    slices: tuple[str, ...] = DEFAULT_SLICES
+    """Dimensions: a field of the case, or `metadata.name`."""
+    gates: tuple[Gate, ...] = ()
+    budget: Budget = Budget()
+    errors: Literal["exclude", "as_zero"] = "exclude"
+    """Cases whose output is an error: left out and counted, or counted as the worst value."""
+    versions: dict[str, str] = {}
+    """chunker_version, embedding_model, index_version, prompt_version of the system; left out: from the outputs."""
+    prompts_dir: str | None = None
+    """Folder of your own prompts, looked into before the shipped ones."""
+    results_dir: str | None = None
+    """Left out: `results` in the current folder."""
+    seed: int = 0
+    """Seed of everything drawn at random here, such as the spot-check sample."""
+
+    @property
+    def cases_file(self) -> DataFile:
+        """The cases entry in its long form."""
+        return DataFile(path=self.cases) if isinstance(self.cases, str) else self.cases
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> "RunConfig":
+        seen: set[str] = set()
+        for number, judge in enumerate(self.judges):
+            if judge.model not in self.models:
+                raise ValueError(f"judges[{number}].model names {judge.model!r}, {_known(self.models)}")
+            if judge.name in seen:
+                raise ValueError(f"judges[{number}]: {judge.name!r} is listed twice")
+            seen.add(judge.name)
+        check = self.spot_check
+        if check is not None:
+            if check.model is not None and check.model not in self.models:
+                raise ValueError(f"spot_check.model names {check.model!r}, {_known(self.models)}")
+            if check.judge is not None and check.judge not in seen:
+                raise ValueError(f"spot_check.judge names {check.judge!r}, which is not among the judges")
+            if not self.judges:
+                raise ValueError("spot_check is set, but there are no judges to check")
+        return self
+
+
+def _known(models: Mapping[str, ModelConfig]) -> str:
+    return f"but models has {', '.join(sorted(models))}" if models else "but models is empty"
+
+
+_DATED = re.compile(
+    r"(?:19|20)\d{2}-?\d{2}-?\d{2}"  # 2024-08-06, 20250514
+    r"|(?<=[-_@.])\d{4}(?=$|[-_@:])"  # -0613, -2411
+    r"|(?<=-)\d{3}$"  # -001
+    r"|(?<=[-_@:])v\d+(?:\.\d+)*(?=$|[-_:])"  # -v2.1
+    r"|sha256:[0-9a-f]{8,}"
+)
+
+
+def is_floating(model: str) -> bool:
+    """Whether a hosted model's name can be pointed at another model: no date or version stands in it.
+
+    `gpt-4o`, `gpt-4.1` and `x-latest` float, `gpt-4o-2024-08-06` does not. Names of open weights
+    (`org/Name-3.1-8B`) count as fixed when they carry a version number.
+    """
+    if re.search(r"(^|[-_:])latest($|[-_])", model):
+        return True
+    if _DATED.search(model):
+        return False
+    return not ("/" in model and re.search(r"\d+\.\d+", model.rsplit("/", 1)[1]))
+
+
+def is_local(base_url: str | None) -> bool:
+    """Whether an address is on this machine or a private network, where the user holds the weights."""
+    if base_url is None:
+        return False
+    host = urlsplit(base_url).hostname or ""
+    if host == "localhost" or host.endswith((".localhost", ".local", ".internal", ".lan")):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in host  # a bare name, as between containers
+    return address.is_private or address.is_loopback
+
+
+RESUMABLE_CHANGES = ("budget", "results_dir", "$schema", "gates")
+"""Parts of a config that may change between a run and its resume: they change no verdict."""
+
+RESUMABLE_MODEL_CHANGES = ("max_concurrency", "timeout_seconds", "max_attempts", "api_key_env")
+
+
+def config_changes(old: Any, new: Any, path: str = "") -> list[str]:
+    """Paths at which two configs differ, apart from parts that change no verdict."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        found = []
+        for key in sorted({*old, *new}):
+            where = f"{path}.{key}" if path else key
+            parts = where.split(".")
+            harmless = where in RESUMABLE_CHANGES or (
+                parts[0] == "models" and len(parts) == 3 and parts[2] in RESUMABLE_MODEL_CHANGES
+            )
+            if not harmless and old.get(key) != new.get(key):
+                found += config_changes(old.get(key), new.get(key), where)
+        return found
+    return [] if old == new else [path]

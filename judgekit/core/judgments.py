@@ -1,0 +1,179 @@
+"""The words of judging: what a judge is asked, what it answered, and the full record of one call."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from judgekit.core.canonical import canonical_json
+from judgekit.core.cases import Usage
+
+FailureKind = Literal[
+    "invalid",  # a reply that is no verdict: no JSON, wrong type, out of range, duplicate key
+    "ambiguous",  # a reply with two different verdicts
+    "truncated",  # cut off at the output limit
+    "prompt_truncated",  # the server shortened what it was sent
+    "empty",  # nothing came back
+    "refused",  # the model declined
+    "filtered",  # the provider's content filter
+    "context_length",  # the request is longer than the model takes
+    "bad_request",  # the server refuses this one request
+    "rate_limited",  # retries exhausted on 429
+    "server_error",  # retries exhausted on 5xx, or a body that is no reply
+    "timeout",  # retries exhausted on time-outs
+    "connection",  # retries exhausted on resets and refused connections
+    "internal",  # our own fault; the message names the exception
+]
+
+
+class Frozen(BaseModel):
+    """Base of the records of this module."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class JudgeInput(Frozen):
+    """What a judge is asked about one case: named variables, not rendered text.
+
+    A new prompt version can be run on an old input; re-judging starts here.
+    """
+
+    case_id: str
+    judge: str
+    variables: dict[str, Any]
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(canonical_json([self.judge, self.variables])).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request to a model: everything that can change the reply."""
+
+    provider: str
+    base_url: str | None
+    model: str
+    pinned_model: str
+    """The model with the build that it is pinned to, where one is known; goes into the key."""
+    messages: tuple[Mapping[str, str], ...]
+    parameters: Mapping[str, Any]
+    """temperature, seed, max_output_tokens, response_format; a parameter that is not sent is absent."""
+    reply_schema: Mapping[str, Any]
+    prompt_sha256: str
+    attempt: int = 1
+    """2 where the same question is asked again after a reply that could not be read."""
+
+    def canonical(self) -> dict[str, Any]:
+        """The parts that the cache key is made from, by name."""
+        return {
+            "key_version": 1,
+            "provider": self.provider,
+            "base_url": self.base_url,
+            "model": self.pinned_model,
+            "messages": [dict(message) for message in self.messages],
+            "parameters": dict(self.parameters),
+            "reply_schema": dict(self.reply_schema),
+            "prompt_sha256": self.prompt_sha256,
+            "attempt": self.attempt,
+        }
+
+    def key(self) -> str:
+        """SHA-256 of the canonical request, hexadecimal."""
+        return hashlib.sha256(canonical_json(self.canonical())).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResponse:
+    """What came back for one request."""
+
+    text: str | None
+    finish_reason: str | None = None
+    refusal: str | None = None
+    usage: Usage | None = None
+    served_model: str | None = None
+    fingerprint: str | None = None
+    source: Literal["content", "tool_call"] = "content"
+    """Where the text stood in the reply."""
+    n_requests: int = 1
+    """Requests on the wire, retries included."""
+    latency_seconds: float = 0.0
+
+
+class Verdict(Frozen):
+    """The parsed content of a reply: a score on the judge's scale, or yes/no, and what it rests on."""
+
+    score: int | None = None
+    answer: bool | None = None
+    """The verdict of a yes/no judge."""
+    reasoning: str = ""
+    supported_claims: tuple[str, ...] | None = None
+    unsupported_claims: tuple[str, ...] | None = None
+    inconsistent: bool = False
+    """The verdict contradicts itself, such as a full score with unsupported claims."""
+
+
+class JudgeFailure(Frozen):
+    """A call without a verdict; never a number."""
+
+    kind: FailureKind
+    message: str
+
+
+class VerdictError(Exception):
+    """A reply that holds no verdict."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+
+
+class Attempt(Frozen):
+    """One answered call of a judgment that was followed by another."""
+
+    key: str
+    raw_reply: str | None
+    failure: JudgeFailure
+
+
+class Judgment(Frozen):
+    """Full record of how one case was judged by one judge: a line of judgments.jsonl."""
+
+    case_id: str
+    judge: str
+    role: Literal["primary", "spot_check"] = "primary"
+    """`spot_check`: a second opinion, which feeds judge_reliability and no metric."""
+    prompt_version: str
+    prompt_sha256: str
+    input_sha256: str
+    model_id: str
+    """Key of the model in the config."""
+    provider: str
+    model: str
+    """Model as asked for."""
+    served_model: str | None = None
+    """Model that the server says it used."""
+    fingerprint: str | None = None
+    key: str
+    """Cache key of the last request."""
+    parameters: dict[str, Any]
+    """Parameters as sent; temperature is absent where the server refuses it."""
+    temperature_accepted: bool = True
+    verdict: Verdict | None = None
+    failure: JudgeFailure | None = None
+    raw_reply: str | None = None
+    finish_reason: str | None = None
+    parse_path: str | None = None
+    """How the verdict was read: `strict`, or what had to be stripped or mended first."""
+    parser_version: int
+    earlier_attempts: tuple[Attempt, ...] = ()
+    flags: tuple[str, ...] = ()
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    from_cache: bool = False
+    n_requests: int = 0
+    """Requests on the wire for this judgment, retries included; 0 where all came from the cache."""
+    latency_seconds: float | None = None
+    created_at: str

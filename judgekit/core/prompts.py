@@ -1,0 +1,77 @@
+"""Prompt templates: one versioned wording of one judge."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from judgekit.core.canonical import canonical_json
+from judgekit.core.errors import ConfigError
+from judgekit.core.fencing import fence
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+class PromptTemplate(BaseModel):
+    """One wording: instructions, question and the shape of the reply."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    judge: str
+    version: str
+    description: str = ""
+    system: str
+    """Instructions; no judged text may stand here."""
+    user: str
+    """Jinja2 template over the judge input's variables and `reply_schema`; judged text goes through the filter `data`,
+    such as `answer | data("answer")`."""
+    reply_schema: dict[str, Any]
+    """JSON Schema of the reply."""
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash over everything that reaches the model."""
+        return hashlib.sha256(canonical_json([self.system, self.user, self.reply_schema])).hexdigest()
+
+    @cached_property
+    def _templates(self) -> "tuple[Template, Template]":
+        from jinja2 import StrictUndefined, TemplateError
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False, trim_blocks=True
+        )
+        environment.globals.clear()
+        environment.filters["data"] = fence
+        try:
+            return environment.from_string(self.system), environment.from_string(self.user)
+        except TemplateError as error:
+            raise ConfigError(f"prompt {self.judge}/{self.version}: {error}") from None
+
+    def check(self) -> None:
+        """Compile both templates.
+
+        Raises:
+            ConfigError: a template has a syntax error.
+        """
+        _ = self._templates
+
+    @cached_property
+    def _schema_text(self) -> str:
+        return json.dumps(self.reply_schema, ensure_ascii=False)
+
+    def render(self, variables: Mapping[str, Any]) -> tuple[str, str]:
+        """System and user text for one judge input.
+
+        Raises:
+            ConfigError: the template names a variable that the input does not have, or cannot work with its value.
+        """
+        system, user = self._templates
+        try:
+            return system.render(), user.render(variables, reply_schema=self._schema_text)
+        except Exception as error:  # noqa: BLE001  # a template can raise anything: 1/0, a filter without its argument
+            raise ConfigError(f"prompt {self.judge}/{self.version}: {error}") from None

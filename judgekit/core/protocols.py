@@ -1,0 +1,172 @@
+"""The ports: what workflows ask of the outside world. Adapters live in providers, systems and storage."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from pydantic import BaseModel
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.config import ModelConfig
+from judgekit.core.judgments import FailureKind, JudgeInput, Judgment, ModelRequest, ModelResponse
+
+
+class CallError(Exception):
+    """One request failed.
+
+    `retryable` says whether asking again may help; `fatal` that every other call would fail likewise,
+    so that the run stops.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        retryable: bool = False,
+        fatal: bool = False,
+        retry_after_seconds: float | None = None,
+        n_requests: int = 1,
+    ) -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+        self.retryable = retryable
+        self.fatal = fatal
+        self.retry_after_seconds = retry_after_seconds
+        self.n_requests = n_requests
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model's server takes, found out once by a probe."""
+
+    response_format: str = "json_schema"
+    """`json_schema`, `json_object` or `text`."""
+    temperature: bool = True
+    seed: bool = True
+    system_role: bool = True
+    max_tokens_name: str = "max_completion_tokens"
+    """The name of the output limit that the server takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """What a server says of the model that it has loaded."""
+
+    build_hash: str | None = None
+    source: str | None = None
+    """Where the hash comes from, such as `/props`."""
+    served_models: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Provider(ABC):
+    """How one judge model is asked."""
+
+    name: ClassVar[str] = ""
+    selectable: ClassVar[bool] = True
+    """False for a provider that only wraps another one."""
+    is_llm: ClassVar[bool] = True
+    """False for an embedded baseline; reports say so beside its scores."""
+    needs_network: ClassVar[bool] = True
+    is_deterministic: ClassVar[bool] = False
+    """The same request always gives the same reply by construction, so that replies need no cache."""
+
+    def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
+        self.model = model
+        self.api_key = api_key
+
+    def check(self) -> None:  # noqa: B027  # most providers have nothing to check
+        """Check what can be checked without a call.
+
+        Raises:
+            ConfigError: the model's config cannot work with this provider.
+        """
+
+    async def identify(self) -> ModelIdentity:
+        """What the server says of the model, without asking the model anything."""
+        return ModelIdentity()
+
+    async def probe(self) -> Capabilities:
+        """Find out which parameters the model takes, with as few and as small calls as possible.
+
+        Raises:
+            CallError: the server cannot be reached or refuses for good.
+        """
+        return Capabilities()
+
+    @abstractmethod
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """The model's reply to one request.
+
+        Raises:
+            CallError: no reply; its kind says why.
+        """
+
+    async def close(self) -> None:  # noqa: B027  # most providers hold nothing open
+        """Give back connections; the provider is not used again."""
+
+
+class System(ABC):
+    """How the system under test is asked."""
+
+    name: ClassVar[str] = ""
+
+    @abstractmethod
+    def outputs(self, cases: Sequence[Case]) -> AsyncIterator[SystemOutput]:
+        """One output for each case, in the order of the cases."""
+
+    def warnings(self) -> Sequence[tuple[str, str]]:
+        """(code, message) of what the reader of the numbers should know, such as outputs without a case."""
+        return ()
+
+
+class ReplyCache(Protocol):
+    """Good replies by request key. Verdicts are not cached: they are parsed anew from the reply."""
+
+    def get(self, key: str) -> str | None:
+        """The stored text, or None where there is none or it is damaged."""
+
+    def put_many(self, items: Sequence[tuple[str, str]]) -> None:
+        """Store replies in one transaction."""
+
+
+class JudgmentSink(Protocol):
+    """Where judgments go as they come; writes happen behind the caller's back, in batches."""
+
+    cache_warning: str | None
+    """Why replies are no longer cached, where that is so."""
+
+    def put(self, line: bytes, reply: tuple[str, str] | None, committed: Callable[[], None] | None) -> None:
+        """Queue one judgment line and the reply to cache; `committed` is called once both are stored."""
+
+    def close(self) -> None:
+        """Write what is queued."""
+
+
+class RunStore(Protocol):
+    """The run folder, as workflows see it."""
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+
+    def write_json(self, name: str, value: BaseModel | dict[str, Any]) -> None:
+        """Replace a JSON file as a whole."""
+
+    def write_text(self, name: str, text: str) -> None:
+        """Replace a text file as a whole."""
+
+    def write_lines(self, name: str, lines: Iterable[bytes]) -> int:
+        """Replace a JSONL file as a whole; returns the number of lines."""
+
+    def judge_inputs(self) -> Iterator[JudgeInput]:
+        """Stored judge inputs, streamed."""
+
+    def judgments(self) -> Iterator[Judgment]:
+        """Stored judgments in the order in which they came, streamed."""
+
+    def repair_tail(self, name: str) -> int:
+        """Cut off a torn last line; returns the number of bytes dropped."""

@@ -1,0 +1,101 @@
+"""A run: its manifest and its summary, the two files that other tools read first."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from judgekit.core.scores import Estimate
+
+RunStatus = Literal["running", "complete", "interrupted", "failed"]
+
+FORMAT_VERSION = 1
+"""Version of the run folder; raised when a reader of the old one would misread the new one."""
+
+CONFIG = "config.json"
+MANIFEST = "manifest.json"
+OUTPUTS = "outputs.jsonl"
+JUDGE_INPUTS = "judge_inputs.jsonl"
+JUDGMENTS = "judgments.jsonl"
+SCORES = "scores.jsonl"
+METRICS = "metrics.json"
+SUMMARY = "summary.md"
+
+
+class Frozen(BaseModel):
+    """Base of the records of this module."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Manifest(Frozen):
+    """manifest.json: what the run is and how far it came."""
+
+    format_version: int = FORMAT_VERSION
+    run_id: str
+    name: str
+    status: RunStatus
+    reason: str | None = None
+    """Why a run is interrupted or failed."""
+    created_at: str
+    finished_at: str | None = None
+    wall_seconds: float = 0.0
+    """Time spent, summed over the first run and every resume."""
+    n_resumed: int = 0
+    config_path: str
+    """Where the config was read from; `--resume` reads it again and refuses one that has changed."""
+    config_sha256: str
+    limit: int | None = None
+    """Cases taken from the start of the file, where `--limit` asked for it."""
+    versions: dict[str, str]
+    """judgekit, python, parser, and versions of the system under test."""
+    models: dict[str, dict[str, Any]] = {}
+    """By model id: what was found out about the model, and the served names and fingerprints with their counts."""
+    counts: dict[str, int] = {}
+
+
+class Notice(Frozen):
+    """Something that a reader of the numbers must know."""
+
+    code: str
+    """Stable name, such as `judge_unstable`."""
+    message: str
+
+
+class GateResult(Frozen):
+    """Whether one condition of the config holds."""
+
+    metric: str
+    op: str
+    value: float
+    """The limit."""
+    bound: str
+    slice: dict[str, str] = {}
+    observed: float | None
+    n: int
+    passed: bool
+    message: str
+
+
+class RunSummary(Frozen):
+    """metrics.json: every figure of a run."""
+
+    schema_version: int = 1
+    run_id: str
+    name: str
+    created_at: str
+    status: RunStatus
+    reason: str | None = None
+    config_sha256: str
+    errors: Literal["exclude", "as_zero"]
+    cases: dict[str, Any]
+    overall: dict[str, Estimate | dict[str, int]]
+    slices: dict[str, dict[str, dict[str, Estimate | dict[str, int]]]]
+    judge_reliability: dict[str, Any] | None
+    judges: dict[str, dict[str, Any]]
+    """By judge: prompt, model, whether it is an LLM, failures by kind, parse paths, flags."""
+    latency: dict[str, dict[str, float | int | None]]
+    cost: dict[str, Any]
+    operational: dict[str, Any]
+    indexing_coverage: dict[str, Any] | None = None
+    gates: tuple[GateResult, ...] = ()
+    warnings: tuple[Notice, ...] = ()

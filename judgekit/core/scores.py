@@ -1,0 +1,103 @@
+"""Scores of single cases, what is known about each score name, and estimates over many cases."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+@dataclass(frozen=True, slots=True)
+class NotApplicable:
+    """The precondition of a score does not hold for this case; it counts neither as good nor as bad."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The score should exist but could not be had: the system under test or the judge failed."""
+
+    kind: str
+
+
+Outcome = float | NotApplicable | Failed
+"""What a metric or judge says about one case: always one of these three."""
+
+Outcomes = dict[str, Outcome]
+"""Outcome by score name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What is known about one score name."""
+
+    name: str
+    """Name of the per-case score, for example `recall_any@5`."""
+    low: float = 0.0
+    """Smallest value possible."""
+    high: float = 1.0
+    """Largest value possible."""
+    higher_is_better: bool = True
+    binary: bool = False
+    """True where the score can only be `low` or `high`: its mean is a proportion, with a Wilson interval."""
+    aggregate: str | None = None
+    """Name of the mean over cases; None: the name of the score; empty: the score feeds a pooled figure only."""
+    distribution: bool = False
+    """True where the values are whole numbers low..high: their counts are shown too, as `name.distribution`."""
+    section: Literal["overall", "operational"] = "overall"
+    """The part of metrics.json that carries the mean."""
+
+    @property
+    def worst(self) -> float:
+        return self.low if self.higher_is_better else self.high
+
+    @property
+    def best(self) -> float:
+        return self.high if self.higher_is_better else self.low
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A figure that is a function of sums over cases and not a mean of per-case scores, such as an F1."""
+
+    name: str
+    over: tuple[str, ...]
+    """Score names whose sums over all applicable cases are the arguments of `function`, in this order."""
+    function: Callable[..., float | None]
+    """Sums to value; None where the figure is undefined (a zero denominator)."""
+    low: float = 0.0
+    high: float = 1.0
+    higher_is_better: bool = True
+
+
+class Score(BaseModel):
+    """One number about one case, or the reason why there is none: a line of scores.jsonl."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    case_id: str
+    name: str
+    value: float | None
+    reason: str | None = None
+    """`n/a: ...` where the score does not apply, `failed: ...` where it is missing; None beside a value."""
+
+
+class Estimate(BaseModel):
+    """A statistic over the cases of a run or slice, with its interval and what it rests on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: float | None
+    low: float | None = None
+    """Lower end of the 95% interval."""
+    high: float | None = None
+    n: int
+    """Cases with a value."""
+    n_not_applicable: int
+    n_error: int
+    worst: float | None = None
+    """The value if every failed case had scored the worst; only where n_error > 0."""
+    best: float | None = None
+    method: str
+    """How value and interval were made, for example `mean, wilson 95%`."""

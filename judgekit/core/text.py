@@ -1,0 +1,34 @@
+"""Small rules about text and ids that everything else relies on."""
+
+import unicodedata
+
+
+def clean_text(text: str) -> str:
+    """The same text with lone surrogates replaced by U+FFFD, so that it can always be written as UTF-8."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        # A pair that was decoded as two halves is put together first; what is still alone is replaced.
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def canonical_id(value: object) -> object:
+    """An id as compared: whole numbers become their digits, text is NFC; `7` equals `"7"`, `"07"` does not.
+
+    Other types are handed on unchanged, so that the model's own check names them.
+
+    Raises:
+        ValueError: true, false, or a text with nothing in it.
+    """
+    if isinstance(value, str):
+        if not value or value.isspace():
+            raise ValueError("an id is empty")
+        return value if value.isascii() else unicodedata.normalize("NFC", clean_text(value))
+    if isinstance(value, bool):
+        raise ValueError("an id is text or a whole number, found true/false")
+    if isinstance(value, int):
+        return str(value)
+    return value

@@ -1,0 +1,98 @@
+"""Groundedness: is every claim of the answer supported by the passages that the system retrieved?"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.components import Judge
+from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes, Pooled
+from judgekit.judges.parsing import read_score, read_text, read_texts
+from judgekit.judges.passages import citations, has_abstained, passages, unjudgeable
+
+
+class Groundedness(Judge):
+    """Whole number 0 (unrelated to the passages) to 5 (every claim supported, every major one cited).
+
+    Not applicable to an answer that is an abstention, and where hits carry no text. Source: in-house.
+    """
+
+    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "supported_claims", "unsupported_claims", "score")
+
+    pass_score: Annotated[int, Field(ge=1, le=5)] = 4
+    """Smallest score that counts as a pass."""
+    top_k: Annotated[int, Field(ge=1)] = 10
+    """Passages shown to the judge, best rank first."""
+
+    def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
+        """Variables `answer`, `passages`, `citations` (None: the system does not report any)."""
+        if output.error is None and has_abstained(output):
+            return NotApplicable("abstained")
+        reason = unjudgeable(case, output)
+        if reason is not None:
+            return reason
+        shown = passages(output, self.top_k)
+        if output.retrieved and not shown:
+            return NotApplicable("no retrieved text")
+        variables = {"answer": output.answer, "passages": shown, "citations": citations(output, self.top_k)}
+        return JudgeInput(case_id=case.id, judge=self.name, variables=variables)
+
+    def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
+        """Score 0-5 with both lists of claims, flagged `inconsistent` where they contradict each other."""
+        score = read_score(payload, "score", 0, 5)
+        supported = read_texts(payload, "supported_claims")
+        unsupported = read_texts(payload, "unsupported_claims")
+        return Verdict(
+            score=score,
+            reasoning=read_text(payload, "reasoning"),
+            supported_claims=supported,
+            unsupported_claims=unsupported,
+            inconsistent=_contradicts(score, supported, unsupported),
+        )
+
+    def columns(self) -> tuple[Column, ...]:
+        """Score, pass, and the two counts that feed `unsupported_claim_rate`."""
+        return (
+            Column(self.name, high=5.0, distribution=True),
+            Column(f"{self.name}_pass", binary=True, aggregate=f"{self.name}_pass_rate"),
+            Column(f"{self.name}.n_unsupported_claims", high=float("inf"), higher_is_better=False, aggregate=""),
+            Column(f"{self.name}.n_claims", high=float("inf"), aggregate=""),
+        )
+
+    def pooled(self) -> tuple[Pooled, ...]:
+        """Share of all claims, over all judged answers, that no passage supports."""
+        names = (f"{self.name}.n_unsupported_claims", f"{self.name}.n_claims")
+        return (Pooled(f"{self.name}.unsupported_claim_rate", names, _share, higher_is_better=False),)
+
+    def scores(self, verdict: Verdict) -> Outcomes:
+        """The four columns; a part that the verdict lacks is a failure, never 0."""
+        missing = Failed("invalid")
+        score, supported, unsupported = verdict.score, verdict.supported_claims, verdict.unsupported_claims
+        has_claims = supported is not None and unsupported is not None
+        n_unsupported = len(unsupported or ())
+        n_claims = n_unsupported + len(supported or ())
+        return {
+            self.name: missing if score is None else float(score),
+            f"{self.name}_pass": missing if score is None else float(score >= self.pass_score),
+            f"{self.name}.n_unsupported_claims": float(n_unsupported) if has_claims else missing,
+            f"{self.name}.n_claims": float(n_claims) if has_claims else missing,
+        }
+
+
+def _contradicts(score: int, supported: tuple[str, ...], unsupported: tuple[str, ...]) -> bool:
+    """Whether score and claims cannot both be right.
+
+    A claim in both lists; 5 with an unsupported claim; 4 with more unsupported claims than supported ones; 0 or
+    1 where every claim is supported.
+    """
+    if set(supported) & set(unsupported):
+        return True
+    if score >= 4:
+        return len(unsupported) > (0 if score == 5 else len(supported))
+    return score <= 1 and bool(supported) and not unsupported
+
+
+def _share(n_unsupported: float, n_claims: float) -> float | None:
+    return n_unsupported / n_claims if n_claims else None

@@ -1,0 +1,363 @@
+"""From a model's reply to a verdict, without being talked into a score.
+
+The order is fixed: what the server says of the reply (cut off, filtered, refused), then a strict parse of the
+whole text, then one surrounding fence, then closed think blocks taken out, then the one top-level object of
+the right shape, mended only in ways that cannot change what it says. Whatever is left is a failure with a
+kind: no number is looked for in prose, nothing is clamped, rounded or filled in.
+
+Every step takes time linear in the length of the reply. Where a reply can be read in two ways it is refused:
+a failure is asked again or counted, a wrong score is neither.
+
+`PARSER_VERSION` is raised whenever a reply could be read differently than before; replies are stored, so
+that a better parser needs no new calls.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judgekit.core.components import Judge
+from judgekit.core.judgments import JudgeInput, ModelResponse, Verdict, VerdictError
+from judgekit.core.text import clean_text
+from judgekit.judges.mending import decode, fold, mend
+
+PARSER_VERSION = 1
+
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_BROKEN_OFF = frozenset({"abort", "cancelled", "error", "insufficient_system_resource"})
+_FILTERED = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
+
+_BLANK = " \t\r\n\f\v\ufeff\u200b"
+_THINK_TAG = re.compile(r"((?:^|(?<=[kg]>))[ \t]*)?<(/?)think(?:ing)?>", re.IGNORECASE | re.MULTILINE)
+"""Group 1: the tag starts a line, or follows another tag."""
+_BRACE = re.compile(r"[{}]")
+_BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
+_WHOLE_TEXT = re.compile(r"\s*[0-9]{1,3}(?:\.0{1,9})?\s*")
+_ONLY_DOTS = re.compile(r"[\s\[(]*(?:\.{2,}|…)[\s.…\])]*")
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedReply:
+    """A verdict and how it was read."""
+
+    verdict: Verdict
+    parse_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A decoded object, the text it was read from, and how."""
+
+    payload: Mapping[str, Any]
+    source: str
+    path: str
+
+
+def parse_reply(response: ModelResponse, judge: Judge, judge_input: JudgeInput | None = None) -> ParsedReply:
+    """The verdict that a reply holds.
+
+    Args:
+        response: what came back.
+        judge: knows the right shape and scale.
+        judge_input: what was judged; where given, an object copied from it is refused as a verdict.
+
+    Raises:
+        VerdictError: there is no verdict, or more than one; its kind says which.
+    """
+    _check_server_word(response)
+    text = (response.text or "").strip(_BLANK)
+    if not text:
+        raise VerdictError("empty", "the reply is empty")
+    found = _find(text, judge)
+    verdict, mended = _read(found.payload, judge)
+    if judge_input is not None and _is_copied(found.source, judge, judge_input.variables):
+        raise VerdictError("invalid", "the object of the reply is copied from the judged text")
+    source = "tool_call+" if response.source == "tool_call" else ""
+    return ParsedReply(verdict, source + found.path + mended)
+
+
+def _check_server_word(response: ModelResponse) -> None:
+    reason = str(response.finish_reason or "").lower()
+    if reason in _CUT:
+        spent = response.usage.completion_tokens if response.usage is not None else None
+        after = f" after {spent} tokens" if spent is not None else ""
+        raise VerdictError("truncated", f"the reply was cut off at max_output_tokens{after}; raise it for this model")
+    if reason in _BROKEN_OFF:
+        raise VerdictError("truncated", f"the server broke the reply off ({reason})")
+    if reason in _FILTERED:
+        raise VerdictError("filtered", "the provider's content filter withheld the reply")
+    if response.refusal or reason == "refusal":
+        raise VerdictError("refused", f"the model declined: {clean_text(str(response.refusal or ''))[:300]}")
+
+
+def _find(text: str, judge: Judge) -> _Found:
+    whole = _whole(text)
+    if whole is not None:
+        return whole
+    rest = _without_thinking(text)
+    if rest == text:
+        return _only_object(text, judge, "object")
+    if not rest.strip(_BLANK):
+        raise VerdictError("empty", "the reply is empty but for its thinking")
+    whole = _whole(rest)
+    if whole is not None:
+        return _Found(whole.payload, whole.source, "think" if whole.path == "strict" else "think+fence")
+    return _only_object(rest, judge, "think+object")
+
+
+def _whole(text: str) -> _Found | None:
+    """The text as one object, as it is or in one fence; None where it is no JSON."""
+    for path, body in (("strict", text), ("fence", _unfenced(text))):
+        if body is None:
+            continue
+        try:
+            value = decode(body)
+        except ValueError:
+            continue
+        if not isinstance(value, dict):
+            raise VerdictError("invalid", f"the reply is {_type_name(value)}, not a JSON object")
+        return _Found(value, body, path)
+    return None
+
+
+def _unfenced(text: str) -> str | None:
+    body = text.strip()
+    if len(body) < 7 or not body.startswith("```") or not body.endswith("```"):
+        return None
+    tag, newline, inner = body[3:-3].partition("\n")
+    return inner if newline and (not tag.strip() or tag.strip().isalnum()) else None
+
+
+def _without_thinking(text: str) -> str:
+    """The text without closed think blocks.
+
+    Only a block that starts a line before any object is the model's own thinking. Tags elsewhere are quoted
+    (a judged answer may hold them) and stay, so that a verdict between them cannot vanish.
+
+    Raises:
+        VerdictError: a block is not closed, so that what follows may be a draft.
+    """
+    kept: list[str] = []
+    position = searched = 0
+    is_after_brace = False
+    opened: re.Match[str] | None = None
+    for tag in _THINK_TAG.finditer(text):
+        if not tag[2]:
+            opened = opened or tag
+        elif opened is not None:
+            is_after_brace = is_after_brace or text.find("{", searched, opened.start()) >= 0
+            searched = opened.start()
+            if opened[1] is not None and not is_after_brace:
+                kept.append(text[position : opened.start()])
+                position = searched = tag.end()
+            opened = None
+    if opened is not None:
+        raise VerdictError("invalid", "a think block is not closed")
+    return "".join(kept) + text[position:]
+
+
+def _only_object(text: str, judge: Judge, path: str) -> _Found:
+    """The one top-level object that holds a verdict, between whatever else was said."""
+    first: tuple[_Found, Verdict] | None = None
+    for start, end in _top_level_spans(text):
+        found = _verdict_object(text[start:end], judge)
+        if found is None:
+            continue
+        before = text[max(0, start - 80) : start].rstrip()
+        if before.endswith("[") or text[end : end + 80].lstrip().startswith("]"):
+            raise VerdictError("invalid", "the verdict stands in a list")
+        verdict, _ = _read(found.payload, judge)
+        if first is None:
+            first = found, verdict
+        elif verdict != first[1]:
+            raise VerdictError("ambiguous", "the reply holds two different verdicts")
+    if first is None:
+        raise VerdictError("invalid", f"the reply holds no JSON object with {judge.decisive_key!r}")
+    return _Found(first[0].payload, first[0].source, path + first[0].path)
+
+
+def _top_level_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of balanced `{...}` outside any other; braces inside JSON strings do not count.
+
+    Raises:
+        VerdictError: braces do not pair, so that an object may be a part of something else.
+    """
+    depth = start = position = 0
+    while mark := (_BRACE_OR_STRING if depth else _BRACE).search(text, position):
+        position = mark.end()
+        if mark[0] == "{":
+            start = start if depth else mark.start()
+            depth += 1
+        elif mark[0] == "}":
+            if not depth:
+                raise VerdictError("invalid", "the reply closes an object that was not opened")
+            depth -= 1
+            if not depth:
+                yield start, position
+    if depth:
+        raise VerdictError("invalid", "the reply holds an object that is not closed")
+
+
+def _verdict_object(span: str, judge: Judge) -> _Found | None:
+    """A balanced span as an object with a verdict; None where it is something else, such as `{a, b}`.
+
+    Raises:
+        VerdictError: the span may hold a verdict, but says nothing certain.
+    """
+    decisive = judge.decisive_key.casefold()
+    is_mentioned = decisive in span.casefold()
+    if not is_mentioned and '"' not in span and "'" not in span:
+        return None
+    how = ""
+    try:
+        payload = decode(span)
+    except ValueError:
+        if not is_mentioned:
+            raise VerdictError("invalid", "an object of the reply is no valid JSON") from None
+        payload, how = mend(span, judge)
+    if decisive in map(fold, payload):
+        return _Found(payload, span, how)
+    if _holds_deeper(payload, decisive):
+        raise VerdictError("invalid", f"{judge.decisive_key!r} stands inside another object of the reply")
+    return None
+
+
+def _holds_deeper(payload: Mapping[str, Any], key: str) -> bool:
+    """Whether a nested object gives the key a value; a schema, whose value is an object, does not."""
+    waiting: list[Any] = [payload]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if any(fold(name) == key and not isinstance(item, dict) for name, item in value.items()):
+                return True
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return False
+
+
+def _read(payload: Mapping[str, Any], judge: Judge) -> tuple[Verdict, str]:
+    """The verdict of a decoded object, whose keys may be written in another case.
+
+    Returns:
+        The verdict, and what had to be read with good will, as a part of the parse path.
+    """
+    known = {name.casefold(): name for name in (*judge.verdict_keys, judge.decisive_key)}
+    named: dict[str, Any] = {}
+    mended = ""
+    for key, value in payload.items():
+        name = known.get(fold(key), key)
+        if name in named:
+            raise VerdictError("invalid", f"{name!r} comes twice in the reply, in different spelling")
+        if name != key:
+            mended = "+keys"
+            if key.lower() != name.lower():
+                raise VerdictError("invalid", f"the reply has {key[:40]!a} for {name!r}")
+        named[name] = value
+    if judge.decisive_key not in named:
+        if "properties" in payload and "type" in payload:
+            raise VerdictError("invalid", "the reply repeats the JSON Schema instead of filling it in")
+        raise VerdictError("invalid", f"the reply has no {judge.decisive_key!r}")
+    if isinstance(named[judge.decisive_key], str):
+        mended += "+text"
+    return judge.read_verdict(named), mended
+
+
+def _is_copied(source: str, judge: Judge, variables: Mapping[str, Any]) -> bool:
+    """Whether an object stands in the judged texts, white space aside: then it is not the judge's own."""
+    wanted = "".join(source.split())
+    return any(
+        judge.decisive_key.casefold() in text.casefold() and wanted in "".join(text.split())
+        for text in _texts(variables)
+    )
+
+
+def _texts(value: object) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+
+
+def read_score(payload: Mapping[str, Any], key: str, low: int, high: int) -> int:
+    """A whole number on the scale; `4.0` and the text `"4"` are 4, everything else is refused.
+
+    Raises:
+        VerdictError: missing, wrong type, not whole, or outside low..high.
+    """
+    value = payload.get(key)
+    if isinstance(value, str) and _WHOLE_TEXT.fullmatch(value):
+        value = float(value)
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+        raise VerdictError("invalid", f"{key!r} is {_type_name(value)}, expected a whole number {low} to {high}")
+    if isinstance(value, float) and not value.is_integer():
+        raise VerdictError("invalid", f"{key!r} is {value}, expected a whole number {low} to {high}")
+    if not low <= value <= high:
+        raise VerdictError(
+            "invalid",
+            f"{key!r} is outside {low} to {high}: {value:.6g}"
+            if abs(value) < 10**15
+            else f"{key!r} is outside {low} to {high}",
+        )
+    return int(value)
+
+
+def read_flag(payload: Mapping[str, Any], key: str) -> bool:
+    """Yes or no: `true` or `false`, or one of the words true, yes, 1, false, no, 0 as text, in any case.
+
+    Raises:
+        VerdictError: missing, or anything else; a word of another language is none of these.
+    """
+    value = payload.get(key)
+    if isinstance(value, str):
+        value = _FLAGS.get(value.strip().casefold(), value)
+    if not isinstance(value, bool):
+        raise VerdictError("invalid", f"{key!r} is {_type_name(value)}, expected true or false")
+    return value
+
+
+def read_texts(payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """A list of texts.
+
+    Raises:
+        VerdictError: missing, not a list, or an item that is no text, blank, or `...`.
+    """
+    value = payload.get(key)
+    if not isinstance(value, list):
+        raise VerdictError("invalid", f"{key!r} is {_type_name(value)}, expected a list of texts")
+    for item in value:
+        if not isinstance(item, str):
+            raise VerdictError("invalid", f"{key!r} holds {_type_name(item)}, expected texts only")
+        if not item.strip():
+            raise VerdictError("invalid", f"{key!r} holds a blank text")
+        if _ONLY_DOTS.fullmatch(item):
+            raise VerdictError("invalid", f"{key!r} is abbreviated with '...', so it is incomplete")
+    return tuple(clean_text(item) for item in value)
+
+
+def read_text(payload: Mapping[str, Any], key: str) -> str:
+    """A text; missing is blank, since it decides nothing.
+
+    Raises:
+        VerdictError: present, but no text.
+    """
+    value = payload.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise VerdictError("invalid", f"{key!r} is {_type_name(value)}, expected a text")
+    return clean_text(value)
+
+
+def _type_name(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "true/false", int: "a number", float: "a number"}
+    if value is None:
+        return "missing or null"
+    shown = f" ({value[:40]!r})" if isinstance(value, str) else ""
+    return names.get(type(value), type(value).__name__) + shown

@@ -1,0 +1,118 @@
+"""Abstention: does the system decline where it should, and only there."""
+
+from typing import Literal
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.components import Metric
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
+
+AbstentionSource = Literal["flag", "grounded", "judge", "blank", "no_answer", "error"]
+"""What says whether an output abstained: its `abstained` flag, `grounded: false`, the abstention judge (its
+answer has text and no flag), or its blank answer; `no_answer` and `error`: nothing does."""
+
+_NO_LABEL = NotApplicable("answerable is not labelled")
+_ANSWERABLE = NotApplicable("answerable is true")
+_UNANSWERABLE = NotApplicable("answerable is false")
+_NO_JUDGE = NotApplicable("no flag, and no abstention judge")
+_NO_ANSWER = NotApplicable("no answer and no flag")
+
+
+def abstained(output: SystemOutput) -> tuple[bool | None, AbstentionSource]:
+    """Whether the output abstained, and what says so; the value is None where only a judge, or nothing, can say.
+
+    In this order: the explicit flag; `grounded` false; with text, the abstention judge; a blank answer is an
+    abstention. An output without an answer (None, not blank) says nothing: a file that holds only retrieval
+    results must not pass for a system that declines.
+
+    Source: in-house.
+    """
+    if output.error is not None:
+        return None, "error"
+    if output.abstained is not None:
+        return output.abstained, "flag"
+    if output.grounded is False:
+        return True, "grounded"
+    if output.answer is None:
+        return None, "no_answer"
+    if output.answer.strip():
+        return None, "judge"
+    return True, "blank"
+
+
+def abstention_scores(answerable: bool | None, verdict: bool | NotApplicable | Failed) -> Outcomes:
+    """The three per-case scores for a verdict, whoever gave it: flags, or the abstention judge.
+
+    Args:
+        answerable: the case's label; None makes all three not applicable.
+        verdict: whether the output abstained, or why that is not known.
+    """
+    if answerable is None:
+        return _named(_NO_LABEL, _NO_LABEL, _NO_LABEL)
+    declined: Outcome = float(verdict) if isinstance(verdict, bool) else verdict
+    if answerable:
+        return _named(_ANSWERABLE, _ANSWERABLE, declined)
+    answered: Outcome = float(not verdict) if isinstance(verdict, bool) else verdict
+    return _named(declined, answered, _UNANSWERABLE)
+
+
+def _named(accuracy: Outcome, hallucination: Outcome, over_abstention: Outcome) -> Outcomes:
+    return {
+        "abstention_accuracy": accuracy,
+        "hallucination_rate_unanswerable": hallucination,
+        "over_abstention_rate": over_abstention,
+    }
+
+
+def abstention_f1(n_right: float, n_missed: float, n_over: float) -> float | None:
+    """F1 of "abstained" as prediction of "unanswerable": `2 TP / (2 TP + FN + FP)`.
+
+    Args:
+        n_right: unanswerable cases where the system abstained (TP), the sum of abstention_accuracy.
+        n_missed: unanswerable cases that it answered (FN), the sum of hallucination_rate_unanswerable.
+        n_over: answerable cases where it abstained (FP), the sum of over_abstention_rate.
+
+    Returns:
+        F1 in [0, 1], higher is better; None where nothing was unanswerable and the system never abstained.
+
+    Source: van Rijsbergen 1979, "Information Retrieval", ch. 7.
+    """
+    denominator = 2.0 * n_right + n_missed + n_over
+    return 2.0 * n_right / denominator if denominator else None
+
+
+class Abstention(Metric):
+    """How well the system knows when to decline.
+
+    All in [0, 1]. An output abstains as `abstained` says; where that takes a judge, the scores are not
+    applicable here. With n counting the cases of each label:
+
+    * `abstention_accuracy` (higher is better): 1 if the system abstained; cases with `answerable` false.
+    * `hallucination_rate_unanswerable` (lower is better): 1 - abstention_accuracy, same cases.
+    * `over_abstention_rate` (lower is better): 1 if the system abstained; cases with `answerable` true.
+    * `abstention_f1` (pooled): see `abstention_f1`.
+
+    Source: in-house; F1 of van Rijsbergen 1979.
+    """
+
+    def columns(self) -> tuple[Column, ...]:
+        return (
+            Column("abstention_accuracy", binary=True),
+            Column("hallucination_rate_unanswerable", higher_is_better=False, binary=True),
+            Column("over_abstention_rate", higher_is_better=False, binary=True),
+        )
+
+    def pooled(self) -> tuple[Pooled, ...]:
+        over = ("abstention_accuracy", "hallucination_rate_unanswerable", "over_abstention_rate")
+        return (Pooled("abstention_f1", over=over, function=abstention_f1),)
+
+    def source(self, output: SystemOutput) -> AbstentionSource:
+        """What says whether the output abstained, to be stored beside the scores of the case."""
+        return abstained(output)[1]
+
+    def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
+        if output.error is not None:
+            return abstention_scores(case.answerable, Failed(output.error.kind))
+        value, source = abstained(output)
+        if value is not None:
+            return abstention_scores(case.answerable, value)
+        return abstention_scores(case.answerable, _NO_JUDGE if source == "judge" else _NO_ANSWER)

@@ -1,0 +1,172 @@
+"""Retrieval by anchors: were the gold supports found, how early, and were they cited."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from judgekit.core.cases import Case, Hit, Scope, SystemOutput
+from judgekit.core.components import Metric
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
+from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences, normalise_path
+from judgekit.metrics.ranking import Cutoffs, hit_at, ndcg_at, precision_at, reciprocal_rank
+
+_NO_SUPPORTS = NotApplicable("no gold_supports")
+_NO_GROUPS = NotApplicable("no required_support_groups")
+_NOT_ANSWERABLE = NotApplicable("answerable is not true")
+_NO_SCOPE = NotApplicable("no scope mode on or on_with_fallback")
+_NO_RULE = NotApplicable("no recency_conflict_rule")
+_NO_DATES = NotApplicable("no gold support has a date")
+_NEEDS_JUDGE = NotApplicable("needs the conflict judge")
+
+
+class Retrieval(Metric):
+    """Retrieval scores against gold supports (file and heading), and what the answer does with them.
+
+    With the rank of a hit, and "right" for a hit that matches a gold support (see `anchors`); all in [0, 1],
+    higher is better unless said otherwise; not applicable without gold supports:
+
+    * `recall_any@k`: 1 if a right hit has rank <= k, else 0.
+    * `recall_all@k`: 1 if every support of at least one required group is matched with rank <= k, else 0;
+      not applicable without `required_support_groups`.
+    * `mrr`: 1 / rank of the first right hit, 0 if none; `mrr@k` likewise with rank <= k.
+    * `precision@k`: right hits with rank <= k, divided by k.
+    * `ndcg@k`: binary gain, log2 discount; a hit gains if it is the first to match some support; the ideal
+      list has min(k, number of distinct supports) gains.
+    * `scope_miss` (lower is better): 1 if no support lies in a selected folder, else 0; not applicable where
+      the scope mode is off or not reported.
+    * `attribution_hit`: 1 if a reference of the answer matches a support, else 0; answerable cases only.
+    * `recency_conflict`: 1 if the references keep the case's rule, else 0. `cite_newer`: a support of the
+      largest date is cited (any of several with that date; undated supports are never the newest);
+      `cite_both`: every support is cited; `acknowledge_both` needs the conflict judge.
+
+    An empty hit list scores 0 in the ranked figures, and an answer without references 0 in the last two.
+
+    Source: Järvelin and Kekäläinen 2002 (nDCG), Voorhees 1999 (MRR), trec_eval (precision); the rest in-house.
+    """
+
+    ks: Cutoffs = (1, 3, 5, 10)
+    """Cut-offs of recall_any, recall_all, precision and ndcg."""
+    mrr_ks: Cutoffs = ()
+    """Cut-offs of further `mrr@k` scores, beside the `mrr` of the whole list."""
+    snippets: SnippetMode = "if_text"
+    """How the snippets of supports are looked for in the text of hits."""
+
+    @cached_property
+    def _ranked_names(self) -> tuple[tuple[int, str, str, str], ...]:
+        return tuple([(k, f"recall_any@{k}", f"precision@{k}", f"ndcg@{k}") for k in self.ks])
+
+    @cached_property
+    def _all_names(self) -> tuple[tuple[int, str], ...]:
+        return tuple([(k, f"recall_all@{k}") for k in self.ks])
+
+    @cached_property
+    def _mrr_names(self) -> tuple[tuple[int | None, str], ...]:
+        return ((None, "mrr"), *[(k, f"mrr@{k}") for k in self.mrr_ks])
+
+    @cached_property
+    def _always_names(self) -> tuple[str, ...]:
+        """Names whose only precondition is a gold support."""
+        at_k = [name for _, *names in self._ranked_names for name in names]
+        return (*at_k, *[name for _, name in self._mrr_names])
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple([column.name for column in self.columns()])
+
+    def columns(self) -> tuple[Column, ...]:
+        columns: list[Column] = []
+        for k in self.ks:
+            columns += [
+                Column(f"recall_any@{k}", binary=True),
+                Column(f"recall_all@{k}", binary=True),
+                Column(f"precision@{k}", binary=k == 1),
+                Column(f"ndcg@{k}", binary=k == 1),
+            ]
+        columns += [Column(name, binary=k == 1) for k, name in self._mrr_names]
+        return (
+            *columns,
+            Column("scope_miss", higher_is_better=False, binary=True, aggregate="scope_miss_rate"),
+            Column("attribution_hit", binary=True, aggregate="attribution_hit_rate"),
+            Column("recency_conflict", binary=True),
+        )
+
+    def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
+        if not case.gold_supports:
+            return dict.fromkeys(self._names, _NO_SUPPORTS)
+        if output.error is not None:
+            return self._failed(case, Failed(output.error.kind))
+        gold = GoldSupports(case.gold_supports, self.snippets)
+        outcomes = self._ranked(case, gold, output.retrieved)
+        outcomes["scope_miss"] = _scope_miss(gold, output.scope)
+        cited = gold.cited_by(output.references)
+        outcomes["attribution_hit"] = (1.0 if cited else 0.0) if case.answerable is True else _NOT_ANSWERABLE
+        outcomes["recency_conflict"] = _recency_conflict(case, cited)
+        return outcomes
+
+    def _failed(self, case: Case, failed: Failed) -> Outcomes:
+        """The outcomes of an errored output: failed wherever the case alone would allow a number."""
+        outcomes: Outcomes = dict.fromkeys(self._always_names, failed)
+        outcomes.update({name: failed if case.required_support_groups else _NO_GROUPS for _, name in self._all_names})
+        outcomes["scope_miss"] = failed
+        outcomes["attribution_hit"] = failed if case.answerable is True else _NOT_ANSWERABLE
+        recency = _recency_conflict(case, set())
+        outcomes["recency_conflict"] = recency if isinstance(recency, NotApplicable) else failed
+        return outcomes
+
+    def _ranked(self, case: Case, gold: GoldSupports, hits: Sequence[Hit]) -> Outcomes:
+        right: list[int] = []
+        gaining: list[int] = []
+        first_rank: dict[int, int] = {}
+        for rank, hit in first_occurrences(by_rank(hits)):
+            matched = gold.matched_by(hit)
+            if matched:
+                right.append(rank)
+                new = [index for index in matched if index not in first_rank]
+                if new:
+                    gaining.append(rank)
+                    first_rank.update(dict.fromkeys(new, rank))
+        outcomes: Outcomes = {}
+        for k, recall_any, precision, ndcg in self._ranked_names:
+            outcomes[recall_any] = hit_at(k, right)
+            outcomes[precision] = precision_at(k, right)
+            outcomes[ndcg] = ndcg_at(k, gold.n_distinct, gaining)
+        for cutoff, name in self._mrr_names:
+            outcomes[name] = reciprocal_rank(right, cutoff)
+        if case.required_support_groups:
+            complete = _complete_groups(case.required_support_groups, first_rank)
+            outcomes.update({name: hit_at(k, complete) for k, name in self._all_names})
+        else:
+            outcomes.update({name: _NO_GROUPS for _, name in self._all_names})
+        return outcomes
+
+
+def _complete_groups(groups: tuple[tuple[int, ...], ...], first_rank: dict[int, int]) -> list[int]:
+    """Ranks, ascending, at which the groups that are matched in full become so."""
+    return sorted(
+        max([first_rank[index] for index in group]) for group in groups if all(index in first_rank for index in group)
+    )
+
+
+def _scope_miss(gold: GoldSupports, scope: Scope | None) -> Outcome:
+    if scope is None or scope.mode == "off":
+        return _NO_SCOPE
+    # An empty prefix starts every path; the slash keeps `work` from holding `workshop/a.md`.
+    prefixes = tuple([_folder_prefix(folder) for folder in scope.selected_folders])
+    return 0.0 if any(path.startswith(prefixes) for path in gold.paths) else 1.0
+
+
+def _folder_prefix(folder: str) -> str:
+    path = normalise_path(folder).rstrip("/")
+    return f"{path}/" if path not in ("", ".") else ""
+
+
+def _recency_conflict(case: Case, cited: set[int]) -> Outcome:
+    if case.recency_conflict_rule is None:
+        return _NO_RULE
+    if case.recency_conflict_rule == "acknowledge_both":
+        return _NEEDS_JUDGE
+    if case.recency_conflict_rule == "cite_both":
+        return 1.0 if len(cited) == len(case.gold_supports) else 0.0
+    newest = max([support.date for support in case.gold_supports if support.date], default=None)
+    if newest is None:
+        return _NO_DATES
+    return 1.0 if any(case.gold_supports[index].date == newest for index in cited) else 0.0

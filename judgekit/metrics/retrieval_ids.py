@@ -1,0 +1,134 @@
+"""Retrieval by chunk and document ids, citations that resolve, and refusals."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from judgekit.core.cases import Case, Hit, Id, SystemOutput
+from judgekit.core.components import Metric
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
+from judgekit.metrics.anchors import by_rank, first_occurrences
+from judgekit.metrics.ranking import Cutoffs, hit_at, precision_at, recall_at, reciprocal_rank
+
+_MRR_CUTOFF = 10
+
+_NO_CHUNKS = NotApplicable("no expected_chunk_ids")
+_NO_DOCS = NotApplicable("no expected_doc_ids")
+_NO_CITATIONS = NotApplicable("output has no citations list")
+_NO_ANSWER = NotApplicable("no answer")
+_NOT_GROUNDED = NotApplicable("answer is marked as not grounded")
+_NO_REFUSAL = NotApplicable("expected_doc_ids is not an empty list")
+
+
+class RetrievalIds(Metric):
+    """Retrieval scores against expected chunk and document ids.
+
+    All in [0, 1], higher is better unless said otherwise; ids are compared as text:
+
+    * `hit@k`: 1 if an expected chunk has rank <= k, else 0.
+    * `mrr_chunk`: 1 / rank of the first expected chunk, 0 if it is not in the first 10.
+    * `precision_chunk@k`: expected chunks with rank <= k, divided by k. These three are not applicable
+      without `expected_chunk_ids`.
+    * `recall_doc@k`: share of the distinct expected documents among the hits with rank <= k; not applicable
+      without `expected_doc_ids`.
+    * `citation_coverage`: 1 if the answer cites something and every citation is a known chunk, else 0; not
+      applicable without an answer, where it is marked as not grounded, or where citations are not reported.
+    * `empty_result` (lower is better): 1 if nothing was retrieved, else 0; always a number: an errored
+      output counts as empty.
+    * `refusal_correct`: 1 if the system refused (`grounded` false or `abstained` true), else 0; applies where
+      `expected_doc_ids` is given and empty, and the output has an answer or says whether it refused.
+
+    An empty hit list scores 0 in the first four.
+
+    Source: trec_eval (precision, recall, success), Voorhees 1999 (MRR); the rest in-house.
+    """
+
+    ks: Cutoffs = (1, 3, 5, 10)
+    """Cut-offs of hit, recall_doc and precision_chunk."""
+    corpus_chunk_ids: frozenset[Id] | None = None
+    """Ids of all chunks of the corpus, against which citations are resolved; None: the output's own hits."""
+
+    @cached_property
+    def _chunk_names(self) -> tuple[tuple[int, str, str], ...]:
+        return tuple([(k, f"hit@{k}", f"precision_chunk@{k}") for k in self.ks])
+
+    @cached_property
+    def _flat_chunk_names(self) -> tuple[str, ...]:
+        return (*[name for _, *names in self._chunk_names for name in names], "mrr_chunk")
+
+    @cached_property
+    def _doc_names(self) -> tuple[tuple[int, str], ...]:
+        return tuple([(k, f"recall_doc@{k}") for k in self.ks])
+
+    def columns(self) -> tuple[Column, ...]:
+        columns: list[Column] = []
+        for k in self.ks:
+            columns += [
+                Column(f"hit@{k}", binary=True),
+                Column(f"precision_chunk@{k}", binary=k == 1),
+                Column(f"recall_doc@{k}"),
+            ]
+        return (
+            *columns,
+            Column("mrr_chunk"),
+            Column("citation_coverage", binary=True),
+            Column("empty_result", higher_is_better=False, binary=True),
+            Column("refusal_correct", binary=True),
+        )
+
+    def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
+        failed = None if output.error is None else Failed(output.error.kind)
+        ranked = by_rank(output.retrieved) if failed is None else []
+        outcomes = self._chunks(case, ranked, failed)
+        outcomes.update(self._docs(case, ranked, failed))
+        outcomes["citation_coverage"] = failed or self._citation_coverage(output)
+        outcomes["empty_result"] = 0.0 if ranked else 1.0
+        outcomes["refusal_correct"] = _NO_REFUSAL if case.expected_doc_ids != () else failed or _refusal_correct(output)
+        return outcomes
+
+    def _chunks(self, case: Case, ranked: Sequence[tuple[int, Hit]], failed: Failed | None) -> Outcomes:
+        if not case.expected_chunk_ids:
+            return dict.fromkeys(self._flat_chunk_names, _NO_CHUNKS)
+        if failed is not None:
+            return dict.fromkeys(self._flat_chunk_names, failed)
+        expected = set(case.expected_chunk_ids)
+        ranks = [rank for rank, hit in first_occurrences(ranked) if hit.chunk_id in expected]
+        outcomes: Outcomes = {"mrr_chunk": reciprocal_rank(ranks, _MRR_CUTOFF)}
+        for k, hit_name, precision in self._chunk_names:
+            outcomes[hit_name] = hit_at(k, ranks)
+            outcomes[precision] = precision_at(k, ranks)
+        return outcomes
+
+    def _docs(self, case: Case, ranked: Sequence[tuple[int, Hit]], failed: Failed | None) -> Outcomes:
+        if not case.expected_doc_ids:
+            return {name: _NO_DOCS for _, name in self._doc_names}
+        if failed is not None:
+            return {name: failed for _, name in self._doc_names}
+        missing = set(case.expected_doc_ids)
+        n_expected = len(missing)
+        ranks: list[int] = []
+        for rank, hit in ranked:
+            if hit.doc_id in missing:
+                missing.remove(hit.doc_id)
+                ranks.append(rank)
+        return {name: recall_at(k, n_expected, ranks) for k, name in self._doc_names}
+
+    def _citation_coverage(self, output: SystemOutput) -> Outcome:
+        if output.answer is None:
+            return _NO_ANSWER
+        if output.grounded is False:
+            return _NOT_GROUNDED
+        if output.citations is None:
+            return _NO_CITATIONS
+        known = self.corpus_chunk_ids
+        if known is None:
+            known = frozenset([hit.chunk_id for hit in output.retrieved if hit.chunk_id is not None])
+        resolved = bool(output.citations) and all(entry.citation in known for entry in output.citations)
+        return 1.0 if resolved else 0.0
+
+
+def _refusal_correct(output: SystemOutput) -> Outcome:
+    if output.grounded is False or output.abstained is True:
+        return 1.0
+    if output.answer is None and output.grounded is None and output.abstained is None:
+        return _NO_ANSWER
+    return 0.0

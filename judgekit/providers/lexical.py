@@ -1,0 +1,70 @@
+"""The embedded baseline judge: no key, no download, no model. It compares words, numbers and names.
+
+It reads the same prompts as a language model does, takes the judged texts out of their fences, and answers in
+the same verdict schema, so that a run without any model server still takes every step of a real one. Its
+scores are marked "overlap baseline, not an LLM" wherever they are shown.
+"""
+
+import json
+from typing import ClassVar
+
+from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.fencing import unfence
+from judgekit.core.judgments import ModelRequest, ModelResponse
+from judgekit.core.protocols import CallError, ModelIdentity, Provider
+from judgekit.providers.overlap import judge_correctness, judge_groundedness
+
+MODELS = {"overlap-1": False, "overlap-strict-1": True}
+"""Model name -> whether it is the stricter variant. A change of the rules is a new name."""
+
+
+class Lexical(Provider):
+    """Deterministic word-overlap judge."""
+
+    is_llm: ClassVar[bool] = False
+    needs_network: ClassVar[bool] = False
+    is_deterministic: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Refuse a model name that is none of the variants."""
+        if self.model.model not in MODELS:
+            raise ConfigError(
+                f"provider lexical has no model {self.model.model!r}{did_you_mean(self.model.model, MODELS)}"
+            )
+
+    async def identify(self) -> ModelIdentity:
+        """The variant's name is its identity."""
+        return ModelIdentity(build_hash=self.model.model, source="embedded", served_models=(self.model.model,))
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """A verdict on the fenced texts of the prompt."""
+        blocks: dict[str, list[str]] = {}
+        for message in request.messages:
+            if message["role"] == "user":
+                for name, text in unfence(message["content"]):
+                    blocks.setdefault(name, []).append(text)
+        if "answer" not in blocks:
+            raise CallError("bad_request", "the prompt holds no fenced `answer`, which the lexical judge compares")
+        strict = MODELS[request.model]
+        answer = blocks["answer"][0]
+        passages = blocks.get("passage", [])
+        wanted = request.reply_schema.get("properties", {})
+        if "supported_claims" in wanted:
+            cited = blocks.get("citations")
+            reported = cited is not None or "answer cites nothing" in request.messages[-1]["content"]
+            n_cited = len(cited[0].splitlines()) if cited else (0 if reported else None)
+            verdict = judge_groundedness(answer, passages, citations=n_cited, strict=strict)
+        elif "score" in wanted:
+            verdict = judge_correctness(
+                blocks.get("question", [""])[0],
+                answer,
+                passages,
+                blocks.get("reference_answer", []),
+                blocks.get("key_fact", []),
+                strict=strict,
+            )
+        else:
+            raise CallError("bad_request", "the lexical judge knows groundedness and correctness only")
+        return ModelResponse(
+            text=json.dumps(verdict, ensure_ascii=False), finish_reason="stop", served_model=request.model, n_requests=0
+        )

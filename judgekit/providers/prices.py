@@ -1,0 +1,61 @@
+"""What a call costs, from a maintained price list that ships its data."""
+
+from collections.abc import Callable
+from typing import Any
+
+from judgekit.core.cases import Usage
+from judgekit.core.config import ModelConfig, is_local
+
+Price = Callable[[Usage], float]
+"""US dollars for the tokens of one call."""
+
+
+def price_of(model: ModelConfig) -> Price | None:
+    """The price of a hosted model; None where the list does not know it, or where the user runs it himself."""
+    if is_local(model.base_url):
+        return None
+    from genai_prices import Usage as PricedUsage
+    from genai_prices import calc_price
+
+    where: dict[str, Any] = {"provider_api_url": model.base_url} if model.base_url else {"provider_id": "openai"}
+
+    def price(usage: Usage) -> float:
+        cached = usage.cached_tokens or 0
+        priced = PricedUsage(
+            input_tokens=usage.prompt_tokens or 0,
+            output_tokens=usage.completion_tokens or 0,
+            cache_read_tokens=cached,
+        )
+        return float(calc_price(priced, model_ref=model.model, **where).total_price)
+
+    try:
+        return _linear(price) or price
+    except (LookupError, ValueError):
+        return None
+
+
+def _linear(price: Price) -> Price | None:
+    """The same price from three rates, where it has no tiers: a look-up for each call costs 70 us."""
+    rates = []
+    for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+        # Cached tokens are a part of the prompt's.
+        extra = {"prompt_tokens": 1} if name == "cached_tokens" else {}
+        small, large = (price(Usage(**{name: count, **{key: count for key in extra}})) for count in (1_000, 2_000_000))
+        if abs(large - 2000 * small) > 1e-9 * max(large, 1.0):
+            return None
+        rates.append(small / 1000)
+    prompt_rate, completion_rate, cached_rate = rates
+
+    def linear(usage: Usage) -> float:
+        cached = usage.cached_tokens or 0
+        fresh = (usage.prompt_tokens or 0) - cached
+        return fresh * prompt_rate + cached * cached_rate + (usage.completion_tokens or 0) * completion_rate
+
+    return linear
+
+
+def price_list() -> str:
+    """The price library and its version; a release carries the prices of its day."""
+    from importlib.metadata import version
+
+    return f"genai-prices {version('genai-prices')}"

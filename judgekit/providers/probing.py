@@ -1,0 +1,104 @@
+"""Finding out once which parameters a model takes, by one small call and what the server says against it."""
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from judgekit.core.judgments import ModelRequest
+from judgekit.core.protocols import CallError, Capabilities
+
+if TYPE_CHECKING:
+    from judgekit.providers.openai_compatible import OpenAICompatible
+
+MOST_STEPS = 8
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["ready"],
+    "properties": {"ready": {"type": "boolean"}},
+}
+_FORMATS = ("json_schema", "json_object", "text")
+
+
+async def probe_capabilities(provider: "OpenAICompatible") -> Capabilities:
+    """Start from everything we send and drop what the server names as refused.
+
+    Raises:
+        CallError: the server cannot be reached, refuses for good, or refuses something we cannot do without.
+    """
+    # OpenAI's own models take the new name only; most local servers know the old one only and ignore the new.
+    name = "max_completion_tokens" if provider.model.base_url is None else "max_tokens"
+    now = Capabilities(max_tokens_name=name, system_role=provider.model.system_role)
+    n_faults = 0
+    for _ in range(MOST_STEPS):
+        try:
+            await provider.complete(_request(provider, now))
+        except CallError as error:
+            if error.fatal:
+                raise
+            adjusted = adjust(now, error)
+            if adjusted is None:
+                n_faults += 1
+                if not error.retryable or n_faults >= 3:
+                    raise
+                continue
+            now = adjusted
+            continue
+        return now
+    raise CallError("bad_request", "the server refuses every form of request that was tried", fatal=True)
+
+
+def adjust(now: Capabilities, error: CallError) -> Capabilities | None:
+    """What to try next after a refusal; None where the refusal names nothing that we can leave out."""
+    said = str(error).lower()
+    if error.kind not in ("bad_request", "server_error"):
+        return None
+    if now.temperature and "temperature" in said and "template" not in said:
+        return replace(now, temperature=False)
+    if now.seed and re.search(r"\bseed\b", said):
+        return replace(now, seed=False)
+    if "max_completion_tokens" in said and now.max_tokens_name == "max_tokens":
+        return replace(now, max_tokens_name="max_completion_tokens")
+    if "max_tokens" in said and now.max_tokens_name == "max_completion_tokens":
+        return replace(now, max_tokens_name="max_tokens")
+    if now.system_role and ("system role" in said or "roles must alternate" in said or "system_role" in said):
+        return replace(now, system_role=False)
+    names_format = re.search(r"response_format|json_schema|json_object|json mode|grammar|schema", said)
+    if now.response_format != "text" and (names_format or error.kind == "server_error"):
+        return replace(now, response_format=_FORMATS[_FORMATS.index(now.response_format) + 1])
+    return None
+
+
+def parameters_for(now: Capabilities, *, seed: int, max_output_tokens: int) -> dict[str, Any]:
+    """The parameters of a request, as far as the model takes them; temperature is always 0."""
+    parameters: dict[str, Any] = {
+        "max_output_tokens": max_output_tokens,
+        "max_tokens_name": now.max_tokens_name,
+        "response_format": now.response_format,
+    }
+    if now.temperature:
+        parameters["temperature"] = 0
+    if now.seed:
+        parameters["seed"] = seed
+    return parameters
+
+
+def _request(provider: "OpenAICompatible", now: Capabilities) -> ModelRequest:
+    instruction = "Reply with one JSON object."
+    question = 'Reply with the JSON object {"ready": true} and nothing else.'
+    messages: tuple[dict[str, str], ...] = (
+        ({"role": "system", "content": instruction}, {"role": "user", "content": question})
+        if now.system_role
+        else ({"role": "user", "content": f"{instruction}\n\n{question}"},)
+    )
+    model = provider.model
+    return ModelRequest(
+        provider=model.provider,
+        base_url=model.base_url,
+        model=model.model,
+        pinned_model=model.model,
+        messages=messages,
+        parameters=parameters_for(now, seed=model.seed, max_output_tokens=16),
+        reply_schema=_SCHEMA,
+        prompt_sha256="probe",
+    )

@@ -1,0 +1,110 @@
+"""The one place where a request is made again: tenacity around any provider."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_after_delay
+
+from judgekit.core.judgments import ModelRequest, ModelResponse
+from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
+
+FIRST_WAIT_SECONDS = 0.5
+LONGEST_BACKOFF_SECONDS = 30.0
+LONGEST_TOTAL_SECONDS = 600.0
+
+
+class Retrying(Provider):
+    """Asks an inner provider again where that may help, with bounded attempts and total time."""
+
+    selectable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        inner: Provider,
+        observe: Callable[[CallError], None],
+        *,
+        first_wait_seconds: float = FIRST_WAIT_SECONDS,
+    ) -> None:
+        """Wrap a provider.
+
+        Args:
+            inner: what is asked.
+            observe: told of every failed attempt, so that others can slow down.
+            first_wait_seconds: waits start here and double, with jitter.
+        """
+        super().__init__(inner.model, api_key=inner.api_key)
+        self._inner = inner
+        self._observe = observe
+        self._first_wait = first_wait_seconds
+
+    def check(self) -> None:
+        """Check the inner provider."""
+        self._inner.check()
+
+    async def identify(self) -> ModelIdentity:
+        """Identity from the inner provider."""
+        return await self._inner.identify()
+
+    async def probe(self) -> Capabilities:
+        """Capabilities from the inner provider, asked again on passing faults."""
+        return await self._inner.probe()
+
+    async def close(self) -> None:
+        """Close the inner provider."""
+        await self._inner.close()
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """The reply of the first attempt that succeeds.
+
+        Raises:
+            CallError: not retryable, or attempts or time are used up; `n_requests` counts them.
+        """
+        try:
+            return await self._inner.complete(request)
+        except CallError as error:
+            self._observe(error)
+            if not error.retryable:
+                raise
+            return await self._again(request, error)
+
+    async def _again(self, request: ModelRequest, first: CallError) -> ModelResponse:
+        pending: CallError | None = first
+        n_requests = 0
+
+        async def attempt() -> ModelResponse:
+            nonlocal pending, n_requests
+            n_requests += 1
+            if pending is not None:
+                error, pending = pending, None
+                raise error
+            try:
+                return await self._inner.complete(request)
+            except CallError as error:
+                self._observe(error)
+                raise
+
+        retrying: AsyncRetrying = AsyncRetrying(
+            stop=stop_after_attempt(self.model.max_attempts) | stop_after_delay(LONGEST_TOTAL_SECONDS),
+            wait=self._wait,
+            retry=retry_if_exception(lambda error: isinstance(error, CallError) and error.retryable),
+            sleep=asyncio.sleep,
+            reraise=True,
+        )
+        try:
+            response: ModelResponse = await retrying(attempt)
+        except CallError as error:
+            error.n_requests = n_requests
+            raise
+        return replace(response, n_requests=n_requests)
+
+    def _wait(self, state: RetryCallState) -> float:
+        """What the server asks for, plus a little jitter; else exponential with full jitter."""
+        error = state.outcome.exception() if state.outcome is not None else None
+        asked = error.retry_after_seconds if isinstance(error, CallError) else None
+        if asked is not None:
+            return asked + random.uniform(0.0, 0.1 * asked + 0.05)  # noqa: S311  # jitter is no secret
+        longest = min(LONGEST_BACKOFF_SECONDS, self._first_wait * 2 ** (state.attempt_number - 1))
+        return random.uniform(longest / 2, longest)  # noqa: S311

@@ -1,0 +1,26 @@
+"""The estimate of `--dry-run` as text."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from judgekit.reports.figures import printable
+
+
+def estimate_text(estimate: Mapping[str, Any]) -> str:
+    """A few lines: cases, calls, tokens, cost, by judge."""
+    lines = [f"{estimate['n_cases']} cases, {estimate['n_calls']:,} model calls, no call was made"]
+    for kind, records in (("judge", estimate["judges"]), ("spot check of", estimate["spot_checks"])):
+        for name, record in records.items():
+            calls = f"{record['n_calls']:,} calls to {record['model']}" if record["n_calls"] else "embedded, no calls"
+            left_out = sum(record["not_judged"].values())
+            lines.append(f"  {kind} {name}: {record['n_inputs']} inputs, {left_out} cases not judged, {calls}")
+    lines.append(
+        f"about {estimate['prompt_tokens']:,} prompt tokens, "
+        f"at most {estimate['completion_tokens_at_most']:,} completion tokens"
+    )
+    if estimate["usd_at_most"] is None:
+        lines.append(f"cost: null, the price of {', '.join(estimate['unpriced_models'])} is not known")
+    elif estimate["price_list"]:
+        lines.append(f"cost: at most {estimate['usd_at_most']:.4f} USD ({estimate['price_list']})")
+    lines += [f"warning: {message} [{code}]" for code, message in estimate["warnings"]]
+    return printable("\n".join(lines))

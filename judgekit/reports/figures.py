@@ -1,0 +1,126 @@
+"""How figures are written in every report: one wording, one number of digits."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from judgekit.core.runs import RunSummary
+from judgekit.core.scores import Estimate
+
+HEADLINE_CUTOFF = 5
+"""Of the names with a cut-off, only those at this one are shown on one screen."""
+
+
+def headline(summary: RunSummary) -> list[tuple[str, Estimate]]:
+    """The figures for one screen: names without a cut-off and those at the headline cut-off, that have data."""
+    judged = {name: figure for name, figure in summary.overall.items() if name.startswith(tuple(summary.judges))}
+    figures = {**(judged if summary.judges else {}), **summary.overall, **summary.operational}
+    return [
+        (name, figure)
+        for name, figure in figures.items()
+        if isinstance(figure, Estimate) and figure.n + figure.n_error > 0 and _is_headline(name)
+    ]
+
+
+def _is_headline(name: str) -> bool:
+    cutoff = re.search(r"@(\d+)$", name)
+    return cutoff is None or int(cutoff[1]) == HEADLINE_CUTOFF
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure with fixed digits; `n/a` where there is none."""
+    return "n/a" if value is None else f"{value:.{digits}f}"
+
+
+def interval(figure: Estimate) -> str:
+    """`0.512 to 0.734`, or nothing."""
+    return "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
+
+
+def coverage(figure: Estimate) -> str:
+    """`31` cases with a value, and how many failed or do not apply."""
+    parts = [str(figure.n)]
+    if figure.n_error:
+        parts.append(f"{figure.n_error} failed")
+    if figure.n_not_applicable:
+        parts.append(f"{figure.n_not_applicable} n/a")
+    return ", ".join(parts)
+
+
+def if_failed(figure: Estimate) -> str:
+    """What the failed cases could make of the value: `0.41 to 0.62`; nothing where none failed."""
+    return "" if figure.worst is None or figure.best is None else f"{figure.worst:.3f} to {figure.best:.3f}"
+
+
+def judge_lines(summary: RunSummary) -> list[str]:
+    """One line for each judge: which instrument gave its scores."""
+    lines = []
+    for name, record in summary.judges.items():
+        note = f" ({record['note']})" if record.get("note") else ""
+        failed = f", {record['n_failed']} without a verdict" if record["n_failed"] else ""
+        lines.append(
+            f"{name}: {record['model']}{note}, prompt {record['prompt_version']} "
+            f"({record['prompt_sha256'][:8]}), {record['n_judged']} verdicts{failed}"
+        )
+    return lines
+
+
+def reliability_line(reliability: Mapping[str, Any] | None) -> str | None:
+    """The spot check in one line, or None where there was none."""
+    if reliability is None:
+        return None
+    rate, n = reliability["disagreement_rate"], reliability["spot_check_n"]
+    if rate is None:
+        return "spot check: no pair could be judged"
+    ends = reliability.get("interval") or {}
+    low, high = ends.get("low"), ends.get("high")
+    between = "" if low is None or high is None else f" (95% {low:.2f} to {high:.2f})"
+    return f"spot check: judges disagree on {rate:.0%} of {n} pairs{between}"
+
+
+def instrument_lines(summary: RunSummary) -> list[str]:
+    """What gave the figures and what it took: judges, spot check, latency, cost."""
+    lines = [*judge_lines(summary), reliability_line(summary.judge_reliability), latency_line(summary)]
+    return [line for line in [*lines, cost_line(summary)] if line]
+
+
+def latency_line(summary: RunSummary) -> str | None:
+    """p50 and p95 by stage in one line."""
+    parts = [
+        f"{stage} {_ms(values['p50_ms'])} / {_ms(values['p95_ms'])}"
+        for stage, values in summary.latency.items()
+        if values["n"]
+    ]
+    return f"latency p50 / p95: {', '.join(parts)}" if parts else None
+
+
+def cost_line(summary: RunSummary) -> str:
+    """Calls, tokens and money in one line."""
+    cost = summary.cost
+    if not cost["n_calls"] and not cost["n_from_cache"]:
+        return "cost: no model was called"
+    tokens = f"{cost['prompt_tokens']:,} prompt and {cost['completion_tokens']:,} completion tokens"
+    money = "price unknown" if cost["usd"] is None else f"{cost['usd']:.4f} USD"
+    return f"cost: {cost['n_calls']:,} calls, {cost['n_from_cache']:,} answered from the cache, {tokens}, {money}"
+
+
+def _ms(value: float | int | None) -> str:
+    if value is None:
+        return "n/a"
+    return f"{value / 1000:.1f} s" if value >= 10_000 else f"{value:.0f} ms"
+
+
+_ALLOWED_CONTROLS = "\n\t"
+
+
+def printable(text: str) -> str:
+    """The text without control characters and direction marks, which could rewrite a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        character
+        if character in _ALLOWED_CONTROLS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+        else "\ufffd"
+        for character in text
+    )

@@ -1,0 +1,79 @@
+"""summary.md: the figures of a run, to be read in a pull request."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from judgekit.core.runs import RunSummary
+from judgekit.core.scores import Estimate
+from judgekit.reports.figures import coverage, headline, if_failed, instrument_lines, interval, number, printable
+
+Figures = dict[str, Estimate | dict[str, int]]
+
+_SPECIAL = re.compile(r"[\\|`*\[\]#]|(?<!\w)_|_(?!\w)")
+"""An underscore inside a word is harmless and common in names."""
+
+SLICE_FIGURES = 6
+"""Columns of a slice table."""
+
+
+def render_markdown(summary: RunSummary) -> str:
+    """The summary as GitHub-flavoured markdown."""
+    parts: list[str] = [f"# {cell(summary.name)}: {summary.status}", ""]
+    parts.append(f"Run `{summary.run_id}`, {summary.created_at}, {summary.cases['n']} cases.")
+    if summary.reason:
+        parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]
+    parts += _section("Gates", [f"* {cell(gate.message)}" for gate in summary.gates])
+    parts += _section("Warnings", [f"* `{item.code}`: {cell(item.message)}" for item in summary.warnings])
+    parts += ["", "## Figures", ""]
+    rows = [
+        [f"`{cell(name)}`", number(figure.value), interval(figure), coverage(figure), if_failed(figure)]
+        for name, figure in headline(summary)
+    ]
+    parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
+    parts += _section("Instruments", [f"* {cell(line)}" for line in instrument_lines(summary)])
+    for dimension, values in summary.slices.items():
+        parts += _slice_table(summary, dimension, values)
+    parts += ["", "All figures, with every cut-off and slice, are in `metrics.json`.", ""]
+    return "\n".join(parts)
+
+
+def _slice_table(summary: RunSummary, dimension: str, values: dict[str, Figures]) -> list[str]:
+    names = [name for name in _slice_figures(summary) if any(_has_data(figures, name) for figures in values.values())]
+    if not values or not names:
+        return []
+    rows = []
+    for value, figures in values.items():
+        row = [cell(value)]
+        for name in names:
+            figure = figures.get(name)
+            row.append(f"{number(figure.value, 2)} ({figure.n})" if isinstance(figure, Estimate) else "")
+        rows.append(row)
+    return ["", f"## By {cell(dimension)}", "", *table([dimension, *(f"`{name}`" for name in names)], rows)]
+
+
+def _slice_figures(summary: RunSummary) -> list[str]:
+    """Judges first, then the retrieval and abstention figures that most readers look for."""
+    wanted = [*summary.judges, "recall_any@5", "recall_all@5", "mrr", "hit@5", "abstention_accuracy"]
+    return [name for name in wanted if name in summary.overall][:SLICE_FIGURES]
+
+
+def _has_data(figures: Figures, name: str) -> bool:
+    figure = figures.get(name)
+    return isinstance(figure, Estimate) and figure.n > 0
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", f"## {title}", "", *lines] if lines else []
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A markdown table; cells must have gone through `cell` where they hold foreign text."""
+    lines = [f"| {' | '.join(header)} |", f"|{'|'.join(' --- ' for _ in header)}|"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return lines
+
+
+def cell(text: str) -> str:
+    """Foreign text on one line that cannot end a table cell, start a heading, a fence or a tag."""
+    flat = " ".join(printable(text).split())
+    return _SPECIAL.sub(r"\\\g<0>", flat).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,226 @@
+"""Means, quantiles and figures pooled over cases, with their intervals, and the rounding of stored values.
+
+Everything here is a function of the multiset of values: sums are exactly rounded, so the order of cases cannot
+change a digit. NaN and infinities are refused, never averaged.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from itertools import chain, repeat
+
+from judgekit.stats.distributions import student_t_quantile
+
+TOLERANCE = 1e-9
+"""A figure meets a limit that it misses by no more than this; gates, comparisons and alarms share it."""
+
+_SAME = 1e-12
+"""Relative spread below which values differ by rounding only."""
+
+_FOUR_DECIMALS = Decimal("0.0001")
+_ROUNDING = Context(prec=40, rounding=ROUND_HALF_EVEN)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Arithmetic mean, `sum(values) / n`, rounded in effect once.
+
+    An exactly rounded sum divided by n is rounded twice: `fsum([.7, .7, .7]) / 3` is 0.6999999999999998. So the
+    exact sum of what is left, `fsum(v - m for all v) / n`, is added; the mean of a constant is that constant, and
+    the mean lies between the smallest and the largest value. Decimals that binary floats cannot hold still leave an
+    error in the last digit, in other sums as here, so whoever compares a mean to a limit allows `TOLERANCE`.
+
+    Args:
+        values: finite numbers, in any order.
+
+    Returns:
+        The mean; None for no values.
+
+    Raises:
+        ValueError: a value is NaN or infinite.
+        OverflowError: the sum is beyond the largest float.
+
+    Source: Shewchuk 1997, "Adaptive Precision Floating-Point Arithmetic", as in `math.fsum`; the second pass as in
+    Chan, Golub and LeVeque 1983, "Algorithms for Computing the Sample Variance".
+    """
+    n = len(values)
+    if n == 0:
+        return None
+    first = math.fsum(values) / n
+    if not math.isfinite(first):
+        raise ValueError("a mean is asked for over values that are not all finite numbers")
+    return first + math.fsum(chain(values, repeat(-first, n))) / n
+
+
+def mean_interval(
+    values: Sequence[float], low: float, high: float, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """Student's interval of a mean, clipped to the range of the metric.
+
+    `mean -+ t s / sqrt(n)`, s^2 with n - 1, t the quantile of (1 + confidence) / 2 with n - 1 degrees of freedom.
+
+    Assumptions: independent cases, and a mean that is near normal: rough below some 15 skewed values. For scores
+    that are only 0 or 1 use `wilson_interval`.
+
+    Args:
+        values: finite numbers in [low, high], in any order.
+        low: smallest value possible; may be -inf.
+        high: largest value possible; may be inf.
+        confidence: coverage aimed at, in (0, 1).
+
+    Returns:
+        Lower and upper end in [low, high]. None for fewer than two values, which say nothing about their spread,
+        and for a constant column: its width would be zero, a claim of certainty that five equal scores do not
+        support. The next case may differ, and how far cannot be told from these.
+
+    Raises:
+        ValueError: a value is NaN or infinite, or confidence is outside (0, 1).
+
+    Source: Student 1908, "The Probable Error of a Mean".
+    """
+    centre = mean(values)
+    n = len(values)
+    if centre is None or n < 2 or math.isclose(min(values), max(values), rel_tol=_SAME):
+        return None
+    squares = math.fsum([(value - centre) ** 2 for value in values])
+    return _student_interval(centre, math.sqrt(squares / (n - 1) / n), n - 1, (low, high), confidence)
+
+
+def quantile(values: Sequence[float], q: float) -> float | None:
+    """The q-quantile by linear interpolation between order statistics, NumPy's default.
+
+    With the values sorted from 0 to n - 1, the value at position `q (n - 1)`, and in between the straight line.
+
+    Args:
+        values: finite numbers, in any order.
+        q: share of the values below, in [0, 1]; 0.5 is the median.
+
+    Returns:
+        Between the smallest and the largest value; None for no values.
+
+    Raises:
+        ValueError: a value is NaN or infinite, or q is outside [0, 1].
+
+    Source: definition 7 of Hyndman and Fan 1996, "Sample Quantiles in Statistical Packages".
+    """
+    if not 0.0 <= q <= 1.0:
+        raise ValueError(f"q of a quantile is in [0, 1], not {q}")
+    if not all(map(math.isfinite, values)):
+        raise ValueError("a quantile is asked for over values that are not all finite numbers")
+    if not values:
+        return None
+    ordered = sorted(values)
+    position = q * (len(ordered) - 1)
+    below = math.floor(position)
+    left, right = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    share = position - below
+    if share >= 0.5:  # from the nearer end, so that neither end is overshot
+        return float(right - (right - left) * (1.0 - share))
+    return float(left + (right - left) * share)
+
+
+def pooled_estimate(
+    columns: Sequence[Sequence[float]],
+    function: Callable[..., float | None],
+    low: float,
+    high: float,
+    confidence: float = 0.95,
+) -> tuple[float | None, float | None, float | None]:
+    """A figure that is a function of sums over cases, such as a micro F1, with its jackknife interval.
+
+    `value = f(S)` with S the sums of the columns; with `f_i = f(S - row i)` and m their mean,
+    `se^2 = (n-1)/n sum((f_i - m)^2)` and the interval is `value -+ t se`, t with n - 1 degrees of freedom, clipped.
+    Time is linear in the cases, and the function is called once for each distinct row.
+
+    Assumptions: independent cases, and a function that is smooth near S: true of ratios of sums, not of medians.
+    With many cases that all weigh little; one case that holds most of the sums makes the interval unreliable.
+
+    Args:
+        columns: one sequence for each argument of `function`, all with one finite number for each case.
+        function: sums to value, in the order of the columns; None where the figure is undefined.
+        low: smallest value possible; may be -inf.
+        high: largest value possible; may be inf.
+        confidence: coverage aimed at, in (0, 1).
+
+    Returns:
+        Value, lower end, upper end. The value is None for no cases or where the function says so; the ends are
+        None with it, for fewer than two cases, where the figure is undefined without one of the cases, and where
+        no case changes it (zero width, see `mean_interval`).
+
+    Raises:
+        ValueError: no columns, columns of different lengths, a number that is not finite, or confidence outside
+            (0, 1).
+
+    Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples"; Efron and Tibshirani 1993, "An
+    Introduction to the Bootstrap", chapter 11.
+    """
+    n = _n_rows(columns)
+    if n == 0:
+        return None, None, None
+    sums = [math.fsum(column) for column in columns]
+    if not all(map(math.isfinite, sums)):
+        raise ValueError("a pooled figure is asked for over values that are not all finite numbers")
+    value = function(*sums)
+    if value is None or n < 2:
+        return value, None, None
+    without_one: dict[float, int] = {}
+    for row, count in Counter(zip(*columns, strict=True)).items():
+        left = function(*[total - part for total, part in zip(sums, row, strict=True)])
+        if left is None:
+            return value, None, None
+        without_one[left] = without_one.get(left, 0) + count
+    if math.isclose(min(without_one), max(without_one), rel_tol=_SAME):
+        return value, None, None
+    variance = _spread(without_one, n) * (n - 1) / n
+    return value, *_student_interval(value, math.sqrt(variance), n - 1, (low, high), confidence)
+
+
+def round4(value: float) -> float:
+    """A value as it is stored: four decimals, half to even on the decimal form that `repr` shows.
+
+    So 0.00015 becomes 0.0002 and 0.12345 becomes 0.1234, as on paper, whatever the binary neighbour; `round` looks
+    at the binary value. -0.0 becomes 0.0.
+
+    Args:
+        value: a finite number.
+
+    Returns:
+        The nearest number with four decimals, never -0.0.
+
+    Raises:
+        ValueError: NaN or infinite, which strict JSON cannot hold.
+
+    Source: in-house.
+    """
+    value = float(value)
+    if not math.isfinite(value):
+        raise ValueError(f"{value} cannot be stored: results hold finite numbers or null")
+    if value.is_integer():
+        return value + 0.0
+    return float(Decimal(repr(value)).quantize(_FOUR_DECIMALS, context=_ROUNDING)) + 0.0
+
+
+def _n_rows(columns: Sequence[Sequence[float]]) -> int:
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1:
+        raise ValueError(f"a pooled figure needs columns of one length, not {sorted(lengths)}")
+    return lengths.pop()
+
+
+def _spread(counts: Mapping[float, int], n: int) -> float:
+    """Sum of squared differences from the mean of n values that come as counts."""
+
+    def spread_out() -> Iterator[float]:
+        return chain.from_iterable(repeat(value, count) for value, count in counts.items())
+
+    centre = math.fsum(spread_out()) / n
+    return math.fsum((value - centre) ** 2 for value in spread_out())
+
+
+def _student_interval(
+    centre: float, standard_error: float, df: int, limits: tuple[float, float], confidence: float
+) -> tuple[float, float]:
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence is in (0, 1), not {confidence}")
+    half = student_t_quantile(0.5 + 0.5 * confidence, df) * standard_error
+    return max(limits[0], centre - half), min(limits[1], centre + half)

@@ -1,0 +1,320 @@
+"""Files of cases and outputs: field mapping, checks, and one line for each thing that is wrong."""
+
+import difflib
+import gc
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.config import DataFile
+from judgekit.core.errors import InputError, did_you_mean, json_path
+from judgekit.storage.problems import MISSING, Location, kind_of, problems
+from judgekit.storage.rows import Row, read_rows
+
+SHOWN_PROBLEMS = 20
+"""Bad records that are named; the rest is counted."""
+
+M = TypeVar("M", Case, SystemOutput)
+
+_TEXT_FIELDS = {
+    Case: {"id", "question", "category", "difficulty", "lang", "recency_conflict_rule"},
+    SystemOutput: {"case_id", "answer"},
+}
+_LIST_FIELDS = {
+    Case: {
+        "tags",
+        "vaults",
+        "must_contain",
+        "forbidden",
+        "reference_answers",
+        "key_facts",
+        "expected_chunk_ids",
+        "expected_doc_ids",
+    },
+    SystemOutput: {"retrieved", "citations"},
+}
+_WITH_PARTS = {"metadata", "latency_seconds", "usage", "versions", "scope", "error"}
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_MISSING = object()
+
+
+def load_cases(source: DataFile, path: Path) -> list[Case]:
+    """All cases of a file, in order.
+
+    Raises:
+        InputError: one line for each bad record (20 at most, then a count), duplicate ids among them.
+    """
+    return _load(source, path, Case, lambda case: case.id)
+
+
+def load_outputs(source: DataFile, path: Path) -> list[SystemOutput]:
+    """All outputs of a file, in order.
+
+    Raises:
+        InputError: one line for each bad record (20 at most, then a count), duplicate case ids among them.
+    """
+    return _load(source, path, SystemOutput, lambda output: output.case_id)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, hexadecimal.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _load(source: DataFile, path: Path, model: type[M], id_of: Callable[[M], str]) -> list[M]:
+    mapping = FieldMapping(source, model)
+    records: list[M] = []
+    places: dict[str, Row] = {}
+    wrong: list[str] = []
+    with _collector_paused():
+        for row in read_rows(source, path):
+            found = _record(row, mapping, model)
+            if isinstance(found, list):
+                wrong += [f"{path}:{row.line}: {problem}" for problem in found]
+                continue
+            key = id_of(found)
+            if key in places:
+                wrong.append(f"{path}:{row.line}: {row.path}: id {key!r} is already on line {_place(places[key])}")
+                continue
+            places[key] = Row(row.line, row.path, None)
+            records.append(found)
+    wrong = [f"{path}: {problem}" for problem in mapping.unmatched()] + wrong
+    if wrong:
+        raise InputError("\n".join(shorten(wrong)))
+    return records
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Records hold no cycles, and walking over all of them again and again takes more than half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _place(row: Row) -> str:
+    return str(row.line) if row.path == "$" else f"{row.line} ({row.path})"
+
+
+def shorten(lines: list[str]) -> list[str]:
+    """The first lines and a count of the others."""
+    if len(lines) <= SHOWN_PROBLEMS:
+        return lines
+    return [*lines[:SHOWN_PROBLEMS], f"... and {len(lines) - SHOWN_PROBLEMS} more"]
+
+
+def _record(row: Row, mapping: "FieldMapping", model: type[M]) -> M | list[str]:
+    if row.data is None:
+        return [f"{row.path}: {row.problem}"]
+    try:
+        return model.model_validate(mapping.apply(row))
+    except ValidationError as error:
+        return [_problem(row, place, message, mapping) for place, message in problems(error, model)]
+    except ValueError as error:
+        return [f"{row.path}: {error}"]
+    except RecursionError:
+        return [f"{row.path}: nested too deeply"]
+
+
+def _problem(row: Row, place: Location, message: str, mapping: "FieldMapping") -> str:
+    data = row.data or {}
+    if len(place) == 1 and message == MISSING:
+        ours = str(place[0])
+        if mapping.name_in_file(ours, data) == ours:
+            keys = ", ".join(list(data)[:8]) or "no fields"
+            message = f'{MISSING}; the record has {keys}; if one of them is it, set "fields": {{"{ours}": ...}}'
+    name = mapping.name_in_file(str(place[0]), data) if place else ""
+    path = row.path + json_path((name, *place[1:]) if place else ())[1:]
+    return f"{path}: {message}"
+
+
+class FieldMapping:
+    """Turns a row as it stands in a file into the fields of a case or output."""
+
+    def __init__(self, source: DataFile, model: type[BaseModel]) -> None:
+        """Prepare for one file.
+
+        Raises:
+            InputError: the mapping names a field that does not exist, or a part of one that has no parts.
+        """
+        self._model = model
+        self._fields = source.fields
+        self._taken = set(source.fields.values())
+        self._separator = source.list_separator
+        self._known = set(model.model_fields)
+        self._matched: set[str] = set()
+        self._keys: list[str] = []
+        self._near: dict[str, str | None] = {}
+        for ours in source.fields:
+            head, _, rest = ours.partition(".")
+            if head not in self._known:
+                raise InputError(
+                    f'"fields" names {ours!r}, which is no field of {_word(model)}{did_you_mean(head, self._known)}'
+                )
+            if rest and head not in _WITH_PARTS:
+                raise InputError(f'"fields" names {ours!r}, but {head} has no parts to map; name {head!r} as a whole')
+
+    def name_in_file(self, ours: str, data: Mapping[str, Any]) -> str:
+        """What a record of the file calls one of our fields."""
+        if ours == "case_id" and self._is_plain_id(data):
+            return "id"
+        return self._fields.get(ours, ours)
+
+    def unmatched(self) -> list[str]:
+        """What is wrong with mapped names that no record had."""
+        return [
+            f'"fields" maps {ours!r} to {theirs!r}, which no record has{did_you_mean(theirs, self._keys[:20])}'
+            for ours, theirs in self._fields.items()
+            if self._keys and ours not in self._matched
+        ]
+
+    def apply(self, row: Row) -> dict[str, Any]:
+        """The row with our field names; what is not a field of ours becomes metadata, and NaN counts as absent.
+
+        Raises:
+            ValueError: an unknown field that looks like a misspelt one of ours, or a cell that cannot be read.
+        """
+        data = dict(row.data or {})
+        self._keys = self._keys or list(data)
+        result, metadata = self._mapped(data, row)
+        if self._model is SystemOutput and self._is_plain_id(data):
+            data["case_id"] = data.pop("id")
+        for key, value in data.items():
+            if key in self._taken:
+                continue
+            if key not in self._known:
+                self._refuse_misspelt(key)
+            target = result if key in self._known and key not in result else metadata
+            target[key] = value
+        if row.from_csv:
+            result = self._typed(result)
+        result = {key: value for key, value in result.items() if not (isinstance(value, float) and math.isnan(value))}
+        return self._finished(result, metadata)
+
+    def _mapped(self, data: Mapping[str, Any], row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Fields and metadata that the mapping names."""
+        result: dict[str, Any] = {}
+        metadata: dict[str, Any] = {}
+        for ours, theirs in self._fields.items():
+            value = _lookup(data, theirs)
+            if value is _MISSING:
+                continue
+            self._matched.add(ours)
+            head, _, rest = ours.partition(".")
+            if not rest:
+                result[head] = _one_reference(value) if ours == "reference_answers" and not row.from_csv else value
+            elif head == "metadata":
+                metadata[rest] = value
+            elif value != "" or not row.from_csv:
+                result.setdefault(head, {})[rest] = value
+        return result, metadata
+
+    def _is_plain_id(self, data: Mapping[str, Any]) -> bool:
+        """Outputs may call the id of their case `id`."""
+        return "case_id" not in self._fields and "case_id" not in data and "id" in data
+
+    def _refuse_misspelt(self, key: str) -> None:
+        if key not in self._near:
+            near = difflib.get_close_matches(key, self._known, n=1, cutoff=0.87)
+            self._near[key] = near[0] if near else None
+        if self._near[key] is not None:
+            raise ValueError(
+                f"unknown field {key!r}; did you mean {self._near[key]!r}? "
+                f'To keep it as it is, set "fields": {{"metadata.{key}": "{key}"}}'
+            )
+
+    def _finished(self, result: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
+        own = result.get("metadata")
+        if isinstance(own, str):
+            try:
+                own = json.loads(own) if own.strip() else {}
+            except ValueError:
+                raise ValueError("metadata: expected an object, found a text that is no JSON") from None
+        if own is not None and not isinstance(own, dict):
+            raise ValueError(f"metadata: expected an object, found {kind_of(own)}")
+        if own or metadata:
+            result["metadata"] = {**metadata, **(own or {})}
+        else:
+            result.pop("metadata", None)
+        hits = result.get("retrieved")
+        if isinstance(hits, list):
+            result["retrieved"] = [{"text": hit} if isinstance(hit, str) else hit for hit in hits]
+        cited = result.get("citations")
+        if isinstance(cited, list):
+            result["citations"] = [entry if isinstance(entry, Mapping) else {"citation": entry} for entry in cited]
+        return result
+
+    def _typed(self, row: dict[str, Any]) -> dict[str, Any]:
+        """CSV cells are texts: lists, flags and nested values are read by the type of their field."""
+        typed: dict[str, Any] = {}
+        for name, cell in row.items():
+            if not isinstance(cell, str):  # mapped part by part
+                typed[name] = cell
+            elif name in _TEXT_FIELDS[self._model]:
+                if cell or name in ("answer", "question"):
+                    typed[name] = cell
+            elif not cell.strip():
+                continue
+            elif name in _LIST_FIELDS[self._model]:
+                typed[name] = self._list(name, cell)
+            elif name in ("answerable", "grounded", "abstained"):
+                typed[name] = _FLAGS.get(cell.strip().lower(), cell)
+            elif name == "metadata":
+                typed[name] = cell
+            else:
+                try:
+                    typed[name] = json.loads(cell)
+                except ValueError:
+                    raise ValueError(f"{name}: expected JSON in this cell") from None
+        return typed
+
+    def _list(self, name: str, cell: str) -> list[Any]:
+        if cell.lstrip().startswith("["):
+            try:
+                return list(json.loads(cell))
+            except ValueError as error:
+                raise ValueError(f"{name}: starts like a JSON list, but is none: {error}") from None
+        if self._separator:
+            return [item.strip() for item in cell.split(self._separator)]
+        return [cell]
+
+
+def _one_reference(value: Any) -> Any:
+    """Many files hold the one right answer as a text; whoever maps it by name means a list of one."""
+    if not isinstance(value, str):
+        return value
+    return [value] if value.strip() else []
+
+
+def _lookup(data: Mapping[str, Any], dotted: str) -> Any:
+    if dotted in data:
+        return data[dotted]
+    value: Any = data
+    for part in dotted.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return _MISSING
+        value = value[part]
+    return value
+
+
+def _word(model: type[BaseModel]) -> str:
+    return "a case" if model is Case else "an output"

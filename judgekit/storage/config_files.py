@@ -1,0 +1,146 @@
+"""Config files: JSON first, YAML and TOML by extension."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from judgekit.core.config import RunConfig
+from judgekit.core.errors import ConfigError, json_path
+from judgekit.core.text import clean_text
+from judgekit.storage.json_lines import line_of, repeated_keys
+from judgekit.storage.problems import Location, kind_of, problems
+
+COMMENT = "$comment"
+"""Key that may stand in every object and as often as one likes; what it holds is not read."""
+
+
+def load_config(path: Path) -> RunConfig:
+    """The config in a file.
+
+    Raises:
+        ConfigError: the file is missing, is no JSON / YAML / TOML, or breaks the schema; one line for every
+            problem, with file, line (not for TOML) and JSON path.
+    """
+    text = _text(path)
+    try:
+        data = _parse(text, path)
+        if not isinstance(data, dict):
+            raise ConfigError(f"{path}: expected an object with keys such as 'name' and 'cases', found {kind_of(data)}")
+        unfit: list[tuple[Location, str]] = []
+        data = _plain(data, (), unfit)
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply") from None
+    if unfit:
+        raise ConfigError(_lines(unfit, path, text))
+    try:
+        return RunConfig.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(_lines(problems(error, RunConfig), path, text)) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; `judgekit init` writes a first config") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: is a folder, expected a config file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not text.strip():
+        raise ConfigError(f"{path}: the file is empty; `judgekit init` writes a first config")
+    return text
+
+
+def _parse(text: str, path: Path) -> Any:
+    suffix = path.suffix.lower()
+    if suffix == ".toml":
+        import tomllib
+
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    if suffix in (".yaml", ".yml"):
+        return _parse_yaml(text, path)
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})") from None
+    twice = [
+        f"{path}:{second}: {json_path(place)}: this key is already on line {first}; delete one of them"
+        for place, first, second in repeated_keys(text)
+        if place[-1] != COMMENT
+    ]
+    if twice:
+        raise ConfigError("\n".join(twice))
+    return data
+
+
+def _parse_yaml(text: str, path: Path) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}" if mark is not None else str(path)
+        raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from None
+    except (YAMLError, ValueError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+
+
+def _plain(value: Any, place: Location, unfit: list[tuple[Location, str]]) -> Any:
+    """The data without comments; what JSON does not have (YAML and TOML know dates, all know NaN) goes to `unfit`."""
+    if isinstance(value, dict):
+        return {
+            clean_text(key) if isinstance(key, str) else str(key): _plain(item, (*place, str(key)), unfit)
+            for key, item in value.items()
+            if key != COMMENT
+        }
+    if isinstance(value, list):
+        return [_plain(item, (*place, number), unfit) for number, item in enumerate(value)]
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        unfit.append((place, f"expected a finite number, found {value}"))
+    elif value is not None and not isinstance(value, bool | int | float):
+        unfit.append((place, f"expected a text or a number, found a {type(value).__name__}; put it in quotes"))
+    return value
+
+
+def _lines(found: list[tuple[Location, str]], path: Path, text: str) -> str:
+    lines = []
+    for location, message in found:
+        line = _line_of(text, location, path.suffix.lower())
+        where = f"{path}:{line}" if line else str(path)
+        lines.append(f"{where}: {json_path(location)}: {message}")
+    return "\n".join(lines)
+
+
+def _line_of(text: str, location: Location, suffix: str) -> int | None:
+    if suffix == ".toml":
+        return None
+    if suffix not in (".yaml", ".yml"):
+        return line_of(text, location)
+    from ruamel.yaml import YAML
+
+    node = YAML(pure=True).compose(text)
+    line = int(node.start_mark.line) + 1
+    for part in location:
+        entries: dict[str | int, Any] = {}
+        if node.id == "sequence":
+            entries = dict(enumerate(node.value))
+        elif node.id == "mapping":
+            entries = {key.value: item for key, item in node.value if isinstance(key.value, str)}
+        if part not in entries:
+            break
+        node = entries[part]
+        line = int(node.start_mark.line) + 1
+    return line

@@ -1,0 +1,116 @@
+"""What a pydantic error says, in the words of the file that a user wrote."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from judgekit.core.errors import did_you_mean
+
+MISSING = "required, but missing"
+"""Message about an absent field."""
+
+Location = tuple[str | int, ...]
+
+_UNION_MEMBERS = ("str", "DataFile", "ComponentConfig")
+_EXPECTED = {
+    "string_type": "a text",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "dict_type": "an object",
+    "tuple_type": "a list",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    tuple: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
+def problems(error: ValidationError, model: type[BaseModel]) -> list[tuple[Location, str]]:
+    """Place and plain message of everything that is wrong; values are never quoted, since one may be a key.
+
+    Where a field takes one of several shapes, pydantic complains for each: at one place the shapes are joined,
+    and a complaint about a whole gives way to one about its part.
+    """
+    expected: dict[Location, list[str]] = {}
+    found: dict[Location, str] = {}
+    messages: dict[Location, str] = {}
+    for detail in error.errors(include_url=False):
+        location = _location(detail["loc"])
+        shape = _EXPECTED.get(detail["type"])
+        if shape is not None:
+            shapes = expected.setdefault(location, [])
+            if shape not in shapes:
+                shapes.append(shape)
+            found[location] = _found(detail["input"], shape)
+        else:
+            messages[location] = _message(detail, location, model)
+    for location, shapes in expected.items():
+        messages.setdefault(location, f"expected {' or '.join(shapes)}{found[location]}")
+    return [
+        (location, message)
+        for location, message in messages.items()
+        if not any(other[: len(location)] == location and len(other) > len(location) for other in messages)
+    ]
+
+
+def kind_of(value: object) -> str:
+    """What a value is, as a user of JSON calls it."""
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+def _location(parts: Location) -> Location:
+    """The place without what pydantic adds for validators, unions and keys."""
+    return tuple(
+        part for part in parts if part not in _UNION_MEMBERS and not str(part).startswith(("function-", "[key]"))
+    )
+
+
+def _found(value: object, shape: str) -> str:
+    kind = kind_of(value)
+    return f", found {kind}" if kind != shape and not shape.endswith(kind.removeprefix("a ")) else ""
+
+
+def _message(detail: Any, location: Location, model: type[BaseModel]) -> str:
+    if detail["type"] == "missing":
+        return MISSING
+    if detail["type"] == "extra_forbidden":
+        return f"unknown key{did_you_mean(str(location[-1]), known_keys(model, location[:-1]))}"
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return f"{message[:1].lower()}{message[1:]}"
+
+
+def known_keys(model: type[BaseModel], location: Location) -> list[str]:
+    """Keys that the object at a place may have."""
+    current: Any = model
+    for part in location:
+        if isinstance(current, type) and issubclass(current, BaseModel) and isinstance(part, str):
+            field = current.model_fields.get(part)
+            current = _inner_model(field.annotation) if field is not None else current
+    fields: Mapping[str, Any] = current.model_fields if current is not None else {}
+    return [name for name in fields if name != "schema_"]
+
+
+def _inner_model(annotation: Any) -> Any:
+    """The first model inside an annotation such as `tuple[Gate, ...]` or `str | DataFile`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in getattr(annotation, "__args__", ()):
+        found = _inner_model(argument)
+        if found is not None:
+            return found
+    return None

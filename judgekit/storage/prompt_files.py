@@ -1,0 +1,62 @@
+"""Prompt files: `<folder>/<judge>/<version>.toml`."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from judgekit.core.errors import ConfigError, did_you_mean, json_path
+from judgekit.core.prompts import PromptTemplate
+from judgekit.storage.problems import problems
+from judgekit.storage.shipped import shipped
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+def load_prompt(judge: str, version: str, own_folder: Path | None = None) -> PromptTemplate:
+    """One wording of one judge, from the user's folder or the shipped ones.
+
+    Raises:
+        ConfigError: no such folder or version (the nearest is named), or a damaged file.
+    """
+    for what, name in (("judge", judge), ("prompt_version", version)):
+        if not _FILE_NAME.fullmatch(name):
+            raise ConfigError(f"{what} {name!r} is no file name; use letters, digits, '.', '_' and '-'")
+    if own_folder is not None and not own_folder.is_dir():
+        raise ConfigError(f"{own_folder}: prompts_dir is no folder")
+    folders = [folder for folder in (own_folder, shipped("prompts")) if folder is not None]
+    for folder in folders:
+        path = folder / judge / f"{version}.toml"
+        if path.is_file():
+            return _read(path, judge, version)
+    known = {path.stem for folder in folders for path in (folder / judge).glob("*.toml")}
+    raise ConfigError(
+        f"judge {judge!r} has no prompt version {version!r} in {' or '.join(map(str, folders))}"
+        f"{did_you_mean(version, known)}"
+    )
+
+
+def _read(path: Path, judge: str, version: str) -> PromptTemplate:
+    try:
+        prompt = PromptTemplate.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValidationError as error:
+        lines = [f"{path}: {json_path(place)}: {message}" for place, message in problems(error, PromptTemplate)]
+        raise ConfigError("\n".join(lines)) from None
+    if (prompt.judge, prompt.version) != (judge, version):
+        raise ConfigError(f"{path}: says it is {prompt.judge}/{prompt.version}; file name and content must agree")
+    try:
+        _ = prompt.sha256
+    except (TypeError, ValueError):
+        raise ConfigError(f"{path}: $.reply_schema: holds a date, NaN or infinity, which JSON does not have") from None
+    try:
+        prompt.check()
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return prompt

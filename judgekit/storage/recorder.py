@@ -1,0 +1,123 @@
+"""One thread that writes judgments and replies in batches, so that the event loop never waits for a disk."""
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from judgekit.core.errors import StorageError
+from judgekit.core.protocols import ReplyCache
+
+BATCH_ROWS = 256
+BATCH_SECONDS = 0.05
+
+Item = tuple[bytes, tuple[str, str] | None, Callable[[], None] | None]
+
+
+class Recorder:
+    """Appends judgment lines to a file and replies to a cache.
+
+    Replies are stored before the judgments that rest on them. A cache that cannot be written is given up with
+    a warning; a judgment file that cannot be written is an error, which the next `put` and `close` raise. Nothing is
+    written after it, and what was not written is never reported as committed.
+    """
+
+    def __init__(self, path: Path, cache: ReplyCache | None) -> None:
+        """Open the file for appending and start the thread.
+
+        Raises:
+            StorageError: the file cannot be opened.
+        """
+        self._path = path
+        self._cache = cache
+        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._error: StorageError | None = None
+        self.cache_warning: str | None = None
+        try:
+            # Unbuffered, so that nothing half-written is left to flush on close after a full disk.
+            self._stream: IO[bytes] = path.open("ab", buffering=0)
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be written: {error.strerror}") from None
+        self._thread = threading.Thread(target=self._run, name="judgekit-recorder", daemon=True)
+        self._thread.start()
+
+    def put(self, line: bytes, reply: tuple[str, str] | None, committed: Callable[[], None] | None) -> None:
+        """Queue one judgment line and the reply to cache; `committed` is called once both are stored.
+
+        Raises:
+            StorageError: an earlier line could not be written.
+        """
+        if self._error is not None:
+            raise self._error
+        self._queue.put((line, reply, committed))
+
+    def close(self) -> None:
+        """Write what is queued and close the file.
+
+        Raises:
+            StorageError: a line could not be written.
+        """
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+        self._stream.close()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        open_ = True
+        while open_:
+            batch, open_ = self._next_batch()
+            try:
+                if batch and self._error is None:
+                    self._store(batch)
+            except Exception as error:  # noqa: BLE001  # a thread that dies in silence would lose all that follows
+                self._error = StorageError(f"{self._path}: cannot be written: {type(error).__name__}: {error}")
+
+    def _next_batch(self) -> tuple[list[Item], bool]:
+        first = self._queue.get()
+        if first is None:
+            return [], False
+        batch = [first]
+        deadline = time.monotonic() + BATCH_SECONDS
+        while len(batch) < BATCH_ROWS:
+            try:
+                item = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                break
+            if item is None:
+                return batch, False
+            batch.append(item)
+        return batch, True
+
+    def _store(self, batch: list[Item]) -> None:
+        if self._cache is not None:
+            try:
+                self._cache.put_many([reply for _, reply, _ in batch if reply is not None])
+            except StorageError as error:
+                self.cache_warning = str(error)
+                self._cache = None
+        self._append(b"".join(line + b"\n" for line, _, _ in batch))
+        if self._error is None:
+            for _, _, committed in batch:
+                if committed is not None:
+                    committed()
+
+    def _append(self, data: bytes) -> None:
+        n_written = 0
+        start = None
+        try:
+            start = self._stream.seek(0, os.SEEK_END)
+            while n_written < len(data):
+                n_written += self._stream.write(data[n_written:]) or 0
+        except OSError as error:
+            # Half a line would be dropped on resume anyway; cutting it off keeps the file whole for readers.
+            if start is not None:
+                with suppress(OSError):
+                    self._stream.truncate(start + data.rfind(b"\n", 0, n_written) + 1)
+            why = error.strerror or error
+            self._error = StorageError(f"{self._path}: cannot be written: {why}; free space, then --resume")

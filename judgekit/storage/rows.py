@@ -1,0 +1,249 @@
+"""Rows of JSONL, JSON and CSV files, each with the place where it stands."""
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from judgekit.core.config import DataFile
+from judgekit.core.errors import InputError
+from judgekit.storage.problems import kind_of
+
+_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record of a file, or what is wrong with it."""
+
+    line: int
+    """1-based line on which the record starts."""
+    path: str
+    """JSON path of the record inside the line or file: `$` or `$[3]`."""
+    data: dict[str, Any] | None
+    problem: str | None = None
+    from_csv: bool = False
+
+
+def read_rows(source: DataFile, path: Path) -> Iterator[Row]:
+    """Every record of a file, in order; a record that cannot be read comes with its problem.
+
+    Raises:
+        InputError: the file as a whole cannot be read: missing, empty, wrong encoding, wrong shape.
+    """
+    kind = source.format or _FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise InputError(f'{path}: unknown extension {path.suffix!r}; set "format" to jsonl, json or csv')
+    encoding = source.encoding or ""
+    try:
+        with path.open("rb") as stream:
+            encoding = _encoding(source.encoding, stream.read(4), path)
+            stream.seek(0)
+            reader = {"jsonl": _jsonl, "json": _json, "csv": _csv}[kind]
+            yield from reader(stream, path, encoding)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder, expected a {kind} file") from None
+    except UnicodeDecodeError:
+        raise InputError(_undecodable(path, encoding)) from None
+    except UnicodeError as error:
+        raise InputError(f"{path}: is not {encoding}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: nested too deeply") from None
+
+
+def _encoding(given: str | None, head: bytes, path: Path) -> str:
+    """The encoding by its Python name, in the form that drops a byte order mark."""
+    by_mark = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    if given is None:
+        if by_mark is None and b"\0" in head:
+            guess = "utf-16-be" if head.startswith(b"\0") else "utf-16-le"
+            raise InputError(
+                f"{path}: has zero bytes at the start, as UTF-16 without a byte order mark has; "
+                f'if it is that, set "encoding": "{guess}"'
+            )
+        return by_mark or "utf-8-sig"
+    try:
+        name = codecs.lookup(given).name
+        "".encode(name)
+    except LookupError:
+        raise InputError(f'{path}: unknown encoding {given!r}; "utf-8", "utf-16" and "cp1252" are common') from None
+    if name == "utf-8":
+        return "utf-8-sig"
+    return by_mark if by_mark is not None and name.startswith(by_mark) else name
+
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def _undecodable(path: Path, encoding: str) -> str:
+    """Where a file stops being what its encoding says: decoders of streams only know the place in their own buffer."""
+    name = encoding.removesuffix("-sig")
+    hint = 'set "encoding", for example "cp1252"' if name == "utf-8" else 'set another "encoding", or save it as UTF-8'
+    data = path.read_bytes()
+    try:
+        data.decode(name)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return f"{path}:{line}: byte {error.start} of the file is not {name}; {hint}"
+    return f"{path}: is not {name}; {hint}"
+
+
+def _jsonl(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
+    """Only line feeds end a record; U+2028, U+0085 and the like are text."""
+    if encoding != "utf-8-sig":
+        # Decoded as a whole: a line feed is two bytes here.
+        stream = io.BytesIO(stream.read().decode(encoding).encode("utf-8", "surrogatepass"))
+    n_rows = 0
+    for number, line in enumerate(stream, start=1):
+        body = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        body = body.strip(b" \t\r\n")
+        if not body:
+            continue
+        n_rows += 1
+        yield _jsonl_row(body, number)
+    if not n_rows:
+        raise InputError(f"{path}: the file is empty")
+
+
+def _jsonl_row(body: bytes, number: int) -> Row:
+    try:
+        data = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # The standard parser also takes bare NaN, which other tools write, and says where a fault stands.
+        text = body.decode("utf-8")
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            hint = '; if the file is one JSON document, set "format": "json"' if body in (b"[", b"{") else ""
+            return Row(number, "$", None, f"not valid JSON: {error.msg} (column {error.colno}){hint}")
+        except RecursionError:
+            return Row(number, "$", None, "nested too deeply")
+        except ValueError:
+            return Row(number, "$", None, "holds a number with too many digits; write it as a text")
+    if not isinstance(data, dict):
+        hint = '; if the file is one JSON document, set "format": "json"' if isinstance(data, list) else ""
+        return Row(number, "$", None, f"expected an object, found {kind_of(data)}{hint}")
+    return Row(number, "$", data)
+
+
+def _json(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
+    """Item by item, so that only one is held beside the text."""
+    text = stream.read().decode(encoding)
+    if not text.strip():
+        raise InputError(f"{path}: the file is empty")
+    number = -1
+    try:
+        if not text.lstrip().startswith("["):
+            raise InputError(f"{path}: unsupported shape: expected a list of objects, found {_shape(json.loads(text))}")
+        for number, (line, item) in enumerate(_items(text)):
+            if isinstance(item, dict):
+                yield Row(line, f"$[{number}]", item)
+            else:
+                yield Row(line, f"$[{number}]", None, f"expected an object, found {kind_of(item)}")
+    except json.JSONDecodeError as error:
+        hint = '; if each line is a record, set "format": "jsonl"' if error.msg == "Extra data" else ""
+        message = f"not valid JSON: {error.msg} (column {error.colno}){hint}"
+        raise InputError(f"{path}:{error.lineno}: {message}") from None
+    except ValueError:
+        raise InputError(f"{path}: holds a number with too many digits; write it as a text") from None
+    if number < 0:
+        raise InputError(f"{path}: the list is empty")
+
+
+def _shape(value: object) -> str:
+    return kind_of(value) + (f" with keys {', '.join(list(value)[:5])}" if isinstance(value, dict) else "")
+
+
+def _items(text: str) -> Iterator[tuple[int, Any]]:
+    """Line and value of each item of the outermost list.
+
+    Raises:
+        json.JSONDecodeError: the text is no JSON.
+    """
+    decoder = json.JSONDecoder()
+    space = re.compile(r"[ \t\r\n]*")
+    counted = 0
+    line = 1
+    position = text.index("[") + 1
+    separator = "["
+    while True:
+        position = _end(space, text, position)
+        if separator == "[" and text.startswith("]", position):
+            separator = "]"
+            position += 1
+            break
+        line += text.count("\n", counted, position)
+        counted = position
+        item, position = decoder.raw_decode(text, position)
+        yield line, item
+        position = _end(space, text, position)
+        separator = text[position : position + 1]
+        position += 1
+        if separator != ",":
+            break
+    if separator != "]" or _end(space, text, position) != len(text):
+        json.loads(text)  # names the fault and its place
+
+
+def _end(space: re.Pattern[str], text: str, position: int) -> int:
+    match = space.match(text, position)
+    return match.end() if match else position
+
+
+def _csv(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
+    """Columns without a name, such as the index that pandas writes, are left out; so are rows of blank cells."""
+    csv.field_size_limit(2**31 - 1)
+    text = io.TextIOWrapper(stream, encoding=encoding, newline="")
+    line = 1
+    names: list[str] | None = None
+    n_rows = 0
+    try:
+        reader = csv.reader(text, strict=True)
+        for cells in reader:
+            start, line = line, reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if names is None:
+                names = _csv_header(cells, f"{path}:{start}")
+                continue
+            n_rows += 1
+            if len(cells) != len(names):
+                yield Row(start, "$", None, f"{len(cells)} cells, but the header has {len(names)}", from_csv=True)
+                continue
+            data = {name: cell for name, cell in zip(names, cells, strict=True) if name}
+            yield Row(start, "$", data, from_csv=True)
+    except csv.Error as error:
+        message = "a quote is opened and not closed" if "unexpected end" in str(error) else error
+        raise InputError(f"{path}:{line}: not valid CSV in the record that starts here: {message}") from None
+    finally:
+        text.detach()
+    if names is None:
+        raise InputError(f"{path}: the file is empty")
+    if not n_rows:
+        raise InputError(f"{path}: the file has a header but no rows")
+
+
+def _csv_header(cells: list[str], where: str) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if len(names) == 1 and re.search(r"[;\t|]", names[0]):
+        raise InputError(f"{where}: the header is one column, {names[0][:60]!r}; cells must be separated by commas")
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise InputError(f"{where}: column {twice[0]!r} comes twice in the header; rename one of them")
+    return names

@@ -1,0 +1,253 @@
+"""The run folder: what every file is called, and how it is written so that a crash loses nothing."""
+
+import fcntl
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from judgekit.core.errors import ConfigError, StorageError, first_problem
+from judgekit.core.judgments import JudgeInput, Judgment
+from judgekit.core.runs import FORMAT_VERSION, JUDGE_INPUTS, JUDGMENTS, MANIFEST, Manifest
+from judgekit.core.text import clean_text
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
+
+
+def new_run_id(name: str, now: datetime) -> str:
+    """`name-20260131-142501-3f9a`: sorts by time, unique without asking anyone."""
+    return f"{name}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+class _StoredInput(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of judge_inputs.jsonl; decoding it here is many times faster than a pydantic model."""
+
+    case_id: str
+    judge: str
+    variables: dict[str, Any]
+
+
+class RunFolder:
+    """One run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, results_dir: Path, run_id: str) -> "RunFolder":
+        """A new, empty folder.
+
+        Raises:
+            ConfigError: a run of this name exists, or the id is no folder name.
+            StorageError: the folder cannot be made.
+        """
+        if not _RUN_ID.fullmatch(run_id):
+            raise ConfigError(f"run id {run_id!r} is no folder name; use letters, digits, '.', '_' and '-'")
+        path = results_dir / run_id
+        try:
+            results_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"{results_dir}: cannot be created: {error.strerror or error}") from None
+        try:
+            path.mkdir()
+        except FileExistsError:
+            raise ConfigError(f"{path}: exists already; choose another --run-id, or go on with --resume") from None
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be created: {error.strerror or error}") from None
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """An existing run.
+
+        Raises:
+            ConfigError: there is no run, or one of a newer format.
+            StorageError: the manifest is damaged.
+        """
+        if not os.path.isfile(path / MANIFEST):  # noqa: PTH113  # Path.is_file raises where a folder may not be entered
+            raise ConfigError(f"{path}: no run here (it has no {MANIFEST})")
+        folder = cls(path)
+        version = folder.read_json(MANIFEST).get("format_version")
+        if not isinstance(version, int) or version < 1:
+            raise StorageError(f"{path / MANIFEST}: damaged: format_version is {version!r}")
+        if version > FORMAT_VERSION:
+            raise ConfigError(
+                f"{path}: written by a newer judgekit (format {version}; this one reads up to {FORMAT_VERSION}); "
+                "upgrade judgekit"
+            )
+        return folder
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for writing, so that two processes do not go on with the same run.
+
+        Raises:
+            StorageError: another process holds it.
+        """
+        try:
+            handle = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be locked: {error.strerror or error}") from None
+        with handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StorageError(
+                    f"{self.path}: another process is writing this run; wait for it or stop it"
+                ) from None
+            except OSError as error:
+                raise StorageError(f"{self.path}: cannot be locked: {error.strerror or error}") from None
+            yield
+
+    def manifest(self) -> Manifest:
+        """The manifest.
+
+        Raises:
+            ConfigError: it is missing.
+            StorageError: it is damaged.
+        """
+        try:
+            return Manifest.model_validate(self.read_json(MANIFEST))
+        except ValidationError as error:
+            raise StorageError(f"{self.path / MANIFEST}: damaged: {first_problem(error)}") from None
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A JSON file of the folder.
+
+        Raises:
+            ConfigError: it is missing.
+            StorageError: it is damaged or cannot be read.
+        """
+        path = self.path / name
+        try:
+            value = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise ConfigError(f"{path}: no such file in this run") from None
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
+        except (ValueError, RecursionError) as error:
+            raise StorageError(f"{path}: damaged: {error}") from None
+        if not isinstance(value, dict):
+            raise StorageError(f"{path}: damaged: expected an object")
+        return value
+
+    def write_json(self, name: str, value: BaseModel | dict[str, Any]) -> None:
+        """Replace a JSON file as a whole: sorted keys, strict, two-space indent."""
+        data = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        self.write_text(name, text + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Replace a text file as a whole."""
+        with self.replacing(name) as stream:
+            stream.write(clean_text(text).encode("utf-8"))
+
+    def write_lines(self, name: str, lines: Iterable[bytes]) -> int:
+        """Replace a JSONL file as a whole; returns the number of lines."""
+        n_lines = 0
+        with self.replacing(name) as stream:
+            for line in lines:
+                stream.write(line)
+                stream.write(b"\n")
+                n_lines += 1
+        return n_lines
+
+    @contextmanager
+    def replacing(self, name: str) -> Iterator[IO[bytes]]:
+        """A stream to a temporary file that takes the place of `name` once it is complete.
+
+        Raises:
+            StorageError: it cannot be written; the old file stays as it was.
+        """
+        path = self.path / name
+        temporary = self.path / f".{name}.{os.getpid()}.tmp"
+        try:
+            with temporary.open("wb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        except BaseException as error:
+            with suppress(OSError):
+                temporary.unlink()
+            if isinstance(error, OSError):
+                raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
+            raise
+
+    def judge_inputs(self) -> Iterator[JudgeInput]:
+        """Stored judge inputs, streamed; a torn last line is left out.
+
+        Raises:
+            StorageError: a line is damaged.
+        """
+        decoder = msgspec.json.Decoder(_StoredInput)
+        for number, line in self._lines(JUDGE_INPUTS):
+            try:
+                stored = decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                raise self._damaged(JUDGE_INPUTS, number, error) from None
+            yield JudgeInput.model_construct(case_id=stored.case_id, judge=stored.judge, variables=stored.variables)
+
+    def judgments(self) -> Iterator[Judgment]:
+        """Stored judgments in the order in which they came, streamed; a torn last line is left out.
+
+        Raises:
+            StorageError: a line is damaged.
+        """
+        for number, line in self._lines(JUDGMENTS):
+            try:
+                judgment = Judgment.model_validate_json(line)
+            except ValidationError as error:
+                raise self._damaged(JUDGMENTS, number, first_problem(error)) from None
+            yield judgment
+
+    def _damaged(self, name: str, number: int, why: object) -> StorageError:
+        return StorageError(f"{self.path / name}:{number}: damaged line: {why}; delete the line, then --resume")
+
+    def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Whole lines only: what a crash left without a line feed is no record."""
+        path = self.path / name
+        if not path.exists():
+            return
+        try:
+            with path.open("rb") as stream:
+                for number, line in enumerate(stream, start=1):
+                    if line.endswith(b"\n"):
+                        yield number, line
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+    def repair_tail(self, name: str) -> int:
+        """Cut off a torn last line; returns the number of bytes dropped."""
+        path = self.path / name
+        if not path.exists():
+            return 0
+        try:
+            with path.open("rb+") as stream:
+                size = stream.seek(0, os.SEEK_END)
+                keep = _end_of_last_line(stream, size)
+                if keep != size:
+                    stream.truncate(keep)
+                return size - keep
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be repaired: {error.strerror or error}") from None
+
+
+def _end_of_last_line(stream: IO[bytes], size: int) -> int:
+    position = size
+    while position:
+        start = max(0, position - 65536)
+        stream.seek(start)
+        found = stream.read(position - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        position = start
+    return 0

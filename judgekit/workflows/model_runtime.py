@@ -1,0 +1,102 @@
+"""One model of a config during a run: what it takes, what it is, what it costs."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from judgekit.core.canonical import canonical_json
+from judgekit.core.cases import Usage
+from judgekit.core.config import ModelConfig
+from judgekit.core.errors import ProviderError
+from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider, ReplyCache
+from judgekit.workflows.limiter import AdaptiveLimiter
+from judgekit.workflows.pinning import PinGuard
+
+Price = Callable[[Usage], float]
+"""US dollars for the tokens of one call."""
+
+
+@dataclass
+class ModelRuntime:
+    """One model of the config during a run."""
+
+    model_id: str
+    config: ModelConfig
+    provider: Provider
+    limiter: AdaptiveLimiter
+    guard: PinGuard
+    price: Price | None = None
+    cache: ReplyCache | None = None
+    """Where capabilities are remembered between runs; None for an embedded provider."""
+    capabilities: Capabilities | None = None
+    identity: ModelIdentity | None = None
+    n_probes: int = 0
+    _is_verified: bool = False
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def ready(self) -> Capabilities:
+        """What the model takes, from memory, the cache, or one probe.
+
+        Raises:
+            ProviderError: the server refuses or cannot be reached, or refuses temperature 0.
+        """
+        async with self._lock:
+            if self.capabilities is None:
+                self.capabilities = self._remembered() or await self._probe()
+            if not self.capabilities.temperature and not self.config.allow_provider_temperature:
+                raise ProviderError(
+                    f"model {self.model_id}: {self.config.model} refuses temperature 0, so its verdicts would not "
+                    'be repeatable; choose another model, or set "allow_provider_temperature": true'
+                )
+            return self.capabilities
+
+    async def identified(self) -> None:
+        """Hold the loaded model against the pin, once.
+
+        Raises:
+            ProviderError: the server cannot be reached, or has another build loaded.
+        """
+        if self._is_verified:
+            return
+        async with self._lock:
+            if self.identity is None:
+                try:
+                    self.identity = await self.provider.identify()
+                except CallError as error:
+                    raise ProviderError(f"model {self.model_id}: {error}") from None
+            if not self._is_verified:
+                # Refused again for each caller: none may go on because another one asked first.
+                self.guard.check_identity(self.identity)
+                self._is_verified = True
+
+    def _remembered(self) -> Capabilities | None:
+        if self.provider.is_deterministic:
+            return Capabilities()
+        text = self.cache.get(self._memory_key()) if self.cache is not None else None
+        return Capabilities(**msgspec.json.decode(text)) if text is not None else None
+
+    async def _probe(self) -> Capabilities:
+        try:
+            found = await self.provider.probe()
+        except CallError as error:
+            raise ProviderError(f"model {self.model_id}: {error}") from None
+        self.n_probes += 1
+        if self.cache is not None:
+            self.cache.put_many([(self._memory_key(), msgspec.json.encode(found).decode())])
+        return found
+
+    def _memory_key(self) -> str:
+        parts = [self.config.provider, self.config.base_url, self.config.model, self.config.system_role]
+        return "capabilities:1:" + hashlib.sha256(canonical_json(parts)).hexdigest()
+
+    def build_hash(self) -> str | None:
+        """The pinned build, else the one that the server reports."""
+        return self.config.pin.build_hash or (self.identity.build_hash if self.identity is not None else None)
+
+    def model_as_pinned(self) -> str:
+        """The model name, with the build that it is pinned to where there is one."""
+        build = self.build_hash()
+        return f"{self.config.model}@{build}" if build else self.config.model

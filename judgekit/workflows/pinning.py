@@ -1,0 +1,68 @@
+"""Is it still the same model? Every reply is held against the pin."""
+
+from collections import Counter
+
+from judgekit.core.config import ModelConfig, is_local
+from judgekit.core.errors import ProviderError
+from judgekit.core.judgments import ModelResponse
+from judgekit.core.protocols import ModelIdentity
+
+
+class PinGuard:
+    """Counts what was served and finds replies of another model than the pinned one."""
+
+    def __init__(self, model_id: str, model: ModelConfig, *, checks_name: bool = True) -> None:
+        """Guard one model of the config; an embedded model is always itself and needs no check of its name."""
+        self.model_id = model_id
+        self.pin = model.pin
+        self.served: Counter[str] = Counter()
+        self.fingerprints: Counter[str] = Counter()
+        self.n_mismatches = 0
+        self.last_mismatch: str | None = None
+        self._expected = model.pin.served_model
+        hosted = checks_name and not is_local(model.base_url)
+        if self._expected is None and hosted and not model.pin.allow_floating:
+            self._expected = model.model
+
+    def check_identity(self, identity: ModelIdentity) -> None:
+        """Hold what the server says of the loaded model against the pinned build.
+
+        Raises:
+            ProviderError: another build, and the pin says to stop.
+        """
+        if self.pin.build_hash is None or identity.build_hash == self.pin.build_hash:
+            return
+        found = identity.build_hash or "nothing that identifies a build"
+        self._mismatch(f"the server reports build {found}, pinned is {self.pin.build_hash}")
+
+    def check_reply(self, response: ModelResponse) -> bool:
+        """Whether a reply comes from the pinned model.
+
+        A server that names no model is taken at its word where no name is pinned. The first name seen holds
+        for the rest of the run where the config pins none.
+
+        Raises:
+            ProviderError: another model, and the pin says to stop.
+        """
+        served, fingerprint = response.served_model, response.fingerprint
+        if served is not None:
+            self.served[served] += 1
+            self._expected = self._expected or served
+        if fingerprint is not None:
+            self.fingerprints[fingerprint] += 1
+        if self._expected is not None and served != self._expected and (served or self.pin.served_model):
+            self._mismatch(f"the reply comes from {served or 'an unnamed model'}, expected {self._expected}")
+            return False
+        if self.pin.fingerprint is not None and fingerprint != self.pin.fingerprint:
+            self._mismatch(f"the reply carries fingerprint {fingerprint}, pinned is {self.pin.fingerprint}")
+            return False
+        return True
+
+    def _mismatch(self, what: str) -> None:
+        self.n_mismatches += 1
+        self.last_mismatch = what
+        if self.pin.on_mismatch == "stop":
+            raise ProviderError(
+                f"model {self.model_id}: {what}; set pin to what you accept, "
+                'or "on_mismatch": "flag" to go on and mark it in metrics.json'
+            )

@@ -1,0 +1,269 @@
+"""`judgekit run`: outputs, judge inputs, judging, spot check, figures.
+
+The order of the functions is the order of the work. Everything that is judged is written before the first
+call, every judgment as it comes, and the figures last, so that a run can be stopped at any moment and resumed.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from judgekit.analysis.gates import check_gates
+from judgekit.analysis.reliability import draw_sample
+from judgekit.analysis.summary import rounded
+from judgekit.core.cases import SystemOutput
+from judgekit.core.errors import ConfigError, InputError, JudgekitError, ProviderError, StorageError
+from judgekit.core.judgments import JudgeInput, Judgment
+from judgekit.core.protocols import JudgmentSink
+from judgekit.core.runs import CONFIG, JUDGE_INPUTS, JUDGMENTS, MANIFEST, METRICS, OUTPUTS, SUMMARY, RunSummary
+from judgekit.core.scores import Failed, NotApplicable
+from judgekit.workflows.budget import Spending
+from judgekit.workflows.job import (
+    TRANSPORT_KINDS,
+    JudgmentKey,
+    Observer,
+    RunJob,
+    SpotCheckPlan,
+    last_judgments,
+)
+from judgekit.workflows.judging import JudgingPass, StopSignal
+from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.summarise import summarise
+
+Unjudged = dict[str, dict[str, NotApplicable | Failed]]
+"""By judge and case id: why a case is not put before a judge."""
+
+
+@dataclass
+class Progress:
+    """What a run has so far; enough to write its figures at any moment."""
+
+    outputs: list[SystemOutput] = field(default_factory=list)
+    unjudged: Unjudged = field(default_factory=dict)
+    samples: dict[str, list[str]] = field(default_factory=dict)
+    """Case ids of the spot check by judge."""
+
+
+async def run(job: RunJob, observer: Observer) -> RunSummary:
+    """Carry a run to its end, or as far as it goes.
+
+    Returns:
+        The figures. A run that stopped early has status `interrupted` and is raised as its error after the
+        figures so far are written.
+
+    Raises:
+        ConfigError: found before any call.
+        ProviderError: the provider refuses for good.
+        Interrupted: the budget is used up.
+        StorageError: the run folder cannot be written.
+    """
+    started = job.monotonic()
+    progress = Progress()
+    try:
+        with job.locked():
+            await prepare(job, progress)
+            try:
+                await judge(job, progress, observer)
+            except (JudgekitError, asyncio.CancelledError) as error:
+                # The figures so far are written even then; a second fault on the way must not hide the first.
+                reason = str(error) or "interrupted by the user"
+                close_early(job, progress, reason, job.monotonic() - started)
+                raise
+            return conclude(job, progress, job.monotonic() - started)
+    finally:
+        for runtime in job.models.values():
+            await runtime.provider.close()
+
+
+async def prepare(job: RunJob, progress: Progress) -> None:
+    """Collect outputs and write everything that is judged, before any call."""
+    if job.resuming:
+        job.store.repair_tail(JUDGMENTS)
+    job.store.write_json(CONFIG, dict(job.resolved))
+    _write_manifest(job, status="running")
+    progress.outputs = [output async for output in job.system.outputs(job.cases)]
+    job.warnings.extend(job.system.warnings())
+    _check_versions(job, progress.outputs)
+    job.store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in progress.outputs))
+    job.store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in _judge_inputs(job, progress)))
+    for plan in job.judges:
+        _check_applies(job, plan, progress.unjudged.get(plan.judge.name, {}))
+
+
+def _check_versions(job: RunJob, outputs: Sequence[SystemOutput]) -> None:
+    """One version of each kind for a run, from the config or else from the outputs."""
+    found = dict(job.config.versions)
+    for output in outputs:
+        for name, value in output.versions.items():
+            if name in job.config.versions:
+                continue
+            if found.setdefault(name, value) != value:
+                raise InputError(
+                    f"outputs name two versions of {name}: {found[name]!r} and {value!r} (case {output.case_id!r}); "
+                    'a run is of one system, set it in the config\'s "versions" if they mean the same'
+                )
+    job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **found}})
+
+
+def _judge_inputs(job: RunJob, progress: Progress) -> Iterator[JudgeInput]:
+    for plan in job.judges:
+        reasons = progress.unjudged.setdefault(plan.judge.name, {})
+        for case, output in zip(job.cases, progress.outputs, strict=True):
+            built = plan.judge.build_input(case, output)
+            if isinstance(built, JudgeInput):
+                yield built
+            else:
+                reasons[case.id] = built
+
+
+def _check_applies(job: RunJob, plan: JudgePlan, reasons: Mapping[str, NotApplicable | Failed]) -> None:
+    if len(reasons) < len(job.cases):
+        return
+    counts = Counter(
+        reason.reason if isinstance(reason, NotApplicable) else f"failed: {reason.kind}" for reason in reasons.values()
+    )
+    why = ", ".join(f"{reason} ({n})" for reason, n in counts.most_common(5))
+    raise ConfigError(f"judge {plan.judge.name} applies to none of {len(job.cases)} cases: {why}")
+
+
+async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
+    """All judges side by side, then the spot check."""
+    done = last_judgments(job.store.judgments()) if job.resuming else {}
+    spending = Spending(job.config.budget)
+    for judgment in job.store.judgments() if job.resuming else ():
+        spending.add(judgment)
+    sink = job.open_sink()
+    try:
+        await _passes(job, [(plan, None) for plan in job.judges], done, sink, spending, observer)
+        for check in job.spot_checks:
+            progress.samples[check.primary.judge.name] = _sample(job, check)
+        wanted = [(check.second, progress.samples[check.primary.judge.name]) for check in job.spot_checks]
+        await _passes(job, wanted, done, sink, spending, observer)
+    finally:
+        sink.close()
+        if sink.cache_warning is not None:
+            job.warnings.append(("cache_not_written", sink.cache_warning))
+
+
+async def _passes(
+    job: RunJob,
+    plans: Sequence[tuple[JudgePlan, list[str] | None]],
+    done: Mapping[JudgmentKey, Judgment],
+    sink: JudgmentSink,
+    spending: Spending,
+    observer: Observer,
+) -> None:
+    stop = StopSignal()
+
+    async def one(plan: JudgePlan, only: list[str] | None) -> None:
+        pending = _pending(job, plan, only, done)
+        label = plan.judge.name if plan.role == "primary" else f"{plan.judge.name} (spot check)"
+        observer.started(label, sum(1 for _ in _pending(job, plan, only, done)))
+        judging = JudgingPass(plan, sink, job.cache, spending, stop)
+        try:
+            await judging.run(pending, lambda: observer.advanced(label, judging.tally))
+        finally:
+            observer.finished(label)
+
+    results = await asyncio.gather(*(one(plan, only) for plan, only in plans), return_exceptions=True)
+    if stop.error is not None:
+        raise stop.error
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+def _pending(
+    job: RunJob, plan: JudgePlan, only: list[str] | None, done: Mapping[JudgmentKey, Judgment]
+) -> Iterator[JudgeInput]:
+    """Stored inputs of a judge that have no judgment yet."""
+    chosen = None if only is None else set(only)
+    for item in job.store.judge_inputs():
+        if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
+            continue
+        old = done.get(JudgmentKey(plan.role, item.judge, item.case_id))
+        if old is None or (old.failure is not None and old.failure.kind in TRANSPORT_KINDS):
+            yield item
+
+
+def _sample(job: RunJob, check: SpotCheckPlan) -> list[str]:
+    name = check.primary.judge.name
+    ids = [item.case_id for item in job.store.judge_inputs() if item.judge == name]
+    return draw_sample(ids, check.check.n, job.rng)
+
+
+def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:
+    """Write the figures of a finished run.
+
+    Raises:
+        ProviderError: a judge has not one verdict; the figures are written all the same.
+    """
+    summary = _write_figures(job, progress, "complete", None, seconds)
+    for name, record in summary.judges.items():
+        if record["n_failed"] and not record["n_judged"]:
+            kinds = ", ".join(f"{kind} ({n})" for kind, n in record["failures"].items())
+            raise ProviderError(f"judge {name}: measured 0 of {record['n_failed']}, every call failed: {kinds}")
+    return summary
+
+
+def close_early(job: RunJob, progress: Progress, reason: str, seconds: float) -> None:
+    """Write what there is of a run that stopped; on a full disk at least try the manifest."""
+    try:
+        _write_figures(job, progress, "interrupted", reason, seconds)
+    except JudgekitError:
+        try:
+            _write_manifest(job, status="interrupted", reason=reason, seconds=seconds)
+        except StorageError:
+            return
+
+
+def _write_figures(job: RunJob, progress: Progress, status: str, reason: str | None, seconds: float) -> RunSummary:
+    job.manifest = job.manifest.model_copy(
+        update={
+            "wall_seconds": job.manifest.wall_seconds + seconds,
+            "finished_at": job.now().isoformat(timespec="seconds"),
+        }
+    )
+    summary = summarise(job, progress.outputs, progress.unjudged, progress.samples, status=status, reason=reason)
+    if status == "complete":
+        summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
+    job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
+    job.store.write_text(SUMMARY, job.render_summary(summary))
+    counts = {"cases": len(job.cases)}
+    for name, record in summary.judges.items():
+        counts[f"{name}.judged"] = record["n_judged"]
+        counts[f"{name}.failed"] = record["n_failed"]
+    job.manifest = job.manifest.model_copy(update={"counts": counts})
+    _write_manifest(job, status=status, reason=reason)
+    return summary
+
+
+def _write_manifest(job: RunJob, *, status: str, reason: str | None = None, seconds: float = 0.0) -> None:
+    models = {
+        name: {
+            "capabilities": None if runtime.capabilities is None else asdict(runtime.capabilities),
+            "build_hash": runtime.identity.build_hash if runtime.identity is not None else None,
+            "build_source": runtime.identity.source if runtime.identity is not None else None,
+            "served_models": dict(sorted(runtime.guard.served.items())),
+            "fingerprints": dict(sorted(runtime.guard.fingerprints.items())),
+            "n_pin_mismatches": runtime.guard.n_mismatches,
+            "n_rate_limit_cuts": runtime.limiter.n_cuts,
+            "n_probes": runtime.n_probes,
+        }
+        for name, runtime in job.models.items()
+    }
+    job.manifest = job.manifest.model_copy(
+        update={
+            "status": status,
+            "reason": reason,
+            "models": models,
+            "wall_seconds": job.manifest.wall_seconds + seconds,
+        }
+    )
+    job.store.write_json(MANIFEST, job.manifest)
+
+
+def _line(data: object) -> bytes:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")

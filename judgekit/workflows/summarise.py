@@ -1,0 +1,220 @@
+"""From a run's outputs and judgments to its scores and figures."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from judgekit.analysis.reliability import Pair, judge_reliability, spot_check_report
+from judgekit.analysis.summary import RunTally, cost_record, judge_record
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.components import Judge
+from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
+from judgekit.core.runs import SCORES, Notice, RunSummary
+from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
+from judgekit.workflows.job import JudgmentKey, RunJob, SpotCheckPlan, last_judgments
+
+BASELINE_NOTE = "overlap baseline, not an LLM"
+
+
+def summarise(
+    job: RunJob,
+    outputs: Sequence[SystemOutput],
+    unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
+    samples: Mapping[str, Sequence[str]],
+    *,
+    status: str,
+    reason: str | None,
+) -> RunSummary:
+    """Write scores.jsonl and return the figures."""
+    judgments = last_judgments(job.store.judgments())
+    components = [*job.metrics, *job.judge_components]
+    columns = [column for component in components for column in component.columns()]
+    pooled = [figure for component in components for figure in component.pooled()]
+    tally = RunTally(columns, pooled, job.config.slices, job.config.errors)
+
+    def lines() -> Iterator[bytes]:
+        for case, output in zip(job.cases, outputs, strict=False):
+            outcomes = _outcomes(job, case, output, unjudged, judgments)
+            tally.add(case, output, outcomes)
+            for name, outcome in outcomes.items():
+                yield _score_line(case.id, name, outcome)
+
+    job.store.write_lines(SCORES, lines())
+    for judgment in judgments.values():
+        if judgment.latency_seconds is not None and judgment.role == "primary":
+            tally.add_judge_latency(judgment.latency_seconds)
+    reliability, unstable = _reliability(job, samples, judgments)
+    warnings = _warnings(job, tally, judgments) + unstable
+    return RunSummary(
+        run_id=job.manifest.run_id,
+        name=job.manifest.name,
+        created_at=job.manifest.created_at,
+        status=status,
+        reason=reason,
+        config_sha256=job.manifest.config_sha256,
+        errors=job.config.errors,
+        cases=dict(job.cases_record),
+        overall=tally.overall(),
+        slices=tally.slices(),
+        judge_reliability=reliability,
+        judges={plan.judge.name: _judge_record(plan, judgments) for plan in job.judges},
+        latency=tally.latency(),
+        cost=cost_record(job.store.judgments(), job.price_list, _unpriced(job)),
+        operational={
+            **tally.operational(),
+            "wall_seconds": job.manifest.wall_seconds,
+            "n_resumed": job.manifest.n_resumed,
+            "versions": dict(job.manifest.versions),
+        },
+        warnings=tuple(Notice(code=code, message=message) for code, message in dict.fromkeys(warnings)),
+    )
+
+
+def _outcomes(
+    job: RunJob,
+    case: Case,
+    output: SystemOutput,
+    unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
+    judgments: Mapping[JudgmentKey, Judgment],
+) -> Outcomes:
+    """Every score of one case."""
+    found: Outcomes = {}
+    for metric in job.metrics:
+        found.update(metric.calculate(case, output))
+    for judge in job.judge_components:
+        reason = unjudged.get(judge.name, {}).get(case.id)
+        judgment = judgments.get(JudgmentKey("primary", judge.name, case.id))
+        found.update(judge_outcomes(judge, reason, judgment))
+    return found
+
+
+def judge_outcomes(judge: Judge, reason: NotApplicable | Failed | None, judgment: Judgment | None) -> Outcomes:
+    """The scores of one judge for one case: from its verdict, or the reason why there is none."""
+    outcome: Outcome
+    if reason is not None:
+        outcome = reason
+    elif judgment is None:
+        outcome = Failed("not judged")
+    elif judgment.verdict is not None:
+        return judge.scores(judgment.verdict)
+    else:
+        kind = judgment.failure.kind if judgment.failure is not None else "internal"
+        outcome = Failed(f"judge {kind}")
+    return {column.name: outcome for column in judge.columns()}
+
+
+def _score_line(case_id: str, name: str, outcome: Outcome) -> bytes:
+    value, reason = None, None
+    if isinstance(outcome, NotApplicable):
+        reason = f"n/a: {outcome.reason}"
+    elif isinstance(outcome, Failed):
+        reason = f"failed: {outcome.kind}"
+    else:
+        value = outcome
+    score = {"case_id": case_id, "name": name, "value": value, "reason": reason}
+    return json.dumps(score, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _judge_record(plan: Any, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
+    runtime = plan.runtime
+    own = [judgment for key, judgment in judgments.items() if key.role == "primary" and key.judge == plan.judge.name]
+    is_llm = runtime.provider.is_llm
+    return judge_record(
+        own,
+        {
+            "prompt_version": plan.prompt.version,
+            "prompt_sha256": plan.prompt.sha256,
+            "model_id": runtime.model_id,
+            "model": runtime.config.model,
+            "provider": runtime.config.provider,
+            "build_hash": runtime.build_hash(),
+            "is_llm": is_llm,
+            "note": None if is_llm else BASELINE_NOTE,
+        },
+    )
+
+
+def _reliability(
+    job: RunJob, samples: Mapping[str, Sequence[str]], judgments: Mapping[JudgmentKey, Judgment]
+) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
+    by_judge = {
+        check.primary.judge.name: _spot_check(job, check, samples[check.primary.judge.name], judgments)
+        for check in job.spot_checks
+        if check.primary.judge.name in samples
+    }
+    if not by_judge:
+        return None, []
+    threshold = job.spot_checks[0].check.threshold
+    report = judge_reliability(by_judge, threshold)
+    unstable = report.pop("warnings")
+    return report, unstable
+
+
+def _spot_check(
+    job: RunJob, check: SpotCheckPlan, sample: Sequence[str], judgments: Mapping[JudgmentKey, Judgment]
+) -> dict[str, Any]:
+    judge = check.primary.judge
+    pairs = [
+        Pair(
+            case_id,
+            _opinion(judgments.get(JudgmentKey("primary", judge.name, case_id))),
+            _opinion(judgments.get(JudgmentKey("spot_check", judge.name, case_id))),
+        )
+        for case_id in sample
+    ]
+    verdicts = [
+        judgment.verdict
+        for key, judgment in judgments.items()
+        if key.role == "primary" and key.judge == judge.name and judgment.verdict is not None
+    ]
+    return spot_check_report(
+        pairs,
+        pass_score=getattr(judge, "pass_score", None),
+        seed=job.config.seed,
+        threshold=check.check.threshold,
+        against={
+            "prompt_version": check.second.prompt.version,
+            "prompt_sha256": check.second.prompt.sha256,
+            "model_id": check.second.runtime.model_id,
+            "model": check.second.runtime.config.model,
+        },
+        verdicts=verdicts,
+    )
+
+
+def _opinion(judgment: Judgment | None) -> Verdict | JudgeFailure:
+    if judgment is None:
+        return JudgeFailure(kind="internal", message="not judged")
+    return judgment.verdict or judgment.failure or JudgeFailure(kind="internal", message="neither verdict nor failure")
+
+
+def _warnings(job: RunJob, tally: RunTally, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
+    found = [*job.warnings, *tally.warnings]
+    for name, runtime in job.models.items():
+        if runtime.guard.n_mismatches:
+            found.append(
+                (
+                    "pin_mismatch",
+                    f"model {name}: {runtime.guard.n_mismatches} times, last: {runtime.guard.last_mismatch}",
+                )
+            )
+        if runtime.capabilities is not None and not runtime.capabilities.temperature:
+            found.append(("temperature_not_accepted", f"model {name} refuses temperature 0; verdicts may vary"))
+        if runtime.capabilities is not None and not runtime.capabilities.seed:
+            found.append(("seed_not_accepted", f"model {name} refuses a seed; it was left out"))
+        if runtime.identity is not None and runtime.identity.build_hash and not runtime.config.pin.build_hash:
+            if runtime.provider.needs_network:
+                found.append(
+                    ("not_pinned", f'model {name} is not pinned; add "build_hash": "{runtime.identity.build_hash}"')
+                )
+        elif runtime.config.pin.allow_floating:
+            found.append(("floating_model", f"model {name}: {runtime.config.model} may change at any time"))
+    n_failed = sum(judgment.failure is not None for key, judgment in judgments.items() if key.role == "primary")
+    if n_failed:
+        found.append(("judge_failures", f"{n_failed} judge calls gave no verdict; they are counted in n_error"))
+    found.extend(("unknown_price", f"the price of {name} is not known, so cost is null") for name in _unpriced(job))
+    return found
+
+
+def _unpriced(job: RunJob) -> list[str]:
+    return [name for name, runtime in job.models.items() if runtime.price is None and runtime.provider.needs_network]

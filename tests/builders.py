@@ -1,0 +1,82 @@
+"""Small, valid things for tests to change."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def case(case_id: str = "c1", **fields: Any) -> dict[str, Any]:
+    """A case about a kiln, with whatever else a test needs."""
+    return {"id": case_id, "question": f"How hot is kiln {case_id}?", "answerable": True, **fields}
+
+
+def output(case_id: str = "c1", **fields: Any) -> dict[str, Any]:
+    """A grounded output for it."""
+    text = f"Kiln {case_id} is fired at 1240 degrees."
+    return {"case_id": case_id, "answer": text, "retrieved": [{"chunk_id": "k1", "text": text}], **fields}
+
+
+def write_lines(path: Path, records: Sequence[dict[str, Any]]) -> Path:
+    """A JSONL file."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def write_suite(
+    folder: Path,
+    base_url: str | None = None,
+    *,
+    n_cases: int = 6,
+    model: dict[str, Any] | None = None,
+    cases: Sequence[dict[str, Any]] | None = None,
+    outputs: Sequence[dict[str, Any]] | None = None,
+    **config: Any,
+) -> Path:
+    """A config with its cases and outputs: one groundedness judge, lexical or at a server.
+
+    Args:
+        folder: where to write.
+        base_url: a server that speaks chat completions; None takes the embedded judge.
+        n_cases: number of cases where none are given.
+        model: entries of the model config that differ.
+        cases: cases instead of the built ones.
+        outputs: outputs instead of the built ones.
+        config: further keys of the config.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    ids = [f"c{number}" for number in range(n_cases)]
+    write_lines(folder / "cases.jsonl", cases or [case(case_id) for case_id in ids])
+    write_lines(folder / "outputs.jsonl", outputs or [output(case_id) for case_id in ids])
+    if base_url is None:
+        judge_model: dict[str, Any] = {"provider": "lexical", "model": "overlap-1"}
+    else:
+        judge_model = {"model": "judge-2025-01-01", "base_url": base_url, "max_concurrency": 4, "timeout_seconds": 10}
+    document = {
+        "name": "suite",
+        "cases": "cases.jsonl",
+        "system": {"name": "recorded", "path": "outputs.jsonl"},
+        "models": {"m": {**judge_model, **(model or {})}},
+        "judges": [{"name": "groundedness", "model": "m"}],
+        "results_dir": "results",
+        **config,
+    }
+    path = folder / "config.json"
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return path
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSONL file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file, read strictly."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{path} holds {name}")
+
+    return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)

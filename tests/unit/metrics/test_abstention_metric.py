@@ -1,0 +1,106 @@
+"""Abstention: sources, per-case scores, pooled F1."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.scores import Failed, NotApplicable
+from judgekit.metrics.abstention import Abstention, abstained, abstention_f1, abstention_scores
+
+
+def output_of(**fields: Any) -> SystemOutput:
+    return SystemOutput.model_validate({"case_id": "q", **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"answer": "x", "abstained": True, "grounded": True}, (True, "flag")),
+        ({"answer": "", "abstained": False, "grounded": False}, (False, "flag")),
+        ({"answer": "x", "grounded": False}, (True, "grounded")),
+        ({"answer": "x", "grounded": True}, (None, "judge")),
+        ({"answer": "x"}, (None, "judge")),
+        ({"answer": " \n"}, (True, "blank")),
+        ({"answer": "", "grounded": True}, (True, "blank")),
+        ({}, (None, "no_answer")),
+        ({"answer": "", "error": {"kind": "api"}, "abstained": True}, (None, "error")),
+    ],
+)
+def test_the_first_source_that_can_say_decides(fields: dict[str, Any], expected: object) -> None:
+    output = output_of(**fields)
+    assert abstained(output) == expected
+    assert Abstention().source(output) == abstained(output)[1]
+
+
+ANSWERABLE, UNANSWERABLE = NotApplicable("answerable is true"), NotApplicable("answerable is false")
+NO_LABEL = NotApplicable("answerable is not labelled")
+NO_JUDGE = NotApplicable("no flag, and no abstention judge")
+
+
+@pytest.mark.parametrize(
+    ("answerable", "fields", "expected"),
+    [
+        (False, {"abstained": True}, [1.0, 0.0, UNANSWERABLE]),
+        (False, {"abstained": False}, [0.0, 1.0, UNANSWERABLE]),
+        (True, {"abstained": True}, [ANSWERABLE, ANSWERABLE, 1.0]),
+        (True, {"abstained": False}, [ANSWERABLE, ANSWERABLE, 0.0]),
+        (None, {"abstained": True}, [NO_LABEL, NO_LABEL, NO_LABEL]),
+        (False, {"answer": "x"}, [NO_JUDGE, NO_JUDGE, UNANSWERABLE]),
+        (True, {"answer": "x"}, [ANSWERABLE, ANSWERABLE, NO_JUDGE]),
+        (True, {}, [ANSWERABLE, ANSWERABLE, NotApplicable("no answer and no flag")]),
+        (False, {"error": {"kind": "api"}}, [Failed("api"), Failed("api"), UNANSWERABLE]),
+        (True, {"error": {"kind": "api"}}, [ANSWERABLE, ANSWERABLE, Failed("api")]),
+        (None, {"error": {"kind": "api"}}, [NO_LABEL, NO_LABEL, NO_LABEL]),
+    ],
+)
+def test_scores_go_by_the_label_of_the_case(
+    answerable: bool | None, fields: dict[str, Any], expected: list[object]
+) -> None:
+    outcomes = Abstention().calculate(Case(id="q", answerable=answerable), output_of(**fields))
+    assert list(outcomes.values()) == expected
+    assert list(outcomes) == [column.name for column in Abstention().columns()]
+
+
+def test_a_judge_verdict_gives_the_same_scores_as_a_flag() -> None:
+    flagged = Abstention().calculate(Case(id="q", answerable=False), output_of(abstained=True))
+    assert abstention_scores(False, True) == flagged
+
+
+@pytest.mark.parametrize(
+    ("sums", "expected"),
+    [
+        ((3, 1, 2), 2 / 3),  # precision 3/5, recall 3/4: 2 * .6 * .75 / 1.35 = .6667
+        ((4, 0, 0), 1.0),
+        ((0, 2, 0), 0.0),
+        ((0, 0, 1), 0.0),
+        ((0, 0, 0), None),
+    ],
+)
+def test_f1_of_abstaining_as_a_prediction_of_unanswerable(
+    sums: tuple[float, float, float], expected: float | None
+) -> None:
+    assert abstention_f1(*sums) == pytest.approx(expected)
+
+
+def test_the_pooled_figure_sums_columns_that_exist() -> None:
+    (pooled,) = Abstention().pooled()
+    assert pooled.name == "abstention_f1"
+    assert pooled.over == tuple([column.name for column in Abstention().columns()])
+    assert pooled.function(3.0, 1.0, 2.0) == pytest.approx(2 / 3)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans())))
+def test_f1_is_that_of_precision_and_recall(cases: list[tuple[bool, bool]]) -> None:
+    """`cases` holds (answerable, abstained)."""
+    right = sum(not answerable and declined for answerable, declined in cases)
+    missed = sum(not answerable and not declined for answerable, declined in cases)
+    over = sum(answerable and declined for answerable, declined in cases)
+    value = abstention_f1(right, missed, over)
+    if right:
+        precision, recall = right / (right + over), right / (right + missed)
+        assert value == pytest.approx(2 * precision * recall / (precision + recall))
+    else:
+        assert value == (0.0 if missed or over else None)

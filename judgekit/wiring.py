@@ -105,7 +105,10 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     all_cases = load_cases(config.cases_file, cases_path)
     cases = all_cases[: options.limit]
     system, outputs_record = _system(config, base, [case.id for case in all_cases])
-    models = {name: _model(name, model, options) for name, model in config.models.items()}
+    used = {judge.model for judge in config.judges}
+    if config.spot_check is not None and config.spot_check.model is not None:
+        used.add(config.spot_check.model)
+    models = {name: _model(name, model, options, needs_key=name in used) for name, model in config.models.items()}
     judges = [_plan(config, base, models, number) for number in range(len(config.judges))]
     return Assembly(
         config=config,
@@ -155,14 +158,15 @@ def _metrics(config: RunConfig) -> list[Metric]:
     return families
 
 
-def _model(name: str, model: ModelConfig, options: Options) -> ModelRuntime:
+def _model(name: str, model: ModelConfig, options: Options, *, needs_key: bool) -> ModelRuntime:
+    """A model of the config; the key of one that nothing asks need not be there."""
     provider_class = provider_class_of(model.provider, f"models.{name}.provider")
     environment = os.environ if options.environment is None else options.environment
     key = None
     if provider_class.needs_network:
         variable = model.api_key_env or (None if model.base_url else "OPENAI_API_KEY")
         key = environment.get(variable) if variable else None
-        if variable and not key:
+        if variable and not key and needs_key:
             raise ConfigError(f"models.{name}: environment variable {variable} is not set; it should hold the key")
         if not is_local(model.base_url) and is_floating(model.model) and not model.pin.allow_floating:
             raise ConfigError(
@@ -330,11 +334,10 @@ def _job(
         for name in networked:
             assembly.models[name].price = price_of(assembly.models[name].config)
         if options.use_cache:
-            from judgekit.storage.reply_cache import DiskReplyCache
+            from judgekit.storage.reply_cache import open_reply_cache
 
-            cache = DiskReplyCache(folder.path.parent / ".cache")
-            if cache.set_aside is not None:
-                warnings.append(("cache_damaged", f"the reply cache was damaged and is set aside as {cache.set_aside}"))
+            cache, notices = open_reply_cache(folder.path.parent / ".cache")
+            warnings += notices
         for name in networked:
             assembly.models[name].cache = cache
     return RunJob(
@@ -389,4 +392,8 @@ def open_models(config_path: Path, only: str | None) -> dict[str, ModelRuntime]:
     config = load_config(config_path)
     if only is not None and only not in config.models:
         raise ConfigError(f"--model {only!r}{did_you_mean(only, config.models)}")
-    return {name: _model(name, model, Options()) for name, model in config.models.items() if only in (None, name)}
+    return {
+        name: _model(name, model, Options(), needs_key=False)
+        for name, model in config.models.items()
+        if only in (None, name)
+    }

@@ -31,8 +31,8 @@ def write_suite(
     *,
     n_cases: int = 6,
     model: dict[str, Any] | None = None,
-    cases: Sequence[dict[str, Any]] | None = None,
-    outputs: Sequence[dict[str, Any]] | None = None,
+    case_rows: Sequence[dict[str, Any]] | None = None,
+    output_rows: Sequence[dict[str, Any]] | None = None,
     **config: Any,
 ) -> Path:
     """A config with its cases and outputs: one groundedness judge, lexical or at a server.
@@ -42,14 +42,14 @@ def write_suite(
         base_url: a server that speaks chat completions; None takes the embedded judge.
         n_cases: number of cases where none are given.
         model: entries of the model config that differ.
-        cases: cases instead of the built ones.
-        outputs: outputs instead of the built ones.
+        case_rows: cases instead of the built ones.
+        output_rows: outputs instead of the built ones.
         config: further keys of the config.
     """
     folder.mkdir(parents=True, exist_ok=True)
     ids = [f"c{number}" for number in range(n_cases)]
-    write_lines(folder / "cases.jsonl", cases or [case(case_id) for case_id in ids])
-    write_lines(folder / "outputs.jsonl", outputs or [output(case_id) for case_id in ids])
+    write_lines(folder / "cases.jsonl", case_rows or [case(case_id) for case_id in ids])
+    write_lines(folder / "outputs.jsonl", output_rows or [output(case_id) for case_id in ids])
     if base_url is None:
         judge_model: dict[str, Any] = {"provider": "lexical", "model": "overlap-1"}
     else:

@@ -102,7 +102,8 @@ def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> Non
             with ProgressObserver(quiet=quiet) as observer:
                 summary = run_local(lambda: run(job, observer))
         except Exception:
-            say(f"run folder: {job.store.path} ({hint})")
+            resumable = job.manifest.status != "complete"
+            say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
             raise
     _print_summary(summary, job.store.path, as_json=as_json)
     if not all(gate.passed for gate in summary.gates):

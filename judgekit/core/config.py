@@ -39,8 +39,8 @@ class DataFile(Section):
     fields: dict[str, str] = {}
     """Our field name -> field name in the file, such as {"id": "qid", "reference_answers": "gold.answers"}.
 
-    A text that is mapped to `reference_answers` is the one right answer. Parts of an object are named with a dot:
-    `metadata.topic`, `usage.prompt_tokens`, `latency_seconds.total`.
+    A text that is mapped to `reference_answers` or `retrieved` is the one right answer or passage. Parts of an object
+    are named with a dot: `metadata.topic`, `usage.prompt_tokens`, `latency_seconds.total`.
     """
     encoding: str | None = None
     """Left out: UTF-8, or what a byte order mark says."""

@@ -5,6 +5,7 @@ The delimiters are derived from a hash of the text, so the same input always giv
 
 import hashlib
 import re
+from functools import lru_cache
 
 _BLOCK = re.compile(r"<<<data (\w+) ([0-9a-f]{16})>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
 
@@ -19,14 +20,19 @@ def fence(text: str, name: str) -> str:
     Raises:
         ValueError: the name is more than one word, so that the text could not be found again.
     """
-    if not re.fullmatch(r"\w+", name):
-        raise ValueError(f"expected one word as the name of fenced data, found {name!r}")
+    _check_name(name)
     salt = 0
     while True:
         digest = hashlib.sha256(f"{salt}:{name}:{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
         if digest not in text:
             return f"<<<data {name} {digest}>>>\n{text}\n<<<end {name} {digest}>>>"
         salt += 1
+
+
+@lru_cache(maxsize=64)
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"\w+", name):
+        raise ValueError(f"expected one word as the name of fenced data, found {name!r}")
 
 
 def unfence(prompt: str) -> list[tuple[str, str]]:

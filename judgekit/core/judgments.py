@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 from pydantic import BaseModel, ConfigDict
 
-from judgekit.core.canonical import canonical_json
+from judgekit.core.canonical import canonical_json, canonical_sha256
 from judgekit.core.cases import Usage
 
 FailureKind = Literal[
@@ -46,7 +47,21 @@ class JudgeInput(Frozen):
 
     @property
     def sha256(self) -> str:
-        return hashlib.sha256(canonical_json([self.judge, self.variables])).hexdigest()
+        # Variables hold texts, whole numbers, lists and objects only; for them this is canonical and much quicker.
+        try:
+            packed = msgspec.json.encode([self.judge, self.variables], order="deterministic")
+        except UnicodeEncodeError:
+            packed = canonical_json([self.judge, self.variables])
+        return hashlib.sha256(packed).hexdigest()
+
+
+KEY_VERSION = 1
+"""Raised when the key is made in another way; older cache entries are then misses."""
+
+
+def request_key(frame_sha256: str, messages_sha256: str) -> str:
+    """The cache key of a request, from its two hashes."""
+    return hashlib.sha256(f"{frame_sha256}{messages_sha256}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +81,35 @@ class ModelRequest:
     attempt: int = 1
     """2 where the same question is asked again after a reply that could not be read."""
 
-    def canonical(self) -> dict[str, Any]:
-        """The parts that the cache key is made from, by name."""
+    def frame(self) -> dict[str, Any]:
+        """The parts of the cache key that are the same for every case, by name."""
         return {
-            "key_version": 1,
+            "key_version": KEY_VERSION,
             "provider": self.provider,
             "base_url": self.base_url,
             "model": self.pinned_model,
-            "messages": [dict(message) for message in self.messages],
             "parameters": dict(self.parameters),
             "reply_schema": dict(self.reply_schema),
             "prompt_sha256": self.prompt_sha256,
             "attempt": self.attempt,
         }
 
-    def key(self) -> str:
-        """SHA-256 of the canonical request, hexadecimal."""
-        return hashlib.sha256(canonical_json(self.canonical())).hexdigest()
+    def messages_sha256(self) -> str:
+        """SHA-256 over role, length and text of every message, hexadecimal."""
+        digest = hashlib.sha256()
+        for message in self.messages:
+            content = message["content"].encode("utf-8", "surrogatepass")
+            digest.update(f"{message['role']} {len(content)}\n".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+    def key(self, frame_sha256: str | None = None) -> str:
+        """The cache key: SHA-256 over frame and messages, hexadecimal.
+
+        Args:
+            frame_sha256: hash of `frame`, where it is known from another request of the same pass.
+        """
+        return request_key(frame_sha256 or canonical_sha256(self.frame()), self.messages_sha256())
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,11 @@ class PromptTemplate(BaseModel):
         _ = self._templates
 
     @cached_property
+    def _system_text(self) -> str:
+        """Instructions take no variables, so they are the same for every case."""
+        return self._templates[0].render()
+
+    @cached_property
     def _schema_text(self) -> str:
         return json.dumps(self.reply_schema, ensure_ascii=False)
 
@@ -70,8 +75,7 @@ class PromptTemplate(BaseModel):
         Raises:
             ConfigError: the template names a variable that the input does not have, or cannot work with its value.
         """
-        system, user = self._templates
         try:
-            return system.render(), user.render(variables, reply_schema=self._schema_text)
+            return self._system_text, self._templates[1].render(variables, reply_schema=self._schema_text)
         except Exception as error:  # noqa: BLE001  # a template can raise anything: 1/0, a filter without its argument
             raise ConfigError(f"prompt {self.judge}/{self.version}: {error}") from None

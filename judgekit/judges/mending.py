@@ -11,14 +11,15 @@ from judgekit.core.judgments import VerdictError
 
 # An open string or comment reaches to the end, so that no position is scanned twice.
 _STRING = r'"(?:[^"\\]|\\.)*+(?:"|\Z)' + r"|'(?:[^'\\]|\\.)*+(?:'|\Z)"
-_COMMENT = re.compile(_STRING + r"|(//[^\r\n]*|#[^\r\n]*|/\*.*?(?:\*/|\Z))", re.DOTALL)
+_COMMENT = re.compile(_STRING + r"|(//[^\r\n{}]*|#[^\r\n{}]*|/\*[^{}]*?(?:\*/|(?=[{}])|\Z))", re.DOTALL)
+"""Group 1: a comment, which ends before a brace, since it may hold no object."""
 _TRAILING_COMMA = re.compile(_STRING + r"|(,)(?=\s*[}\]])", re.DOTALL)
 _DOTS = re.compile(_STRING + r"|(\.\.\.|…)", re.DOTALL)
 _PYTHON = re.compile(_STRING + r"|\b(?:True|False|None)\b", re.DOTALL)
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _PYTHON_ESCAPE = re.compile(r"\\'|\\x([0-9a-fA-F]{2})|\\.|\"", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|(.)|$)', re.DOTALL)
-_NEXT_MEMBER = re.compile(r"\s*(?:\}|,?\s*[\"'][A-Za-z_]+[\"']\s*:|,\s*[A-Za-z_]+\s*:)")
+_NEXT_MEMBER = re.compile(r"\s*(?:[}\s]*\Z|,?\s*[\"'][A-Za-z_]+[\"']\s*:|,\s*[A-Za-z_]+\s*:)")
 _WHOLE = re.compile(r"-?[0-9]+\.0+")
 _REPAIRABLE_CHARACTERS = 20_000
 """Longer objects are not handed to json-repair, whose time grows faster than their length."""
@@ -63,6 +64,9 @@ def fold(key: str) -> str:
 def mend(span: str, judge: Judge) -> tuple[Mapping[str, Any], str]:
     """A span as an object, mended as little as it needs, and how."""
     plain = _without(_TRAILING_COMMA, _without(_COMMENT, span))
+    key = judge.decisive_key.casefold()
+    if plain.casefold().count(key) != span.casefold().count(key):
+        raise VerdictError("invalid", f"{judge.decisive_key!r} stands in a comment")
     for how, text in (
         ("+lenient", plain),
         ("+escapes", _legal_escapes(plain)),

@@ -29,8 +29,7 @@ _BROKEN_OFF = frozenset({"abort", "cancelled", "error", "insufficient_system_res
 _FILTERED = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
 
 _BLANK = " \t\r\n\f\v\ufeff\u200b"
-_THINK_TAG = re.compile(r"((?:^|(?<=[kg]>))[ \t]*)?<(/?)think(?:ing)?>", re.IGNORECASE | re.MULTILINE)
-"""Group 1: the tag starts a line, or follows another tag."""
+_THINK_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _BRACE = re.compile(r"[{}]")
 _BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
 _WHOLE_TEXT = re.compile(r"\s*[0-9]{1,3}(?:\.0{1,9})?\s*")
@@ -72,7 +71,7 @@ def parse_reply(response: ModelResponse, judge: Judge, judge_input: JudgeInput |
         raise VerdictError("empty", "the reply is empty")
     found = _find(text, judge)
     verdict, mended = _read(found.payload, judge)
-    if judge_input is not None and _is_copied(found.source, judge, judge_input.variables):
+    if judge_input is not None and _is_copied(found.source, judge_input.variables):
         raise VerdictError("invalid", "the object of the reply is copied from the judged text")
     source = "tool_call+" if response.source == "tool_call" else ""
     return ParsedReply(verdict, source + found.path + mended)
@@ -144,13 +143,16 @@ def _without_thinking(text: str) -> str:
     is_after_brace = False
     opened: re.Match[str] | None = None
     for tag in _THINK_TAG.finditer(text):
-        if not tag[2]:
+        if not tag[1]:
             opened = opened or tag
         elif opened is not None:
-            is_after_brace = is_after_brace or text.find("{", searched, opened.start()) >= 0
-            searched = opened.start()
-            if opened[1] is not None and not is_after_brace:
-                kept.append(text[position : opened.start()])
+            start = opened.start()
+            is_after_brace = is_after_brace or text.find("{", searched, start) >= 0
+            searched = start
+            while start > position and text[start - 1] in " \t":
+                start -= 1
+            if not is_after_brace and (start == position or text[start - 1] == "\n"):
+                kept.append(text[position:start])
                 position = searched = tag.end()
             opened = None
     if opened is not None:
@@ -219,7 +221,7 @@ def _verdict_object(span: str, judge: Judge) -> _Found | None:
         payload, how = mend(span, judge)
     if decisive in map(fold, payload):
         return _Found(payload, span, how)
-    if _holds_deeper(payload, decisive):
+    if how or _holds_deeper(payload, decisive):
         raise VerdictError("invalid", f"{judge.decisive_key!r} stands inside another object of the reply")
     return None
 
@@ -265,13 +267,10 @@ def _read(payload: Mapping[str, Any], judge: Judge) -> tuple[Verdict, str]:
     return judge.read_verdict(named), mended
 
 
-def _is_copied(source: str, judge: Judge, variables: Mapping[str, Any]) -> bool:
+def _is_copied(source: str, variables: Mapping[str, Any]) -> bool:
     """Whether an object stands in the judged texts, white space aside: then it is not the judge's own."""
     wanted = "".join(source.split())
-    return any(
-        judge.decisive_key.casefold() in text.casefold() and wanted in "".join(text.split())
-        for text in _texts(variables)
-    )
+    return any("{" in text and wanted in "".join(text.split()) for text in _texts(variables))
 
 
 def _texts(value: object) -> Iterable[str]:
@@ -299,12 +298,7 @@ def read_score(payload: Mapping[str, Any], key: str, low: int, high: int) -> int
     if isinstance(value, float) and not value.is_integer():
         raise VerdictError("invalid", f"{key!r} is {value}, expected a whole number {low} to {high}")
     if not low <= value <= high:
-        raise VerdictError(
-            "invalid",
-            f"{key!r} is outside {low} to {high}: {value:.6g}"
-            if abs(value) < 10**15
-            else f"{key!r} is outside {low} to {high}",
-        )
+        raise VerdictError("invalid", f"{key!r} is {str(value)[:20]}, outside {low} to {high}")
     return int(value)
 
 

@@ -52,7 +52,7 @@ class Lexical(Provider):
         if "supported_claims" in wanted:
             cited = blocks.get("citations")
             reported = cited is not None or "answer cites nothing" in request.messages[-1]["content"]
-            n_cited = len(cited[0].splitlines()) if cited else (0 if reported else None)
+            n_cited = _n_cited(cited[0]) if cited else (0 if reported else None)
             verdict = judge_groundedness(answer, passages, citations=n_cited, strict=strict)
         elif "score" in wanted:
             verdict = judge_correctness(
@@ -68,3 +68,8 @@ class Lexical(Provider):
         return ModelResponse(
             text=json.dumps(verdict, ensure_ascii=False), finish_reason="stop", served_model=request.model, n_requests=0
         )
+
+
+def _n_cited(citations: str) -> int:
+    """Citations that lead somewhere: an id that is no passage shown proves nothing."""
+    return sum(not line.endswith("(not shown)") for line in citations.splitlines())

@@ -190,7 +190,8 @@ def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
         text, source = message.get("content"), "content"
         calls = message.get("tool_calls")
         if not text and calls:
-            text, source = calls[0]["function"]["arguments"], "tool_call"
+            # Several calls are read together, so that different verdicts in them are seen to differ.
+            text, source = "\n".join(call["function"]["arguments"] for call in calls), "tool_call"
         if isinstance(text, list):
             text = "".join(part.get("text", "") for part in text)
     except (TypeError, KeyError, IndexError, AttributeError):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
-from judgekit.storage.problems import MISSING, Location, kind_of, problems
+from judgekit.storage.problems import MISSING, Location, kind_of, one_line, problems
 from judgekit.storage.rows import Row, read_rows
 
 SHOWN_PROBLEMS = 20
@@ -42,6 +42,7 @@ _LIST_FIELDS = {
 }
 _WITH_PARTS = {"metadata", "latency_seconds", "usage", "versions", "scope", "error"}
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_LISTS_OF_ONE = ("reference_answers", "retrieved")
 _MISSING = object()
 
 
@@ -95,7 +96,7 @@ def _load(source: DataFile, path: Path, model: type[M], id_of: Callable[[M], str
             records.append(found)
     wrong = [f"{path}: {problem}" for problem in mapping.unmatched()] + wrong
     if wrong:
-        raise InputError("\n".join(shorten(wrong)))
+        raise InputError("\n".join(map(one_line, shorten(wrong))))
     return records
 
 
@@ -221,7 +222,7 @@ class FieldMapping:
             self._matched.add(ours)
             head, _, rest = ours.partition(".")
             if not rest:
-                result[head] = _one_reference(value) if ours == "reference_answers" and not row.from_csv else value
+                result[head] = _as_list(value) if ours in _LISTS_OF_ONE and not row.from_csv else value
             elif head == "metadata":
                 metadata[rest] = value
             elif value != "" or not row.from_csv:
@@ -298,8 +299,8 @@ class FieldMapping:
         return [cell]
 
 
-def _one_reference(value: Any) -> Any:
-    """Many files hold the one right answer as a text; whoever maps it by name means a list of one."""
+def _as_list(value: Any) -> Any:
+    """Many files hold the one right answer or passage as a text; whoever maps it by name means a list of one."""
     if not isinstance(value, str):
         return value
     return [value] if value.strip() else []

@@ -11,7 +11,7 @@ from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, json_path
 from judgekit.core.text import clean_text
 from judgekit.storage.json_lines import line_of, repeated_keys
-from judgekit.storage.problems import Location, kind_of, problems
+from judgekit.storage.problems import Location, kind_of, one_line, problems
 
 COMMENT = "$comment"
 """Key that may stand in every object and as often as one likes; what it holds is not read."""
@@ -73,7 +73,7 @@ def _parse(text: str, path: Path) -> Any:
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})") from None
     twice = [
-        f"{path}:{second}: {json_path(place)}: this key is already on line {first}; delete one of them"
+        one_line(f"{path}:{second}: {json_path(place)}: this key is already on line {first}; delete one of them")
         for place, first, second in repeated_keys(text)
         if place[-1] != COMMENT
     ]
@@ -120,7 +120,7 @@ def _lines(found: list[tuple[Location, str]], path: Path, text: str) -> str:
     for location, message in found:
         line = _line_of(text, location, path.suffix.lower())
         where = f"{path}:{line}" if line else str(path)
-        lines.append(f"{where}: {json_path(location)}: {message}")
+        lines.append(one_line(f"{where}: {json_path(location)}: {message}"))
     return "\n".join(lines)
 
 

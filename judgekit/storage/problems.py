@@ -73,6 +73,11 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
+def one_line(text: str) -> str:
+    """The text with line feeds, control characters and lone surrogates escaped: names from a file may hold any."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def _location(parts: Location) -> Location:
     """The place without what pydantic adds for validators, unions and keys."""
     return tuple(

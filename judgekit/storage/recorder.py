@@ -1,9 +1,9 @@
 """One thread that writes judgments and replies in batches, so that the event loop never waits for a disk."""
 
 import os
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +14,8 @@ from judgekit.core.protocols import ReplyCache
 
 BATCH_ROWS = 256
 BATCH_SECONDS = 0.05
+MOST_WAITING = 16 * BATCH_ROWS
+"""Items in memory that wait for the disk, at most."""
 
 Item = tuple[bytes, tuple[str, str] | None, Callable[[], None] | None]
 
@@ -34,7 +36,9 @@ class Recorder:
         """
         self._path = path
         self._cache = cache
-        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._waiting: deque[Item] = deque()
+        self._wake = threading.Event()
+        self._closing = False
         self._error: StorageError | None = None
         self.cache_warning: str | None = None
         try:
@@ -53,7 +57,12 @@ class Recorder:
         """
         if self._error is not None:
             raise self._error
-        self._queue.put((line, reply, committed))
+        self._waiting.append((line, reply, committed))
+        if len(self._waiting) >= BATCH_ROWS:
+            self._wake.set()
+            while len(self._waiting) > MOST_WAITING and self._error is None and self._thread.is_alive():
+                # The disk is slower than the judging: give it the processor rather than hold ever more in memory.
+                time.sleep(0.001)
 
     def close(self) -> None:
         """Write what is queued and close the file.
@@ -61,38 +70,26 @@ class Recorder:
         Raises:
             StorageError: a line could not be written.
         """
-        if self._thread.is_alive():
-            self._queue.put(None)
-            self._thread.join()
+        self._closing = True
+        self._wake.set()
+        self._thread.join()
         self._stream.close()
         if self._error is not None:
             raise self._error
 
     def _run(self) -> None:
-        open_ = True
-        while open_:
-            batch, open_ = self._next_batch()
-            try:
-                if batch and self._error is None:
+        last_round = False
+        while not last_round:
+            # Waking by the clock and not by every item keeps the two threads from taking turns on each.
+            self._wake.wait(BATCH_SECONDS)
+            self._wake.clear()
+            last_round = self._closing
+            while self._waiting and self._error is None:
+                batch = [self._waiting.popleft() for _ in range(min(BATCH_ROWS, len(self._waiting)))]
+                try:
                     self._store(batch)
-            except Exception as error:  # noqa: BLE001  # a thread that dies in silence would lose all that follows
-                self._error = StorageError(f"{self._path}: cannot be written: {type(error).__name__}: {error}")
-
-    def _next_batch(self) -> tuple[list[Item], bool]:
-        first = self._queue.get()
-        if first is None:
-            return [], False
-        batch = [first]
-        deadline = time.monotonic() + BATCH_SECONDS
-        while len(batch) < BATCH_ROWS:
-            try:
-                item = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                break
-            if item is None:
-                return batch, False
-            batch.append(item)
-        return batch, True
+                except Exception as error:  # noqa: BLE001  # a thread that dies in silence would lose all that follows
+                    self._error = StorageError(f"{self._path}: cannot be written: {type(error).__name__}: {error}")
 
     def _store(self, batch: list[Item]) -> None:
         if self._cache is not None:

@@ -23,7 +23,6 @@ from judgekit.core.errors import StorageError
 _NEVER_BITES = 2**62
 """Size limit in bytes; diskcache drops entries above it without a word."""
 
-
 _LOCK_SECONDS = 60
 """How long to wait for another process that writes."""
 
@@ -41,11 +40,9 @@ class TextDisk(Disk):  # type: ignore[misc]  # diskcache ships no types
             raise TypeError(f"keys are texts, found {type(key).__name__}")
         return key, True
 
-    def get(self, key: Any, raw: bool) -> Any:  # diskcache's signature
-        """A key as it was given."""
-        if not raw or not isinstance(key, str):
-            raise DamagedEntry("a key is not text")
-        return key
+    def get(self, key: Any, raw: bool) -> str:
+        """A key as it was given; blank where the stored one is in any other form, which is never decoded."""
+        return key if raw and isinstance(key, str) else ""
 
     def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, Any]:  # noqa: ARG002  # its signature
         """A value as it is stored."""
@@ -201,3 +198,14 @@ def _unpacked(key: str, entry: str) -> str | None:
 
 def _checksum(key: str, text: str) -> str:
     return hashlib.sha256(f"{key}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def open_reply_cache(folder: Path) -> tuple[DiskReplyCache | None, list[tuple[str, str]]]:
+    """The cache, or None where it cannot be used, and (code, message) of what the reader of a run should know."""
+    try:
+        cache = DiskReplyCache(folder)
+    except StorageError as error:
+        return None, [("cache_not_used", str(error))]
+    if cache.set_aside is None:
+        return cache, []
+    return cache, [("cache_damaged", f"the reply cache was damaged and is set aside as {cache.set_aside}")]

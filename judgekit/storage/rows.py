@@ -150,7 +150,10 @@ def _json(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
     number = -1
     try:
         if not text.lstrip().startswith("["):
-            raise InputError(f"{path}: unsupported shape: expected a list of objects, found {_shape(json.loads(text))}")
+            found = _shape(json.loads(text))
+            raise InputError(
+                f"{path}: unsupported shape: expected a list of objects, found {found}; write one object a record"
+            )
         for number, (line, item) in enumerate(_items(text)):
             if isinstance(item, dict):
                 yield Row(line, f"$[{number}]", item)

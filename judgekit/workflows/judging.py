@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from judgekit.core.canonical import canonical_sha256
 from judgekit.core.cases import Usage
 from judgekit.core.errors import Interrupted, JudgekitError, ProviderError
 from judgekit.core.judgments import (
@@ -84,6 +85,7 @@ class JudgingPass:
         self._flights: dict[str, asyncio.Future[Reply]] = {}
         self._capabilities = Capabilities()
         self._parameters: dict[str, Any] = {}
+        self._frames: dict[int, str] = {}
 
     async def run(self, inputs: Iterator[JudgeInput], on_judgment: Callable[[], None]) -> None:
         """Judge every input; `on_judgment` is called after each.
@@ -104,11 +106,10 @@ class JudgingPass:
             if runtime.config.pin.build_hash is None:
                 # What an unpinned server has loaded is a part of the cache key, so it is asked before any look-up.
                 await runtime.identified()
-            self._capabilities = await runtime.ready()
+            self.prepare(await runtime.ready())
         except JudgekitError as error:
             self._stop.set(error)
             raise
-        self._parameters = self._request_parameters()
         stream = _chain(first, inputs)
         n_workers = runtime.config.max_concurrency if runtime.provider.needs_network else 1
         workers = [asyncio.create_task(self._work(stream)) for _ in range(n_workers)]
@@ -120,6 +121,16 @@ class JudgingPass:
             await asyncio.gather(*workers, return_exceptions=True)
         if self._stop.error is not None:
             raise self._stop.error
+
+    def prepare(self, capabilities: Capabilities) -> None:
+        """Fix what the model takes, which is a part of every request and its key."""
+        self._capabilities = capabilities
+        self._parameters = self._request_parameters()
+
+    def key_of(self, judge_input: JudgeInput) -> str:
+        """The cache key of the first request for an input."""
+        request = self._request(judge_input, 1, None)
+        return request.key(self._frame_sha256(request))
 
     def _request_parameters(self) -> dict[str, Any]:
         config, takes = self.plan.runtime.config, self._capabilities
@@ -176,7 +187,7 @@ class JudgingPass:
         problem: VerdictError | None = None
         for attempt in (1, 2):
             request = self._request(judge_input, attempt, problem)
-            key = request.key()
+            key = request.key(self._frame_sha256(request))
             draft = JudgmentDraft(self.plan, self._capabilities, judge_input, request, key, tuple(earlier))
             try:
                 reply = await self._reply(request, key)
@@ -197,7 +208,7 @@ class JudgingPass:
             usage = _added(usage, None if reply.from_cache else reply.response.usage)
             draft.reply, draft.n_requests, draft.usage = reply, n_requests, usage
             try:
-                parsed = self._parse(request, reply)
+                parsed = self._parse(judge_input, request, reply)
             except VerdictError as error:
                 failure = JudgeFailure(kind=error.kind, message=str(error))
                 self._flights.pop(key, None)
@@ -210,10 +221,10 @@ class JudgingPass:
             return draft.judged(parsed), to_cache, partial(self._landed, key)
         raise AssertionError("unreachable: the second attempt always returns")
 
-    def _parse(self, request: ModelRequest, reply: Reply) -> ParsedReply:
+    def _parse(self, judge_input: JudgeInput, request: ModelRequest, reply: Reply) -> ParsedReply:
         if not reply.from_cache and _was_truncated(request, reply.response):
             raise VerdictError("prompt_truncated", "the server counts far fewer prompt tokens than were sent")
-        return parse_reply(reply.response, self.plan.judge)
+        return parse_reply(reply.response, self.plan.judge, judge_input)
 
     def _request(self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None) -> ModelRequest:
         system, user = self.plan.prompt.render(judge_input.variables)
@@ -236,6 +247,13 @@ class JudgingPass:
             prompt_sha256=self.plan.prompt.sha256,
             attempt=attempt,
         )
+
+    def _frame_sha256(self, request: ModelRequest) -> str:
+        """Hash of what all requests of this pass and attempt share; made once."""
+        known = self._frames.get(request.attempt)
+        if known is None:
+            known = self._frames[request.attempt] = canonical_sha256(request.frame())
+        return known
 
     async def _reply(self, request: ModelRequest, key: str) -> Reply:
         """The reply from the cache, from an equal request in flight, or from the model."""

@@ -98,9 +98,7 @@ def test_the_quickstart_pointed_at_a_server_judges_all_cases_with_pinned_model_a
 
     inputs = read_lines(tmp_path / "results" / "r" / "judge_inputs.jsonl")
     judged = {name: record["n_judged"] for name, record in summary.judges.items()}
-    assert judged == {
-        name: sum(item["judge"] == name for item in inputs) for name in ("groundedness", "correctness")
-    }
+    assert judged == {name: sum(item["judge"] == name for item in inputs) for name in ("groundedness", "correctness")}
     probes = 2
     assert server.log.totals.n_requests == len(inputs) + 40 + probes
     prompts = {name: load_prompt(name, "v1") for name in ("groundedness", "correctness")}
@@ -149,8 +147,12 @@ def test_a_spot_check_is_never_answered_from_the_cache(tmp_path: Path, server: F
 
     assert server.log.totals.n_requests == n_requests + 4
     samples = [
-        [row["case_id"] for row in read_json(tmp_path / "results" / run_id / "metrics.json")["judge_reliability"]
-         ["by_judge"]["groundedness"]["sample"]]
+        [
+            row["case_id"]
+            for row in read_json(tmp_path / "results" / run_id / "metrics.json")["judge_reliability"]["by_judge"][
+                "groundedness"
+            ]["sample"]
+        ]
         for run_id in ("a", "b")
     ]
     assert samples[0] == samples[1]
@@ -159,7 +161,11 @@ def test_a_spot_check_is_never_answered_from_the_cache(tmp_path: Path, server: F
 
 def test_a_reply_that_cannot_be_read_is_asked_once_more_and_then_recorded_as_a_failure(tmp_path: Path) -> None:
     def script(request: Any) -> Any:
-        return chat_reply("I would say four out of five.") if "kiln c1 " in request.text.lower() else verdict(4, supported=["hot"])
+        return (
+            chat_reply("I would say four out of five.")
+            if "kiln c1 " in request.text.lower()
+            else verdict(4, supported=["hot"])
+        )
 
     with FaultServer(script) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=3)
@@ -181,7 +187,7 @@ def test_a_reply_that_cannot_be_read_is_asked_once_more_and_then_recorded_as_a_f
 
 def test_equal_questions_in_one_run_make_one_call(tmp_path: Path, server: FaultServer) -> None:
     same = [output(f"c{number}", answer="Same.", retrieved=[{"text": "Same."}]) for number in range(6)]
-    config = write_suite(tmp_path, server.base_url, outputs=same)
+    config = write_suite(tmp_path, server.base_url, output_rows=same)
 
     summary = judgekit.run(config)
 
@@ -197,9 +203,7 @@ def test_equal_questions_in_one_run_make_one_call(tmp_path: Path, server: FaultS
         (error_reply(429, "You exceeded your current quota", code="insufficient_quota"), "quota used up"),
     ],
 )
-def test_a_refusal_for_good_stops_after_one_request_and_shows_no_key(
-    tmp_path: Path, reply: Any, needle: str
-) -> None:
+def test_a_refusal_for_good_stops_after_one_request_and_shows_no_key(tmp_path: Path, reply: Any, needle: str) -> None:
     with FaultServer(reply) as server:
         config = write_suite(tmp_path, server.base_url)
         with pytest.raises(ProviderError, match=needle) as caught:
@@ -316,7 +320,7 @@ def test_a_judge_without_a_single_verdict_is_no_success(tmp_path: Path) -> None:
 
 def test_a_case_without_output_and_an_output_without_case_are_named_and_counted(tmp_path: Path) -> None:
     config = write_suite(
-        tmp_path, cases=[case("a"), case("b"), case("c")], outputs=[output("a"), output("b"), output("zzz")]
+        tmp_path, case_rows=[case("a"), case("b"), case("c")], output_rows=[output("a"), output("b"), output("zzz")]
     )
     summary = judgekit.run(config)
 
@@ -331,7 +335,7 @@ def test_a_case_without_output_and_an_output_without_case_are_named_and_counted(
 
 def test_failed_outputs_count_as_the_worst_where_the_config_says_so(tmp_path: Path) -> None:
     outputs = [output("a"), output("b", answer=None, error={"kind": "timeout"})]
-    config = write_suite(tmp_path, cases=[case("a"), case("b")], outputs=outputs, errors="as_zero")
+    config = write_suite(tmp_path, case_rows=[case("a"), case("b")], output_rows=outputs, errors="as_zero")
     figure = judgekit.run(config).overall["groundedness_pass_rate"]
     assert isinstance(figure, judgekit.Estimate)
     assert (figure.value, figure.n, figure.n_error) == (0.5, 2, 0)
@@ -340,14 +344,14 @@ def test_failed_outputs_count_as_the_worst_where_the_config_says_so(tmp_path: Pa
 
 def test_versions_of_outputs_must_agree(tmp_path: Path) -> None:
     outputs = [output("a", versions={"chunker_version": "1"}), output("b", versions={"chunker_version": "2"})]
-    config = write_suite(tmp_path, cases=[case("a"), case("b")], outputs=outputs)
+    config = write_suite(tmp_path, case_rows=[case("a"), case("b")], output_rows=outputs)
     with pytest.raises(InputError, match="two versions of chunker_version: '1' and '2'"):
         judgekit.run(config)
 
 
 def test_a_judge_that_applies_nowhere_is_an_error_before_any_call(tmp_path: Path, server: FaultServer) -> None:
     bare = [{"case_id": f"c{number}", "answer": "x", "retrieved": [{"chunk_id": "k"}]} for number in range(6)]
-    config = write_suite(tmp_path, server.base_url, outputs=bare)
+    config = write_suite(tmp_path, server.base_url, output_rows=bare)
     with pytest.raises(ConfigError, match=r"applies to none of 6 cases: no retrieved text \(6\)"):
         judgekit.run(config)
     assert server.log.totals.n_requests == 0
@@ -371,5 +375,3 @@ def test_run_works_inside_a_running_event_loop(tmp_path: Path) -> None:
         return [judgekit.run(config, run_id=f"r{number}") for number in range(2)]
 
     assert [summary.status for summary in asyncio.run(notebook_cell())] == ["complete", "complete"]
-
-

@@ -1,0 +1,273 @@
+"""What judging costs: CPU for each judged item, beside a naive loop and, where they are installed, peers.
+
+A server on this machine answers at once, in a process of its own, so that what is measured is the client: render,
+cache look-up, call, parse, record. Start-up and probing are excluded. Every figure of one call of this script comes
+from the same minutes on the same machine; compare the ratios, not the times.
+
+    python -m benchmarks.judging engine  [--items 5000] [--in-flight 64]
+    python -m benchmarks.judging naive   [--items 2000] [--in-flight 64]
+    python -m benchmarks.judging cached  [--items 50000]
+    python -m benchmarks.judging memory  [--items 1000000]
+    python -m benchmarks.judging wall    [--items 2560] [--in-flight 256] [--latency-ms 1000]
+    python -m benchmarks.judging compare [--repeats 3]       engine beside naive, in turn
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from judgekit.core.components import Judge
+from judgekit.core.config import Budget, ModelConfig
+from judgekit.core.judgments import JudgeInput
+from judgekit.testing import ServerProcess
+
+WORDS = [
+    "kiln",
+    "fired",
+    "glaze",
+    "copper",
+    "oxide",
+    "cone",
+    "seven",
+    "shelf",
+    "bisque",
+    "clay",
+    "slip",
+    "rutile",
+    "ash",
+    "celadon",
+    "temperature",
+    "degrees",
+]
+"""What the made-up passages are about."""
+
+
+PASSAGES = [" ".join(WORDS[(start + step) % len(WORDS)] for step in range(55)) for start in range(len(WORDS))]
+
+
+def judge_input(number: int) -> JudgeInput:
+    """A made-up input of about 2,000 characters: an answer and five passages."""
+    passages = [
+        {
+            "number": position + 1,
+            "source": f"work/kiln.md > Firing {position}",
+            "text": f"{PASSAGES[(number + position) % len(PASSAGES)]} {number}.",
+        }
+        for position in range(5)
+    ]
+    answer = f"Batch {number} was fired at {1200 + number % 90} degrees with a copper glaze. It came out red."
+    variables = {"answer": answer, "passages": passages, "citations": ["passage 1", "passage 2"]}
+    return JudgeInput.model_construct(case_id=f"case-{number}", judge="groundedness", variables=variables)
+
+
+def inputs(n_items: int) -> Iterator[JudgeInput]:
+    for number in range(n_items):
+        yield judge_input(number)
+
+
+def cpu_seconds() -> float:
+    """CPU of this process, all threads."""
+    return time.process_time()
+
+
+class Engine:
+    """One pass of the real engine with real storage, put together as wiring does it."""
+
+    def __init__(self, folder: Path, base_url: str, in_flight: int) -> None:
+        import judgekit.judges
+        from judgekit.core.components import build
+        from judgekit.providers.openai_compatible import OpenAICompatible
+        from judgekit.providers.retrying import Retrying
+        from judgekit.storage.prompt_files import load_prompt
+        from judgekit.storage.recorder import Recorder
+        from judgekit.storage.reply_cache import DiskReplyCache
+        from judgekit.workflows.budget import Spending
+        from judgekit.workflows.judging import JudgingPass, StopSignal
+        from judgekit.workflows.judgment_draft import JudgePlan
+        from judgekit.workflows.limiter import AdaptiveLimiter
+        from judgekit.workflows.model_runtime import ModelRuntime
+        from judgekit.workflows.pinning import PinGuard
+
+        pin = {"build_hash": "sha256:bench", "on_mismatch": "flag"}
+        config = ModelConfig.model_validate(
+            {"model": "judge-2025-01-01", "base_url": base_url, "max_concurrency": in_flight, "pin": pin}
+        )
+        limiter = AdaptiveLimiter(in_flight)
+        self.cache = DiskReplyCache(folder / "cache")
+        self.runtime = ModelRuntime(
+            model_id="m",
+            config=config,
+            provider=Retrying(OpenAICompatible(config, api_key="none"), limiter.observe),
+            limiter=limiter,
+            guard=PinGuard("m", config),
+            cache=self.cache,
+        )
+        judge = build(judgekit.judges, Judge, "groundedness", {}, "bench")
+        plan = JudgePlan(judge, load_prompt("groundedness", "v1"), self.runtime)
+        self.sink = Recorder(folder / "judgments.jsonl", self.cache)
+        self.judging = JudgingPass(plan, self.sink, self.cache, Spending(Budget()), StopSignal())
+
+    async def run(self, n_items: int, *, warm: bool) -> tuple[float, float]:
+        """CPU and wall seconds of judging, without start-up."""
+        if warm:
+            await self.runtime.identified()
+            await self.runtime.ready()
+        wall, cpu = time.perf_counter(), cpu_seconds()
+        await self.judging.run(inputs(n_items), lambda: None)
+        self.sink.close()
+        spent = cpu_seconds() - cpu, time.perf_counter() - wall
+        await self.runtime.provider.close()
+        self.cache.close()
+        tally = self.judging.tally
+        assert tally.n_done == n_items, tally
+        assert tally.n_failed == 0, tally.kinds
+        return spent
+
+
+async def naive_loop(n_items: int, in_flight: int, base_url: str, folder: Path) -> tuple[float, float]:
+    """What most people write first: the client's `create`, tenacity, pydantic, one cache write an item."""
+    from diskcache import Cache
+    from jinja2 import Template
+    from openai import AsyncOpenAI
+    from pydantic import BaseModel
+    from tenacity import retry, stop_after_attempt, wait_exponential
+
+    from judgekit.storage.prompt_files import load_prompt
+
+    class VerdictModel(BaseModel):
+        reasoning: str
+        supported_claims: list[str]
+        unsupported_claims: list[str]
+        score: int
+
+    prompt = load_prompt("groundedness", "v1")
+    user_template = Template(prompt.user.replace("| data", "| string | replace").replace('replace("', 'replace("", "'))
+    client: Any = AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0)
+    cache = Cache(str(folder / "naive-cache"))
+    gate = asyncio.Semaphore(in_flight)
+    schema = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": prompt.reply_schema}}
+    lines = (folder / "naive.jsonl").open("w")
+
+    @retry(stop=stop_after_attempt(5), wait=wait_exponential())
+    async def ask(messages: list[Any]) -> Any:
+        return await client.chat.completions.create(
+            model="judge-2025-01-01",
+            messages=messages,
+            temperature=0,
+            seed=0,
+            response_format=schema,
+        )
+
+    async def one(item: JudgeInput) -> None:
+        async with gate:
+            user = user_template.render(**item.variables, reply_schema=json.dumps(prompt.reply_schema))
+            messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": user}]
+            key = json.dumps(messages)
+            if cache.get(key) is None:
+                reply = await ask(messages)
+                parsed = VerdictModel.model_validate_json(reply.choices[0].message.content)
+                cache.set(key, reply.model_dump_json())
+                lines.write(json.dumps({"case_id": item.case_id, "verdict": parsed.model_dump()}) + "\n")
+
+    # The first call opens the client; it is start-up for both.
+    await one(judge_input(-1))
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    await asyncio.gather(*(one(item) for item in inputs(n_items)))
+    lines.close()
+    spent = cpu_seconds() - cpu, time.perf_counter() - wall
+    await client.close()
+    cache.close()
+    return spent
+
+
+def fill_cache(engine: Engine, n_items: int) -> None:
+    """Store a good reply for every input without asking anyone."""
+    from judgekit.core.judgments import ModelResponse
+    from judgekit.core.protocols import Capabilities
+    from judgekit.workflows.judgment_draft import encode_reply
+
+    body = {"reasoning": "as it says", "supported_claims": ["It came out red."], "unsupported_claims": [], "score": 5}
+    reply = encode_reply(ModelResponse(text=json.dumps(body), finish_reason="stop", served_model="judge-2025-01-01"))
+    engine.runtime.capabilities = Capabilities(max_tokens_name="max_tokens")
+    judging = engine.judging
+    judging.prepare(engine.runtime.capabilities)
+    batch = []
+    for item in inputs(n_items):
+        batch.append((judging.key_of(item), reply))
+        if len(batch) == 2000:
+            engine.cache.put_many(batch)
+            batch = []
+    engine.cache.put_many(batch)
+
+
+def measure(what: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """One measurement in this process; the server, where there is one, has its own."""
+    latency = arguments.latency_ms if what == "wall" else 0
+    needs_server = what in ("engine", "naive", "wall")
+    server = ServerProcess("--latency-ms", str(latency)) if needs_server else contextlib.nullcontext()
+    with tempfile.TemporaryDirectory() as name, server as running:
+        folder = Path(name)
+        base_url = running.base_url if running is not None else "http://127.0.0.1:9/v1"
+        if what == "naive":
+            cpu, wall = asyncio.run(naive_loop(arguments.items, arguments.in_flight, base_url, folder))
+        else:
+            engine = Engine(folder, base_url, arguments.in_flight)
+            if not needs_server:
+                fill_cache(engine, arguments.items)
+            cpu, wall = asyncio.run(engine.run(arguments.items, warm=needs_server))
+    return {
+        "what": what,
+        "items": arguments.items,
+        "cpu_ms_per_item": cpu * 1000 / arguments.items,
+        "items_per_second": arguments.items / wall,
+        "wall_seconds": wall,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "openai_imported": "openai" in sys.modules,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["engine", "naive", "cached", "memory", "wall", "compare"])
+    parser.add_argument("--items", type=int)
+    parser.add_argument("--in-flight", type=int)
+    parser.add_argument("--latency-ms", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    defaults = {"engine": 5000, "naive": 2000, "cached": 50_000, "memory": 1_000_000, "wall": 2560}
+    if arguments.what == "compare":
+        compare(arguments.repeats)
+        return
+    arguments.items = arguments.items or defaults[arguments.what]
+    arguments.in_flight = arguments.in_flight or (256 if arguments.what == "wall" else 64)
+    print(json.dumps(measure(arguments.what, arguments)))
+
+
+def compare(n_repeats: int) -> None:
+    """Engine and naive loop in turn, each in a fresh process; medians and the ratio of each pair."""
+    ratios, rows = [], []
+    for _ in range(n_repeats):
+        pair = {}
+        for what in ("naive", "engine"):
+            command = [sys.executable, "-m", "benchmarks.judging", what]
+            pair[what] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        rows.append(pair)
+        ratios.append(pair["engine"]["cpu_ms_per_item"] / pair["naive"]["cpu_ms_per_item"])
+    for what in ("naive", "engine"):
+        values = [pair[what]["cpu_ms_per_item"] for pair in rows]
+        print(f"{what:8} {statistics.median(values):6.2f} ms CPU an item  ({min(values):.2f} to {max(values):.2f})")
+    print(f"ratio    {statistics.median(ratios):6.3f}  ({min(ratios):.3f} to {max(ratios):.3f})")
+
+
+if __name__ == "__main__":
+    main()

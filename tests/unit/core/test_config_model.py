@@ -1,0 +1,132 @@
+"""What a config may say."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from judgekit.core.config import Gate, ModelConfig, RunConfig, is_floating, is_local
+
+BASE: dict[str, Any] = {"name": "s", "cases": "c.jsonl", "system": {"name": "recorded", "path": "o.jsonl"}}
+MODELS = {"m": {"model": "x"}, "n": {"model": "y"}}
+JUDGES = [{"name": "groundedness", "model": "m"}]
+
+
+def test_the_smallest_config_and_its_defaults() -> None:
+    config = RunConfig.model_validate(BASE)
+    assert config.cases_file.path == "c.jsonl"
+    assert config.system.args == {"path": "o.jsonl"}
+    assert config.slices == ("category", "difficulty", "tags", "vaults", "answerable")
+    assert (config.errors, config.judges, config.spot_check) == ("exclude", (), None)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"judges": JUDGES}, r"judges\[0\].model names 'm', but models is empty"),
+        ({"judges": JUDGES, "models": {"n": MODELS["n"]}}, "but models has n"),
+        ({"judges": JUDGES * 2, "models": MODELS}, "'groundedness' is listed twice"),
+        ({"spot_check": {"model": "m"}, "models": MODELS}, "there are no judges to check"),
+        ({"spot_check": {}, "judges": JUDGES, "models": MODELS}, "name a second prompt_version or a second model"),
+        ({"spot_check": {"model": "z"}, "judges": JUDGES, "models": MODELS}, "spot_check.model names 'z'"),
+        (
+            {"spot_check": {"model": "n", "judge": "z"}, "judges": JUDGES, "models": MODELS},
+            "spot_check.judge names 'z', which is not among the judges",
+        ),
+        ({"name": "../x"}, "String should match pattern"),
+        ({"name": ""}, "String should match pattern"),
+        ({"name": "n" * 65}, "String should match pattern"),
+        ({"name": "x\n"}, "String should match pattern"),
+        ({"unknown": 1}, "Extra inputs"),
+        ({"slices": "category"}, "valid tuple"),
+        ({"budget": {"max_usd": 0}}, "greater than 0"),
+        ({"budget": {"max_usd": float("inf")}}, "finite"),
+        ({"budget": {"max_usd": float("nan")}}, "finite|greater"),
+    ],
+)
+def test_a_config_that_cannot_work_is_refused(parts: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        RunConfig.model_validate({**BASE, **parts})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "high"])
+def test_the_limit_of_a_gate_is_a_finite_number(value: Any) -> None:
+    with pytest.raises(ValidationError):
+        Gate.model_validate({"metric": "m", "op": ">=", "value": value})
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("OPENAI_API_KEY", "OPENAI_API_KEY"),
+        ("${OPENAI_API_KEY}", "OPENAI_API_KEY"),
+        ("my_key", "my_key"),
+        ("TEAM_2_OPENAI_API_KEY_2026", "TEAM_2_OPENAI_API_KEY_2026"),
+        ("hf_token", "hf_token"),
+        ("KEY1", "KEY1"),
+        (None, None),
+    ],
+)
+def test_a_key_is_named_by_its_variable(written: str | None, name: str | None) -> None:
+    assert ModelConfig(model="x", api_key_env=written).api_key_env == name
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000",
+        "ftp://h/v1",
+        "http://",
+        "http://u:p@h/v1",
+        "https://h/v1?api_key=abc",
+        "http://[::1",
+        "",
+        "https:///v1",
+    ],
+)
+def test_an_address_that_is_none_or_holds_a_secret_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError):
+        ModelConfig(model="x", base_url=url)
+
+
+def test_small_forms_are_normalised() -> None:
+    config = ModelConfig.model_validate({"model": "x", "base_url": "http://h:1/v1/", "timeout_seconds": None})
+    assert (config.base_url, config.timeout_seconds) == ("http://h:1/v1", 120.0)
+
+
+@pytest.mark.parametrize(
+    ("model", "floats"),
+    [
+        ("gpt-4o", True),
+        ("gpt-4.1", True),
+        ("claude-sonnet-latest", True),
+        ("model-2024-08-06-latest", True),
+        ("gpt-4o-2024-08-06", False),
+        ("gpt-4-0613", False),
+        ("claude-sonnet-4-20250514", False),
+        ("gemini-1.5-pro-001", False),
+        ("org/Name-3.1-8B", False),
+        ("org/name", True),
+        ("name@sha256:0123456789abcdef", False),
+    ],
+)
+def test_a_name_floats_unless_a_date_or_version_holds_it(model: str, floats: bool) -> None:
+    assert is_floating(model) is floats
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        (None, False),
+        ("http://localhost:8000/v1", True),
+        ("http://127.0.0.1:1/v1", True),
+        ("http://[::1]:1/v1", True),
+        ("http://10.1.2.3/v1", True),
+        ("http://vllm:8000/v1", True),
+        ("http://gpu.lan/v1", True),
+        ("https://api.openai.com/v1", False),
+        ("http://8.8.8.8/v1", False),
+    ],
+)
+def test_private_addresses_are_local(url: str | None, local: bool) -> None:
+    assert is_local(url) is local

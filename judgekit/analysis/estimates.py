@@ -17,12 +17,14 @@ Figures = dict[str, Estimate | dict[str, int]]
 class ColumnTally:
     """The values of one column over a set of cases, and how many cases have none."""
 
-    __slots__ = ("n_error", "n_not_applicable", "values")
+    __slots__ = ("n_error", "n_judge_error", "n_not_applicable", "values")
 
     def __init__(self) -> None:
         self.values = array("d")
         self.n_not_applicable = 0
         self.n_error = 0
+        self.n_judge_error = 0
+        """Of the errors, those of the judge."""
 
     def add(self, outcome: Outcome) -> None:
         """Count one case."""
@@ -32,6 +34,7 @@ class ColumnTally:
             self.n_not_applicable += 1
         else:
             self.n_error += 1
+            self.n_judge_error += outcome.by_judge
 
 
 class Tally:
@@ -83,15 +86,16 @@ class Tally:
 def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy) -> Estimate:
     """The mean of a column with its 95% interval and what it rests on.
 
-    With `as_zero`, a failed case counts as the worst value and `method` says so. With `exclude`, `worst` and
-    `best` say what the failed cases could make of the mean.
+    With `as_zero`, a case that the system failed counts as the worst value and `method` says so; a judge's failure
+    is never a score. `worst` and `best` say what the failed cases left could make of the mean.
     """
     values: Sequence[float] = tally.values
     n_error = tally.n_error
     how = "mean"
-    if policy == "as_zero" and n_error:
-        values = array("d", [*tally.values, *([column.worst] * n_error)])
-        n_error, how = 0, "mean, errors as worst"
+    n_by_system = n_error - tally.n_judge_error
+    if policy == "as_zero" and n_by_system:
+        values = array("d", [*tally.values, *([column.worst] * n_by_system)])
+        n_error, how = tally.n_judge_error, "mean, errors as worst"
     n = len(values)
     value = mean(values)
     interval: tuple[float, float] | None

@@ -1,13 +1,17 @@
 """Gates: conditions on figures that make a run pass or fail."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judgekit.core.components import Component
 from judgekit.core.config import Gate
-from judgekit.core.errors import did_you_mean
+from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.runs import GateResult, RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.stats.means import TOLERANCE
+
+RELIABILITY_GATES = ("judge_reliability.disagreement_rate", "judge_reliability.spot_check_n")
+"""Figures of the spot check that a gate can name."""
 
 
 def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResult, ...]:
@@ -18,12 +22,27 @@ def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResul
     return tuple(_check(gate, summary) for gate in gates)
 
 
+def check_gate_names(gates: Sequence[Gate], components: Sequence[Component]) -> None:
+    """Refuse a gate on a figure that no metric or judge of the run can give.
+
+    Raises:
+        ConfigError: names the nearest figure.
+    """
+    columns = [column for component in components for column in component.columns()]
+    known = {column.aggregate or column.name for column in columns if column.aggregate != ""}
+    known |= {figure.name for component in components for figure in component.pooled()}
+    for number, gate in enumerate(gates):
+        if gate.metric not in known and gate.metric not in RELIABILITY_GATES:
+            hint = did_you_mean(gate.metric, known | set(RELIABILITY_GATES))
+            raise ConfigError(f"gates[{number}]: no figure called {gate.metric!r} in this run{hint}")
+
+
 def _check(gate: Gate, summary: RunSummary) -> GateResult:
     figures, where = _figures(gate, summary)
     found = figures.get(gate.metric)
     observed, n, note = None, 0, ""
     if gate.metric not in figures:
-        note = f"no figure {gate.metric!r}{did_you_mean(gate.metric, figures)}"
+        note = "no data"
     elif isinstance(found, Estimate):
         observed, n, note = _observed(gate, found)
     elif isinstance(found, int | float) and not isinstance(found, bool):

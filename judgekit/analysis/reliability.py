@@ -90,7 +90,7 @@ def pair_disagrees(first: Verdict, second: Verdict, pass_score: int | None) -> b
     Raises:
         ValueError: the verdicts are of different kinds, or one of them says nothing.
 
-    Source: in-house, METRICS.md section 9.
+    Source: in-house.
     """
     return _compare(first, second, pass_score).disagrees
 
@@ -129,7 +129,7 @@ def spot_check_report(
     Raises:
         ValueError: a pair's verdicts are of different kinds, or a verdict says nothing.
 
-    Source: METRICS.md section 9 and RELIABILITY.md.
+    Source: in-house; Wilson 1927 for the interval.
     """
     compared = [_compare_pair(pair, pass_score) for pair in pairs]
     scored = [item for item in compared if item is not None]
@@ -174,7 +174,7 @@ def judge_reliability(
         A strict-JSON object with the headline keys, `by_judge` and `warnings`, a list of (code, message). No judges,
         or none with a pair of two verdicts: the rate and the ends of the interval are None.
 
-    Source: METRICS.md section 9.
+    Source: in-house.
     """
     reports = by_judge.values()
     warnings = [("judge_unstable", _warning(name, report)) for name, report in by_judge.items() if report["fired"]]

@@ -143,8 +143,11 @@ def cost_record(judgments: Iterable[Judgment], price_list: str | None, unpriced:
     """
     prompt = completion = cached = n_calls = n_from_cache = n_unmetered = 0
     usd = 0.0
+    called: set[str] = set()
     for judgment in judgments:
         n_calls += judgment.n_requests
+        if judgment.n_requests:
+            called.add(judgment.model_id)
         if judgment.from_cache:
             n_from_cache += 1
             continue
@@ -162,9 +165,10 @@ def cost_record(judgments: Iterable[Judgment], price_list: str | None, unpriced:
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "cached_tokens": cached,
-        "usd": None if unpriced and n_calls else usd,
+        "usd": None if called & set(unpriced) else usd,
+        "usd_of_priced_models": usd,
         "price_list": price_list,
-        "unpriced_models": sorted(unpriced),
+        "unpriced_models": sorted(called & set(unpriced)),
     }
 
 

@@ -70,6 +70,10 @@ class Provider(ABC):
     """False for a provider that only wraps another one."""
     is_llm: ClassVar[bool] = True
     """False for an embedded baseline; reports say so beside its scores."""
+    note: ClassVar[str | None] = None
+    """What a report says beside its scores, such as that it is no language model."""
+    judges: ClassVar[frozenset[str] | None] = None
+    """Names of the judges that it can play; None: whatever it is asked."""
     needs_network: ClassVar[bool] = True
     is_deterministic: ClassVar[bool] = False
     """The same request always gives the same reply by construction, so that replies need no cache."""

@@ -19,6 +19,8 @@ class Failed:
     """The score should exist but could not be had: the system under test or the judge failed."""
 
     kind: str
+    by_judge: bool = False
+    """The judge failed and not the system: it is never counted as a score, whatever the error policy."""
 
 
 Outcome = float | NotApplicable | Failed

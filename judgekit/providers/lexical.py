@@ -22,6 +22,8 @@ class Lexical(Provider):
     """Deterministic word-overlap judge."""
 
     is_llm: ClassVar[bool] = False
+    note: ClassVar[str | None] = "overlap baseline, not an LLM"
+    judges: ClassVar[frozenset[str] | None] = frozenset({"groundedness", "correctness"})
     needs_network: ClassVar[bool] = False
     is_deterministic: ClassVar[bool] = True
 

@@ -125,7 +125,8 @@ class OpenAICompatible(Provider):
         if any(isinstance(cause, OSError) and cause.errno == errno.EMFILE for cause in chain):
             message = "too many open files; lower max_concurrency or raise `ulimit -n`"
             return CallError("connection", message, retryable=True)
-        text = redact(str(chain[-1]), self.api_key) or type(chain[-1]).__name__
+        root = next((cause for cause in chain if isinstance(cause, OSError)), chain[0])
+        text = redact(str(root), self.api_key) or type(root).__name__
         return CallError("connection", f"cannot reach {self.address()}: {text}", retryable=True)
 
     def _timed_out(self) -> CallError:

@@ -65,7 +65,7 @@ def overlap_score(answer: str, contexts: Sequence[str], *, strict: bool = False)
 def judge_groundedness(
     answer: str, contexts: Sequence[str], *, citations: int | None, strict: bool = False
 ) -> dict[str, Any]:
-    """Groundedness by the rubric of METRICS section 6, as far as words can tell.
+    """Groundedness by the rubric of docs/judges.md, as far as words can tell.
 
     5 every claim is supported; 4 some claim is not, but mean support is 0.75 or more and some claim is supported;
     3 mean support 0.5 or more, or no citations (`citations` is 0 and no mark such as `[1]` is in the text);
@@ -113,7 +113,7 @@ def judge_correctness(
     *,
     strict: bool = False,
 ) -> dict[str, Any]:
-    """Correctness by the rubric of METRICS section 6, as far as words can tell.
+    """Correctness by the rubric of docs/judges.md, as far as words can tell.
 
     References are alternatives, the best one counts; key facts are all wanted, their mean counts; with both, the
     mean of the two. One of them has the value 1 if the answer contains it as a phrase; else 0.9 of the better of

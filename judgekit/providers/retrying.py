@@ -36,6 +36,9 @@ class Retrying(Provider):
             first_wait_seconds: waits start here and double, with jitter.
         """
         super().__init__(inner.model, api_key=inner.api_key)
+        # What is true of the inner provider is true of this one.
+        self.is_llm = inner.is_llm  # type: ignore[misc]
+        self.note = inner.note  # type: ignore[misc]
         self._inner = inner
         self._observe = observe
         self._first_wait = first_wait_seconds

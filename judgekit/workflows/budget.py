@@ -32,11 +32,14 @@ class Spending:
         if limit.max_tokens is not None:
             expected = self.n_tokens + sum(size for size, _ in self._in_flight.values()) + tokens
             if expected > limit.max_tokens:
-                return f"budget.max_tokens of {limit.max_tokens} is reached ({self.n_tokens} spent)"
+                return (
+                    f"budget.max_tokens of {limit.max_tokens} does not hold one more call of up to {tokens} tokens "
+                    f"({self.n_tokens} spent)"
+                )
         if limit.max_usd is not None:
             expected_usd = self.usd + sum(price for _, price in self._in_flight.values()) + usd
             if expected_usd > limit.max_usd:
-                return f"budget.max_usd of {limit.max_usd:g} is reached ({self.usd:.4f} spent)"
+                return f"budget.max_usd of {limit.max_usd:g} does not hold one more call ({self.usd:.4f} spent)"
         return None
 
     def start(self, tokens: int, usd: float) -> int:

@@ -1,15 +1,15 @@
 """`judgekit run --dry-run` and `judgekit validate`: what a run would ask, without asking."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from judgekit.core.cases import Case, SystemOutput, Usage
-from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.protocols import System
-from judgekit.core.scores import NotApplicable
+from judgekit.core.scores import Failed, NotApplicable
+from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
 
@@ -25,6 +25,7 @@ class EstimateJob:
     system: System
     judges: Sequence[JudgePlan]
     spot_checks: Sequence[SpotCheckPlan]
+    versions: Mapping[str, str]
     price_list: str | None
 
 
@@ -35,14 +36,15 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
         ConfigError: a judge applies to no case, or a prompt cannot be rendered.
     """
     outputs = [output async for output in job.system.outputs(job.cases)]
-    passes = {plan.judge.name: _pass(plan, job.cases, outputs, None) for plan in job.judges}
+    one_version(job.versions, outputs)
+    passes = {}
     for plan in job.judges:
-        record = passes[plan.judge.name]
-        if not record["n_inputs"]:
-            why = ", ".join(f"{reason} ({n})" for reason, n in record["not_judged"].items())
-            raise ConfigError(f"judge {plan.judge.name} applies to none of {len(job.cases)} cases: {why}")
+        reasons: dict[str, NotApplicable | Failed] = {}
+        passes[plan.judge.name] = _pass(plan, job.cases, outputs, None, reasons)
+        check_applies(plan.judge.name, len(job.cases), reasons)
     checks = {
-        check.primary.judge.name: _pass(check.second, job.cases, outputs, check.check.n) for check in job.spot_checks
+        check.primary.judge.name: _pass(check.second, job.cases, outputs, check.check.n, {})
+        for check in job.spot_checks
     }
     records = [*passes.values(), *checks.values()]
     unpriced = sorted({record["model"] for record in records if record["n_calls"] and record["usd"] is None})
@@ -60,14 +62,20 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
     }
 
 
-def _pass(plan: JudgePlan, cases: Sequence[Case], outputs: Sequence[SystemOutput], most: int | None) -> dict[str, Any]:
+def _pass(
+    plan: JudgePlan,
+    cases: Sequence[Case],
+    outputs: Sequence[SystemOutput],
+    most: int | None,
+    reasons: dict[str, NotApplicable | Failed],
+) -> dict[str, Any]:
+    """One pass; fills `reasons` with why cases are not judged."""
     runtime = plan.runtime
     n_inputs = n_characters = 0
-    reasons: Counter[str] = Counter()
     for case, output in zip(cases, outputs, strict=True):
         built = plan.judge.build_input(case, output)
         if not isinstance(built, JudgeInput):
-            reasons[built.reason if isinstance(built, NotApplicable) else f"failed: {built.kind}"] += 1
+            reasons[case.id] = built
             continue
         n_inputs += 1
         n_characters += sum(len(text) for text in plan.prompt.render(built.variables))
@@ -82,8 +90,12 @@ def _pass(plan: JudgePlan, cases: Sequence[Case], outputs: Sequence[SystemOutput
         "model": runtime.model_id,
         "n_inputs": n_inputs,
         "n_calls": n_calls,
-        "not_judged": dict(sorted(reasons.items())),
+        "not_judged": dict(sorted(Counter(map(_in_words, reasons.values())).items())),
         "prompt_tokens": prompt_tokens,
         "completion_tokens_at_most": completion,
         "usd": usd if n_calls else 0.0,
     }
+
+
+def _in_words(reason: NotApplicable | Failed) -> str:
+    return reason.reason if isinstance(reason, NotApplicable) else f"failed: {reason.kind}"

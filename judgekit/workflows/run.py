@@ -6,20 +6,31 @@ call, every judgment as it comes, and the figures last, so that a run can be sto
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.reliability import draw_sample
 from judgekit.analysis.summary import rounded
 from judgekit.core.cases import SystemOutput
-from judgekit.core.errors import ConfigError, InputError, JudgekitError, ProviderError, StorageError
+from judgekit.core.errors import Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.protocols import JudgmentSink
-from judgekit.core.runs import CONFIG, JUDGE_INPUTS, JUDGMENTS, MANIFEST, METRICS, OUTPUTS, SUMMARY, RunSummary
+from judgekit.core.runs import (
+    CONFIG,
+    JUDGE_INPUTS,
+    JUDGMENTS,
+    MANIFEST,
+    METRICS,
+    OUTPUTS,
+    SUMMARY,
+    RunStatus,
+    RunSummary,
+)
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.workflows.budget import Spending
+from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.job import (
     TRANSPORT_KINDS,
     JudgmentKey,
@@ -63,13 +74,16 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
     progress = Progress()
     try:
         with job.locked():
-            await prepare(job, progress)
             try:
+                await prepare(job, progress)
                 await judge(job, progress, observer)
-            except (JudgekitError, asyncio.CancelledError) as error:
+            except (ProviderError, Interrupted, StorageError, asyncio.CancelledError) as error:
                 # The figures so far are written even then; a second fault on the way must not hide the first.
                 reason = str(error) or "interrupted by the user"
-                close_early(job, progress, reason, job.monotonic() - started)
+                close_early(job, progress, "interrupted", reason, job.monotonic() - started)
+                raise
+            except Exception as error:
+                close_early(job, progress, "failed", str(error) or type(error).__name__, job.monotonic() - started)
                 raise
             return conclude(job, progress, job.monotonic() - started)
     finally:
@@ -85,26 +99,12 @@ async def prepare(job: RunJob, progress: Progress) -> None:
     _write_manifest(job, status="running")
     progress.outputs = [output async for output in job.system.outputs(job.cases)]
     job.warnings.extend(job.system.warnings())
-    _check_versions(job, progress.outputs)
+    versions = one_version(job.config.versions, progress.outputs)
+    job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **versions}})
     job.store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in progress.outputs))
     job.store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in _judge_inputs(job, progress)))
     for plan in job.judges:
-        _check_applies(job, plan, progress.unjudged.get(plan.judge.name, {}))
-
-
-def _check_versions(job: RunJob, outputs: Sequence[SystemOutput]) -> None:
-    """One version of each kind for a run, from the config or else from the outputs."""
-    found = dict(job.config.versions)
-    for output in outputs:
-        for name, value in output.versions.items():
-            if name in job.config.versions:
-                continue
-            if found.setdefault(name, value) != value:
-                raise InputError(
-                    f"outputs name two versions of {name}: {found[name]!r} and {value!r} (case {output.case_id!r}); "
-                    'a run is of one system, set it in the config\'s "versions" if they mean the same'
-                )
-    job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **found}})
+        check_applies(plan.judge.name, len(job.cases), progress.unjudged[plan.judge.name])
 
 
 def _judge_inputs(job: RunJob, progress: Progress) -> Iterator[JudgeInput]:
@@ -116,16 +116,6 @@ def _judge_inputs(job: RunJob, progress: Progress) -> Iterator[JudgeInput]:
                 yield built
             else:
                 reasons[case.id] = built
-
-
-def _check_applies(job: RunJob, plan: JudgePlan, reasons: Mapping[str, NotApplicable | Failed]) -> None:
-    if len(reasons) < len(job.cases):
-        return
-    counts = Counter(
-        reason.reason if isinstance(reason, NotApplicable) else f"failed: {reason.kind}" for reason in reasons.values()
-    )
-    why = ", ".join(f"{reason} ({n})" for reason, n in counts.most_common(5))
-    raise ConfigError(f"judge {plan.judge.name} applies to none of {len(job.cases)} cases: {why}")
 
 
 async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
@@ -208,18 +198,21 @@ def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:
     return summary
 
 
-def close_early(job: RunJob, progress: Progress, reason: str, seconds: float) -> None:
+def close_early(job: RunJob, progress: Progress, status: RunStatus, reason: str, seconds: float) -> None:
     """Write what there is of a run that stopped; on a full disk at least try the manifest."""
     try:
-        _write_figures(job, progress, "interrupted", reason, seconds)
+        if status == "interrupted" and progress.outputs:
+            _write_figures(job, progress, status, reason, seconds)
+        else:
+            _write_manifest(job, status=status, reason=reason, seconds=seconds)
     except JudgekitError:
-        try:
-            _write_manifest(job, status="interrupted", reason=reason, seconds=seconds)
-        except StorageError:
-            return
+        with suppress(StorageError):
+            _write_manifest(job, status=status, reason=reason, seconds=seconds)
 
 
-def _write_figures(job: RunJob, progress: Progress, status: str, reason: str | None, seconds: float) -> RunSummary:
+def _write_figures(
+    job: RunJob, progress: Progress, status: RunStatus, reason: str | None, seconds: float
+) -> RunSummary:
     job.manifest = job.manifest.model_copy(
         update={
             "wall_seconds": job.manifest.wall_seconds + seconds,
@@ -240,7 +233,7 @@ def _write_figures(job: RunJob, progress: Progress, status: str, reason: str | N
     return summary
 
 
-def _write_manifest(job: RunJob, *, status: str, reason: str | None = None, seconds: float = 0.0) -> None:
+def _write_manifest(job: RunJob, *, status: RunStatus, reason: str | None = None, seconds: float = 0.0) -> None:
     models = {
         name: {
             "capabilities": None if runtime.capabilities is None else asdict(runtime.capabilities),

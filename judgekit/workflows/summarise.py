@@ -8,12 +8,12 @@ from judgekit.analysis.reliability import Pair, judge_reliability, spot_check_re
 from judgekit.analysis.summary import RunTally, cost_record, judge_record
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge
+from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
-from judgekit.core.runs import SCORES, Notice, RunSummary
+from judgekit.core.runs import SCORES, Notice, RunStatus, RunSummary
 from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
 from judgekit.workflows.job import JudgmentKey, RunJob, SpotCheckPlan, last_judgments
-
-BASELINE_NOTE = "overlap baseline, not an LLM"
+from judgekit.workflows.model_runtime import ModelRuntime
 
 
 def summarise(
@@ -22,7 +22,7 @@ def summarise(
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
     samples: Mapping[str, Sequence[str]],
     *,
-    status: str,
+    status: RunStatus,
     reason: str | None,
 ) -> RunSummary:
     """Write scores.jsonl and return the figures."""
@@ -94,12 +94,12 @@ def judge_outcomes(judge: Judge, reason: NotApplicable | Failed | None, judgment
     if reason is not None:
         outcome = reason
     elif judgment is None:
-        outcome = Failed("not judged")
+        outcome = Failed("not judged", by_judge=True)
     elif judgment.verdict is not None:
         return judge.scores(judgment.verdict)
     else:
         kind = judgment.failure.kind if judgment.failure is not None else "internal"
-        outcome = Failed(f"judge {kind}")
+        outcome = Failed(f"judge {kind}", by_judge=True)
     return {column.name: outcome for column in judge.columns()}
 
 
@@ -118,7 +118,6 @@ def _score_line(case_id: str, name: str, outcome: Outcome) -> bytes:
 def _judge_record(plan: Any, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
     runtime = plan.runtime
     own = [judgment for key, judgment in judgments.items() if key.role == "primary" and key.judge == plan.judge.name]
-    is_llm = runtime.provider.is_llm
     return judge_record(
         own,
         {
@@ -128,8 +127,8 @@ def _judge_record(plan: Any, judgments: Mapping[JudgmentKey, Judgment]) -> dict[
             "model": runtime.config.model,
             "provider": runtime.config.provider,
             "build_hash": runtime.build_hash(),
-            "is_llm": is_llm,
-            "note": None if is_llm else BASELINE_NOTE,
+            "is_llm": runtime.provider.is_llm,
+            "note": runtime.provider.note,
         },
     )
 
@@ -191,28 +190,32 @@ def _opinion(judgment: Judgment | None) -> Verdict | JudgeFailure:
 def _warnings(job: RunJob, tally: RunTally, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
     found = [*job.warnings, *tally.warnings]
     for name, runtime in job.models.items():
-        if runtime.guard.n_mismatches:
-            found.append(
-                (
-                    "pin_mismatch",
-                    f"model {name}: {runtime.guard.n_mismatches} times, last: {runtime.guard.last_mismatch}",
-                )
-            )
-        if runtime.capabilities is not None and not runtime.capabilities.temperature:
-            found.append(("temperature_not_accepted", f"model {name} refuses temperature 0; verdicts may vary"))
-        if runtime.capabilities is not None and not runtime.capabilities.seed:
-            found.append(("seed_not_accepted", f"model {name} refuses a seed; it was left out"))
-        if runtime.identity is not None and runtime.identity.build_hash and not runtime.config.pin.build_hash:
-            if runtime.provider.needs_network:
-                found.append(
-                    ("not_pinned", f'model {name} is not pinned; add "build_hash": "{runtime.identity.build_hash}"')
-                )
-        elif runtime.config.pin.allow_floating:
-            found.append(("floating_model", f"model {name}: {runtime.config.model} may change at any time"))
+        found += _model_warnings(name, runtime)
     n_failed = sum(judgment.failure is not None for key, judgment in judgments.items() if key.role == "primary")
     if n_failed:
         found.append(("judge_failures", f"{n_failed} judge calls gave no verdict; they are counted in n_error"))
-    found.extend(("unknown_price", f"the price of {name} is not known, so cost is null") for name in _unpriced(job))
+    called = {judgment.model_id for judgment in judgments.values() if judgment.n_requests}
+    for name in _unpriced(job):
+        if name in called and not is_local(job.models[name].config.base_url):
+            found.append(("unknown_price", f"the price of {name} is not known, so cost is null"))
+    return found
+
+
+def _model_warnings(name: str, runtime: ModelRuntime) -> list[tuple[str, str]]:
+    """What a reader must know about a model: moved, not pinned, not at temperature 0."""
+    found = []
+    guard, takes = runtime.guard, runtime.capabilities
+    if guard.n_mismatches:
+        found.append(("pin_mismatch", f"model {name}: {guard.n_mismatches} times, {guard.last_mismatch}"))
+    if takes is not None and not takes.temperature:
+        found.append(("temperature_not_accepted", f"model {name} refuses temperature 0; verdicts may vary"))
+    if takes is not None and not takes.seed:
+        found.append(("seed_not_accepted", f"model {name} refuses a seed; it was left out"))
+    reported = runtime.identity.build_hash if runtime.identity is not None else None
+    if reported and not runtime.config.pin.build_hash and runtime.provider.needs_network:
+        found.append(("not_pinned", f'model {name} is not pinned; add "build_hash": "{reported}"'))
+    elif runtime.config.pin.allow_floating:
+        found.append(("floating_model", f"model {name}: {runtime.config.model} may change at any time"))
     return found
 
 

@@ -118,6 +118,8 @@ def test_a_config_that_cannot_be_read_is_one_line_and_exit_2(tmp_path: Path, con
         ({"judges": [{"name": "groundednes", "model": "m"}]}, "no judge called 'groundednes'; did you mean"),
         ({"judges": [{"name": "correctness", "model": "n"}]}, "judges[0].model names 'n', but models has m"),
         ({"judges": [{"name": "correctness", "model": "m", "prompt_version": "v9"}]}, "no prompt version 'v9'"),
+        ({"gates": [{"metric": "groundednes", "op": ">=", "value": 4}]}, "gates[0]: no figure called 'groundednes' in"),
+        ({"models": {"m": {"model": "x", "base_url": "http://127.0.0.1:9/v1"}}, "budget": {"max_usd": 1}}, "max_usd"),
         ({"slises": ["category"]}, "$.slises: unknown key; did you mean 'slices'?"),
         ({"slices": ["categry"]}, "slices: no dimension 'categry'; did you mean 'category'?"),
         ({"cases": "nowhere.jsonl"}, "nowhere.jsonl: no such file"),
@@ -195,13 +197,18 @@ def test_the_key_of_a_run_stands_in_no_file_and_no_output(tmp_path: Path) -> Non
 
 
 def test_a_missed_gate_is_exit_1_and_is_named(tmp_path: Path) -> None:
-    gates = [{"metric": "groundedness", "op": ">=", "value": 4.9}, {"metric": "no_such", "op": ">=", "value": 0}]
+    gates = [
+        {"metric": "groundedness", "op": ">=", "value": 4.9},
+        {"metric": "recall_any@5", "op": ">=", "value": 0},
+        {"metric": "groundedness", "op": ">=", "value": 1, "slice": {"category": "nowhere"}},
+    ]
     outputs = [output(f"c{number}", answer="The moon is made of cheese.") for number in range(6)]
     config = write_suite(tmp_path, output_rows=outputs, gates=gates)
     result = judgekit("run", str(config), cwd=tmp_path)
     assert result.returncode == 1
     assert "gate: groundedness >= 4.9: missed" in result.stdout
-    assert "no figure 'no_such'" in result.stdout
+    assert "gate: recall_any@5 >= 0: missed, no data (0 of 6 cases)" in result.stdout
+    assert "gate: groundedness [category=nowhere] >= 1: missed, no data" in result.stdout
 
 
 def wait_for_lines(path: Path, n_lines: int, process: subprocess.Popen[str]) -> None:

@@ -1,13 +1,8 @@
-"""The composition root: the only place that names concrete classes and puts them together."""
+"""From a config file to everything that it names, loaded and checked; the only place that names concrete classes."""
 
-import json
 import os
-import platform
-import random
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +11,8 @@ from pydantic import ValidationError
 import judgekit
 import judgekit.judges
 import judgekit.metrics
+from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.slices import check_dimensions
-from judgekit.core.canonical import canonical_sha256
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric, build, discover
 from judgekit.core.config import (
@@ -25,26 +20,20 @@ from judgekit.core.config import (
     DataFile,
     ModelConfig,
     RunConfig,
-    config_changes,
     is_floating,
     is_local,
 )
 from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.protocols import System
-from judgekit.core.runs import CONFIG, JUDGMENTS, Manifest
-from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
-from judgekit.reports.markdown import render_markdown
 from judgekit.storage.case_files import file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
 from judgekit.storage.prompt_files import load_prompt
-from judgekit.storage.recorder import Recorder
-from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.shipped import shipped
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.estimate import EstimateJob
-from judgekit.workflows.job import RunJob, SpotCheckPlan
+from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.limiter import AdaptiveLimiter
 from judgekit.workflows.model_runtime import ModelRuntime
@@ -78,7 +67,14 @@ class Assembly:
     judges: list[JudgePlan]
     spot_checks: list[SpotCheckPlan]
     models: dict[str, ModelRuntime]
-    warnings: list[tuple[str, str]]
+    price_list: str | None = None
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+
+    def used_models(self) -> dict[str, ModelRuntime]:
+        """The models that something asks, by name."""
+        plans = [*self.judges, *(check.second for check in self.spot_checks)]
+        used = {plan.runtime.model_id for plan in plans}
+        return {name: runtime for name, runtime in self.models.items() if name in used}
 
 
 def config_path_of(name: str) -> Path:
@@ -110,7 +106,9 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         used.add(config.spot_check.model)
     models = {name: _model(name, model, options, needs_key=name in used) for name, model in config.models.items()}
     judges = [_plan(config, base, models, number) for number in range(len(config.judges))]
-    return Assembly(
+    metrics = _metrics(config)
+    check_gate_names(config.gates, [*metrics, *(plan.judge for plan in judges)])
+    assembly = Assembly(
         config=config,
         config_path=config_path,
         cases=cases,
@@ -118,12 +116,29 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         n_cases_in_file=len(all_cases),
         system=system,
         outputs_record=outputs_record,
-        metrics=_metrics(config),
+        metrics=metrics,
         judges=judges,
         spot_checks=_spot_checks(config, base, models, judges),
         models=models,
-        warnings=[],
     )
+    _price_models(assembly)
+    return assembly
+
+
+def _price_models(assembly: Assembly) -> None:
+    """Look up prices of the models that are asked; a budget in money needs all of them."""
+    for name, runtime in assembly.used_models().items():
+        if not runtime.provider.needs_network:
+            continue
+        from judgekit.providers.prices import price_list, price_of
+
+        assembly.price_list = price_list()
+        runtime.price = price_of(runtime.config)
+        if runtime.price is None and assembly.config.budget.max_usd is not None:
+            raise ConfigError(
+                f"budget.max_usd: the price of model {name} is not known, so it cannot be held; "
+                "set max_tokens or max_calls instead"
+            )
 
 
 def _system(config: RunConfig, base: Path, case_ids: list[str]) -> tuple[System, dict[str, Any]]:
@@ -192,7 +207,16 @@ def _plan(config: RunConfig, base: Path, models: Mapping[str, ModelRuntime], num
     wanted = config.judges[number]
     judge = build(judgekit.judges, Judge, wanted.name, wanted.args, f"judges[{number}]")
     prompt = load_prompt(wanted.name, wanted.prompt_version, _prompts_dir(config, base))
+    _check_plays(judge, models[wanted.model], f"judges[{number}]")
     return JudgePlan(judge, prompt, models[wanted.model])
+
+
+def _check_plays(judge: Judge, runtime: ModelRuntime, where: str) -> None:
+    plays = runtime.provider.judges
+    if plays is not None and judge.name not in plays:
+        raise ConfigError(
+            f"{where}: provider {runtime.config.provider} judges {', '.join(sorted(plays))} only, not {judge.name}"
+        )
 
 
 def _prompts_dir(config: RunConfig, base: Path) -> Path | None:
@@ -215,172 +239,22 @@ def _spot_checks(
         runtime = models[check.model] if check.model is not None else plan.runtime
         if prompt.sha256 == plan.prompt.sha256 and runtime is plan.runtime:
             raise ConfigError(f"spot_check: asks judge {plan.judge.name} with the same model and the same prompt again")
+        _check_plays(plan.judge, runtime, "spot_check")
         second = JudgePlan(plan.judge, prompt, runtime, role="spot_check", use_cache=False)
         plans.append(SpotCheckPlan(check, plan, second))
     return plans
 
 
-def resolved_config(assembly: Assembly) -> dict[str, Any]:
-    """config.json: the config as used, and hashes of everything it names."""
-    config = assembly.config.model_dump(mode="json", by_alias=True, exclude_none=True)
-    config["resolved"] = {
-        "cases": {"sha256": file_sha256(assembly.cases_path), "n": len(assembly.cases)},
-        "outputs": {key: value for key, value in assembly.outputs_record.items() if key != "path"},
-        "prompts": {
-            f"{plan.judge.name}/{plan.prompt.version}": plan.prompt.sha256
-            for plan in [*assembly.judges, *(check.second for check in assembly.spot_checks)]
-        },
-        "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in assembly.judges},
-        "metrics": {metric.name: metric.model_dump(mode="json") for metric in assembly.metrics},
-        "judgekit": judgekit.__version__,
-        "parser_version": PARSER_VERSION,
-    }
-    return config
-
-
-def open_job(assembly: Assembly, options: Options) -> RunJob:
-    """A new run in a new folder."""
-    now = datetime.now(UTC)
-    config = assembly.config
-    resolved = resolved_config(assembly)
-    run_id = options.run_id or new_run_id(config.name, now)
-    if not run_id.replace("-", "").replace("_", "").replace(".", "").isalnum() or run_id.startswith("."):
-        raise ConfigError(f"--run-id {run_id!r}: expected letters, digits, '.', '_' and '-'")
-    folder = RunFolder.create(results_dir_of(config, assembly.config_path, options), run_id)
-    manifest = Manifest(
-        run_id=run_id,
-        name=config.name,
-        status="running",
-        created_at=now.isoformat(timespec="seconds"),
-        config_path=str(assembly.config_path.resolve()),
-        config_sha256=canonical_sha256(resolved),
-        limit=options.limit,
-        versions={
-            "judgekit": judgekit.__version__,
-            "python": platform.python_version(),
-            "parser": str(PARSER_VERSION),
-        },
-    )
-    return _job(assembly, options, folder, manifest, resolved, resuming=False)
-
-
-def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
-    """A run that stopped early, ready to go on.
-
-    Args:
-        run: a run id, or the path of a run folder.
-        config_path: left out, the config that the run was started with.
-        options: where runs are kept, and whether cached replies are used.
-
-    Raises:
-        ConfigError: no such run, a run that is complete, or a config that has changed (what changed is named).
-    """
-    folder = RunFolder.open(find_run(run, config_path, options))
-    manifest = folder.manifest()
-    if manifest.status == "complete":
-        raise ConfigError(f"{folder.path}: this run is complete; there is nothing to resume")
-    path = config_path or Path(manifest.config_path)
-    options = Options(options.results_dir, None, manifest.limit, options.use_cache, options.environment)
-    assembly = assemble(path, options)
-    resolved = resolved_config(assembly)
-    old = folder.read_json(CONFIG) if (folder.path / CONFIG).exists() else resolved
-    changed = config_changes(old, json.loads(json.dumps(resolved)))
-    if changed:
-        raise ConfigError(
-            f"{folder.path}: cannot be resumed, since {', '.join(changed)} changed since it was started; "
-            "start a new run (what is cached costs nothing)"
-        )
-    manifest = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
-    return _job(assembly, options, folder, manifest, resolved, resuming=True)
-
-
-def find_run(run: str, config_path: Path | None, options: Options) -> Path:
-    """The folder of a run, by its path or by its id in the results folder."""
-    if (Path(run) / "manifest.json").is_file():
-        return Path(run)
-    if options.results_dir is None and config_path is not None:
-        return results_dir_of(load_config(config_path), config_path, options) / run
-    return (options.results_dir or Path("results")) / run
-
-
-def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Path:
-    """Where runs are kept: the flag, the config, or `results` in the current folder."""
-    if options.results_dir is not None:
-        return options.results_dir
-    if config.results_dir is not None:
-        return config_path.resolve().parent / config.results_dir
-    return Path("results")
-
-
-def _job(
-    assembly: Assembly,
-    options: Options,
-    folder: RunFolder,
-    manifest: Manifest,
-    resolved: Mapping[str, Any],
-    *,
-    resuming: bool,
-) -> RunJob:
-    networked = [name for name, runtime in assembly.models.items() if runtime.provider.needs_network]
-    used = {plan.runtime.model_id for plan in assembly.judges}
-    used |= {check.second.runtime.model_id for check in assembly.spot_checks}
-    cache, price_list = None, None
-    warnings = list(assembly.warnings)
-    if used & set(networked):
-        from judgekit.providers.prices import price_list as price_list_name
-        from judgekit.providers.prices import price_of
-
-        price_list = price_list_name()
-        for name in networked:
-            assembly.models[name].price = price_of(assembly.models[name].config)
-        if options.use_cache:
-            from judgekit.storage.reply_cache import open_reply_cache
-
-            cache, notices = open_reply_cache(folder.path.parent / ".cache")
-            warnings += notices
-        for name in networked:
-            assembly.models[name].cache = cache
-    return RunJob(
-        config=assembly.config,
-        resolved=resolved,
-        manifest=manifest,
-        cases=assembly.cases,
-        cases_record={
-            "path": assembly.config.cases_file.path,
-            "sha256": resolved["resolved"]["cases"]["sha256"],
-            "n": len(assembly.cases),
-            "n_in_file": assembly.n_cases_in_file,
-        },
-        system=assembly.system,
-        metrics=assembly.metrics,
-        judges=assembly.judges,
-        spot_checks=assembly.spot_checks,
-        models={name: runtime for name, runtime in assembly.models.items() if name in used},
-        store=folder,
-        cache=cache,
-        open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),
-        locked=folder.locked,
-        rng=random.Random(assembly.config.seed),  # noqa: S311  # a sample, not a secret
-        now=lambda: datetime.now(UTC),
-        monotonic=time.monotonic,
-        render_summary=render_markdown,
-        price_list=price_list,
-        warnings=warnings,
-        resuming=resuming,
-    )
-
-
 def open_estimate(assembly: Assembly) -> EstimateJob:
     """What an estimate needs of a checked config."""
-    price_list = None
-    for runtime in assembly.models.values():
-        if runtime.provider.needs_network:
-            from judgekit.providers.prices import price_list as price_list_name
-            from judgekit.providers.prices import price_of
-
-            price_list = price_list_name()
-            runtime.price = price_of(runtime.config)
-    return EstimateJob(assembly.cases, assembly.system, assembly.judges, assembly.spot_checks, price_list)
+    return EstimateJob(
+        cases=assembly.cases,
+        system=assembly.system,
+        judges=assembly.judges,
+        spot_checks=assembly.spot_checks,
+        versions=assembly.config.versions,
+        price_list=assembly.price_list,
+    )
 
 
 def open_models(config_path: Path, only: str | None) -> dict[str, ModelRuntime]:

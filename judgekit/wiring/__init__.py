@@ -1,0 +1,16 @@
+"""The composition root: puts together what workflows run on."""
+
+from judgekit.wiring.assembly import Assembly, Options, assemble, config_path_of, open_estimate, open_models
+from judgekit.wiring.jobs import open_job, results_dir_of, resume_job
+
+__all__ = [
+    "Assembly",
+    "Options",
+    "assemble",
+    "config_path_of",
+    "open_estimate",
+    "open_job",
+    "open_models",
+    "results_dir_of",
+    "resume_job",
+]

@@ -1,0 +1,171 @@
+"""From a checked config to a run that can be carried out, new or resumed."""
+
+import json
+import platform
+import random
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import judgekit
+import judgekit.judges
+import judgekit.metrics
+from judgekit.core.canonical import canonical_sha256
+from judgekit.core.config import (
+    RunConfig,
+    config_changes,
+)
+from judgekit.core.errors import ConfigError
+from judgekit.core.runs import CONFIG, JUDGMENTS, Manifest
+from judgekit.judges.parsing import PARSER_VERSION
+from judgekit.reports.markdown import render_markdown
+from judgekit.storage.case_files import file_sha256
+from judgekit.storage.config_files import load_config
+from judgekit.storage.recorder import Recorder
+from judgekit.storage.run_folder import RunFolder, new_run_id
+from judgekit.wiring.assembly import Assembly, Options, assemble
+from judgekit.workflows.job import RunJob
+
+
+def resolved_config(assembly: Assembly) -> dict[str, Any]:
+    """config.json: the config as used, and hashes of everything it names."""
+    config = assembly.config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    config["resolved"] = {
+        "cases": {"sha256": file_sha256(assembly.cases_path), "n": len(assembly.cases)},
+        "outputs": {key: value for key, value in assembly.outputs_record.items() if key != "path"},
+        "prompts": {
+            f"{plan.judge.name}/{plan.prompt.version}": plan.prompt.sha256
+            for plan in [*assembly.judges, *(check.second for check in assembly.spot_checks)]
+        },
+        "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in assembly.judges},
+        "metrics": {metric.name: metric.model_dump(mode="json") for metric in assembly.metrics},
+        "judgekit": judgekit.__version__,
+        "parser_version": PARSER_VERSION,
+    }
+    return config
+
+
+def open_job(assembly: Assembly, options: Options) -> RunJob:
+    """A new run in a new folder."""
+    now = datetime.now(UTC)
+    config = assembly.config
+    resolved = resolved_config(assembly)
+    run_id = options.run_id or new_run_id(config.name, now)
+    if not run_id.replace("-", "").replace("_", "").replace(".", "").isalnum() or run_id.startswith("."):
+        raise ConfigError(f"--run-id {run_id!r}: expected letters, digits, '.', '_' and '-'")
+    folder = RunFolder.create(results_dir_of(config, assembly.config_path, options), run_id)
+    manifest = Manifest(
+        run_id=run_id,
+        name=config.name,
+        status="running",
+        created_at=now.isoformat(timespec="seconds"),
+        config_path=str(assembly.config_path.resolve()),
+        config_sha256=canonical_sha256(resolved),
+        limit=options.limit,
+        versions={
+            "judgekit": judgekit.__version__,
+            "python": platform.python_version(),
+            "parser": str(PARSER_VERSION),
+        },
+    )
+    return _job(assembly, options, folder, manifest, resolved, resuming=False)
+
+
+def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
+    """A run that stopped early, ready to go on.
+
+    Args:
+        run: a run id, or the path of a run folder.
+        config_path: left out, the config that the run was started with.
+        options: where runs are kept, and whether cached replies are used.
+
+    Raises:
+        ConfigError: no such run, a run that is complete, or a config that has changed (what changed is named).
+    """
+    folder = RunFolder.open(find_run(run, config_path, options))
+    manifest = folder.manifest()
+    if manifest.status == "complete":
+        raise ConfigError(f"{folder.path}: this run is complete; there is nothing to resume")
+    path = config_path or Path(manifest.config_path)
+    options = Options(options.results_dir, None, manifest.limit, options.use_cache, options.environment)
+    assembly = assemble(path, options)
+    resolved = resolved_config(assembly)
+    old = folder.read_json(CONFIG) if (folder.path / CONFIG).exists() else resolved
+    changed = config_changes(old, json.loads(json.dumps(resolved)))
+    if changed:
+        raise ConfigError(
+            f"{folder.path}: cannot be resumed, since {', '.join(changed)} changed since it was started; "
+            "start a new run (what is cached costs nothing)"
+        )
+    manifest = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
+    return _job(assembly, options, folder, manifest, resolved, resuming=True)
+
+
+def find_run(run: str, config_path: Path | None, options: Options) -> Path:
+    """The folder of a run, by its path or by its id in the results folder."""
+    if (Path(run) / "manifest.json").is_file():
+        return Path(run)
+    if options.results_dir is None and config_path is not None:
+        return results_dir_of(load_config(config_path), config_path, options) / run
+    return (options.results_dir or Path("results")) / run
+
+
+def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Path:
+    """Where runs are kept: the flag, the config, or `results` in the current folder."""
+    if options.results_dir is not None:
+        return options.results_dir
+    if config.results_dir is not None:
+        return config_path.resolve().parent / config.results_dir
+    return Path("results")
+
+
+def _job(
+    assembly: Assembly,
+    options: Options,
+    folder: RunFolder,
+    manifest: Manifest,
+    resolved: Mapping[str, Any],
+    *,
+    resuming: bool,
+) -> RunJob:
+    used = assembly.used_models()
+    networked = [runtime for runtime in used.values() if runtime.provider.needs_network]
+    cache = None
+    warnings = list(assembly.warnings)
+    if networked and options.use_cache:
+        from judgekit.storage.reply_cache import open_reply_cache
+
+        cache, notices = open_reply_cache(folder.path.parent / ".cache")
+        warnings += notices
+        for runtime in networked:
+            runtime.cache = cache
+    return RunJob(
+        config=assembly.config,
+        resolved=resolved,
+        manifest=manifest,
+        cases=assembly.cases,
+        cases_record={
+            "path": assembly.config.cases_file.path,
+            "sha256": resolved["resolved"]["cases"]["sha256"],
+            "n": len(assembly.cases),
+            "n_in_file": assembly.n_cases_in_file,
+        },
+        system=assembly.system,
+        metrics=assembly.metrics,
+        judges=assembly.judges,
+        spot_checks=assembly.spot_checks,
+        models=used,
+        store=folder,
+        cache=cache,
+        open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),
+        locked=folder.locked,
+        rng=random.Random(assembly.config.seed),  # noqa: S311  # a sample, not a secret
+        now=lambda: datetime.now(UTC),
+        monotonic=time.monotonic,
+        render_summary=render_markdown,
+        price_list=assembly.price_list,
+        warnings=warnings,
+        resuming=resuming,
+    )

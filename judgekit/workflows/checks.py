@@ -1,0 +1,40 @@
+"""What is checked of outputs and judges before any call, by every command that would make calls."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from judgekit.core.cases import SystemOutput
+from judgekit.core.errors import ConfigError, InputError
+from judgekit.core.scores import Failed, NotApplicable
+
+
+def one_version(configured: Mapping[str, str], outputs: Sequence[SystemOutput]) -> dict[str, str]:
+    """The versions of the system under test, from the config or else from the outputs.
+
+    Raises:
+        InputError: outputs name two versions of one thing.
+    """
+    found = dict(configured)
+    for output in outputs:
+        for name, value in output.versions.items():
+            if name not in configured and found.setdefault(name, value) != value:
+                raise InputError(
+                    f"outputs name two versions of {name}: {found[name]!r} and {value!r} (case {output.case_id!r}); "
+                    'a run is of one system, set it in the config\'s "versions" if they mean the same'
+                )
+    return found
+
+
+def check_applies(judge: str, n_cases: int, reasons: Mapping[str, NotApplicable | Failed]) -> None:
+    """Refuse a judge that applies to no case, since the config or the data then miss something.
+
+    A system that failed on cases is no reason to refuse: its failures are what the run shows.
+
+    Raises:
+        ConfigError: says why, with counts.
+    """
+    if len(reasons) < n_cases or any(isinstance(reason, Failed) for reason in reasons.values()):
+        return
+    counts = Counter(reason.reason for reason in reasons.values() if isinstance(reason, NotApplicable))
+    why = ", ".join(f"{reason} ({n})" for reason, n in counts.most_common(5))
+    raise ConfigError(f"judge {judge} applies to none of {n_cases} cases: {why}")

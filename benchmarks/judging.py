@@ -10,6 +10,7 @@ from the same minutes on the same machine; compare the ratios, not the times.
     python -m benchmarks.judging memory  [--items 1000000]
     python -m benchmarks.judging wall    [--items 2560] [--in-flight 256] [--latency-ms 1000]
     python -m benchmarks.judging compare [--repeats 3]       engine beside naive, in turn
+    python -m benchmarks.judging shards  [--items 6000]      one process, then two at once, at one server
 """
 
 import argparse
@@ -214,10 +215,11 @@ def measure(what: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """One measurement in this process; the server, where there is one, has its own."""
     latency = arguments.latency_ms if what == "wall" else 0
     needs_server = what in ("engine", "naive", "wall")
-    server = ServerProcess("--latency-ms", str(latency)) if needs_server else contextlib.nullcontext()
+    own_server = needs_server and arguments.base_url is None
+    server = ServerProcess("--latency-ms", str(latency)) if own_server else contextlib.nullcontext()
     with tempfile.TemporaryDirectory() as name, server as running:
         folder = Path(name)
-        base_url = running.base_url if running is not None else "http://127.0.0.1:9/v1"
+        base_url = running.base_url if running is not None else arguments.base_url or "http://127.0.0.1:9/v1"
         if what == "naive":
             cpu, wall = asyncio.run(naive_loop(arguments.items, arguments.in_flight, base_url, folder))
         else:
@@ -238,15 +240,19 @@ def measure(what: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["engine", "naive", "cached", "memory", "wall", "compare"])
+    parser.add_argument("what", choices=["engine", "naive", "cached", "memory", "wall", "compare", "shards"])
     parser.add_argument("--items", type=int)
     parser.add_argument("--in-flight", type=int)
     parser.add_argument("--latency-ms", type=int, default=1000)
+    parser.add_argument("--base-url", help="a server that runs already")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     defaults = {"engine": 5000, "naive": 2000, "cached": 50_000, "memory": 1_000_000, "wall": 2560}
     if arguments.what == "compare":
         compare(arguments.repeats)
+        return
+    if arguments.what == "shards":
+        shards(arguments.items or 6000)
         return
     arguments.items = arguments.items or defaults[arguments.what]
     arguments.in_flight = arguments.in_flight or (256 if arguments.what == "wall" else 64)
@@ -267,6 +273,19 @@ def compare(n_repeats: int) -> None:
         values = [pair[what]["cpu_ms_per_item"] for pair in rows]
         print(f"{what:8} {statistics.median(values):6.2f} ms CPU an item  ({min(values):.2f} to {max(values):.2f})")
     print(f"ratio    {statistics.median(ratios):6.3f}  ({min(ratios):.3f} to {max(ratios):.3f})")
+
+
+def shards(n_items: int) -> None:
+    """Calls a second by one process and by two that share the items."""
+    with ServerProcess() as server:
+        for n_processes in (1, 2):
+            command = [sys.executable, "-m", "benchmarks.judging", "engine", "--base-url", server.base_url]
+            command += ["--items", str(n_items // n_processes)]
+            running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(n_processes)]
+            results = [json.loads(process.communicate()[0]) for process in running]
+            rate = sum(result["items_per_second"] for result in results)
+            cpu = statistics.mean(result["cpu_ms_per_item"] for result in results)
+            print(f"{n_processes} process(es): {rate:7.0f} calls a second, {cpu:.2f} ms CPU a call")
 
 
 if __name__ == "__main__":

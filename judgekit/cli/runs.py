@@ -17,6 +17,7 @@ Examples:
   judgekit run config.json                      judge everything that the config names
   judgekit run config.json --limit 20           the first 20 cases only
   judgekit run config.json --dry-run            how many calls, tokens and what cost, without a call
+  judgekit run config.json --shard 1/2          one of two processes; then a plain run puts it together
   judgekit run --resume demo-20260131-142501-3f9a
   judgekit run quickstart --json | jq .metrics.overall.groundedness
 
@@ -27,6 +28,9 @@ Exit codes: 0 done, 1 a gate was missed, 2 config or data to mend, 3 the provide
 
 ResultsDir = Annotated[Path | None, typer.Option("--results-dir", help="Folder of runs; default: results.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Take only the first N cases.")]
+Shard = Annotated[
+    str | None, typer.Option("--shard", help="Judge part I of N only; a plain run afterwards finds all replies cached.")
+]
 RunId = Annotated[str | None, typer.Option("--run-id", help="Name of the run; default: name, time and four letters.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and estimate calls and cost; no call.")]
@@ -45,6 +49,7 @@ def run_command(
     config: Annotated[str | None, typer.Argument(help="Config file, or `quickstart` for the shipped example.")] = None,
     resume: Annotated[str | None, typer.Option("--resume", help="Go on with this run (id or folder).")] = None,
     limit: Limit = None,
+    shard: Shard = None,
     run_id: RunId = None,
     results_dir: ResultsDir = None,
     dry_run: DryRun = False,
@@ -57,14 +62,14 @@ def run_command(
     from judgekit.core.errors import ConfigError
     from judgekit.wiring import Options, assemble, config_path_of, open_job, resume_job
 
-    options = Options(results_dir=results_dir, run_id=run_id, limit=limit, use_cache=not no_cache)
+    options = Options(results_dir=results_dir, run_id=run_id, limit=limit, shard=shard, use_cache=not no_cache)
     with reported(debug=debug):
         if config is None and resume is None:
             raise ConfigError("name a config file, such as `judgekit run config.json`, or try `judgekit quickstart`")
         path = config_path_of(config) if config is not None else None
         if resume is not None:
-            if limit is not None or run_id is not None:
-                raise ConfigError("--limit and --run-id belong to a new run and not to --resume")
+            if limit is not None or run_id is not None or shard is not None:
+                raise ConfigError("--limit, --shard and --run-id belong to a new run and not to --resume")
             job = resume_job(resume, path, options)
         else:
             assert path is not None  # noqa: S101  # for the type checker: one of the two is given
@@ -91,6 +96,7 @@ def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> Non
     import signal
 
     from judgekit.cli.progress import ProgressObserver
+    from judgekit.core.errors import RunBusy
     from judgekit.executors.local import run_local
     from judgekit.workflows.run import run
 
@@ -101,6 +107,8 @@ def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> Non
         try:
             with ProgressObserver(quiet=quiet) as observer:
                 summary = run_local(lambda: run(job, observer))
+        except RunBusy:
+            raise  # the run is another process's
         except Exception:
             resumable = job.manifest.status != "complete"
             say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))

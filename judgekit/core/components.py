@@ -72,7 +72,7 @@ class Judge(Component):
 
     @abstractmethod
     def scores(self, verdict: Verdict) -> Outcomes:
-        """Outcome of every column for a verdict."""
+        """Outcome of every column for a verdict, whose `reasoning` is blank here: no number may hang on it."""
 
 
 @cache

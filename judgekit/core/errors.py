@@ -5,6 +5,7 @@
     │   └── InputError   2   cases and outputs: names file, line and JSON path
     ├── ProviderError    3   the provider refuses for good: key, model, quota, pin
     ├── StorageError     4   disk full, folder not writable, damaged run
+    │   └── RunBusy      4   another process writes this run
     └── Interrupted    130   stopped by the user or a budget; the run can be resumed
 
 Failures of single calls are not here: they are recorded as `JudgeFailure` and never raised to a user.
@@ -42,6 +43,10 @@ class StorageError(JudgekitError):
     """A file could not be written or read back."""
 
     exit_code = 4
+
+
+class RunBusy(StorageError):
+    """Another process writes this run, or wrote it since it was read; nothing of it was touched."""
 
 
 class Interrupted(JudgekitError):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict
 
+from judgekit.core.cache_keys import KEY_VERSION, request_key
 from judgekit.core.canonical import canonical_json, canonical_sha256
 from judgekit.core.cases import Usage
 
@@ -55,15 +56,6 @@ class JudgeInput(Frozen):
         return hashlib.sha256(packed).hexdigest()
 
 
-KEY_VERSION = 1
-"""Raised when the key is made in another way; older cache entries are then misses."""
-
-
-def request_key(frame_sha256: str, messages_sha256: str) -> str:
-    """The cache key of a request, from its two hashes."""
-    return hashlib.sha256(f"{frame_sha256}{messages_sha256}".encode()).hexdigest()
-
-
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request to a model: everything that can change the reply."""
@@ -104,7 +96,7 @@ class ModelRequest:
         return digest.hexdigest()
 
     def key(self, frame_sha256: str | None = None) -> str:
-        """The cache key: SHA-256 over frame and messages, hexadecimal.
+        """The cache key: a prefix with its version, and SHA-256 over frame and messages, hexadecimal.
 
         Args:
             frame_sha256: hash of `frame`, where it is known from another request of the same pass.
@@ -185,6 +177,9 @@ class Judgment(Frozen):
     fingerprint: str | None = None
     key: str
     """Cache key of the last request."""
+    key_parts: dict[str, str] = {}
+    """What the key is made of, part by part: short texts as they are, the rest as hashes; `judgekit cache why` compares
+    them. Empty in runs of key version 1."""
     parameters: dict[str, Any]
     """Parameters as sent; temperature is absent where the server refuses it."""
     temperature_accepted: bool = True

@@ -69,6 +69,10 @@ class PromptTemplate(BaseModel):
     def _schema_text(self) -> str:
         return json.dumps(self.reply_schema, ensure_ascii=False)
 
+    def has_foreign_braces(self, user: str) -> bool:
+        """Whether a rendered user text holds an opening brace that is not one of the reply schema's."""
+        return user.count("{") > user.count(self._schema_text) * self._schema_text.count("{")
+
     def render(self, variables: Mapping[str, Any]) -> tuple[str, str]:
         """System and user text for one judge input.
 

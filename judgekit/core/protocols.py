@@ -50,6 +50,19 @@ class Capabilities:
     max_tokens_name: str = "max_completion_tokens"
     """The name of the output limit that the server takes."""
 
+    def parameters(self, *, seed: int, max_output_tokens: int) -> dict[str, Any]:
+        """The parameters of a request, as far as the model takes them; temperature is always 0."""
+        found: dict[str, Any] = {
+            "max_output_tokens": max_output_tokens,
+            "max_tokens_name": self.max_tokens_name,
+            "response_format": self.response_format,
+        }
+        if self.temperature:
+            found["temperature"] = 0
+        if self.seed:
+            found["seed"] = seed
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
@@ -60,6 +73,16 @@ class ModelIdentity:
     """Where the hash comes from, such as `/props`."""
     served_models: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What a server says is left of its limits, with the seconds until they are full again."""
+
+    remaining_requests: int | None = None
+    remaining_tokens: int | None = None
+    requests_reset_seconds: float | None = None
+    tokens_reset_seconds: float | None = None
 
 
 class Provider(ABC):
@@ -81,6 +104,8 @@ class Provider(ABC):
     def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
         self.model = model
         self.api_key = api_key
+        self.on_rate_limits: Callable[[RateLimits], None] | None = None
+        """Told of what a reply says of the server's limits."""
 
     def check(self) -> None:  # noqa: B027  # most providers have nothing to check
         """Check what can be checked without a call.
@@ -135,6 +160,9 @@ class ReplyCache(Protocol):
 
     def put_many(self, items: Sequence[tuple[str, str]]) -> None:
         """Store replies in one transaction."""
+
+    def close(self) -> None:
+        """Close what this thread holds open; the next use opens it again."""
 
 
 class JudgmentSink(Protocol):

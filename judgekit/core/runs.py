@@ -46,6 +46,8 @@ class Manifest(Frozen):
     config_sha256: str
     limit: int | None = None
     """Cases taken from the start of the file, where `--limit` asked for it."""
+    shard: str | None = None
+    """`2/4`, where `--shard` asked for a part of the cases; its figures are of that part."""
     versions: dict[str, str]
     """judgekit, python, parser, and versions of the system under test."""
     models: dict[str, dict[str, Any]] = {}

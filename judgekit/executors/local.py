@@ -3,6 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future, wait
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,18 +23,34 @@ def run_local(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(main())
-    results: list[T] = []
-    errors: list[BaseException] = []
+    outcome: Future[T] = Future()
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
+
+    async def carried_out() -> T:
+        task = asyncio.ensure_future(main())
+        started.set_result((asyncio.get_running_loop(), task))
+        return await task
 
     def target() -> None:
         try:
-            results.append(asyncio.run(main()))
+            outcome.set_result(asyncio.run(carried_out()))
         except BaseException as error:  # noqa: BLE001  # carried over to the caller's thread
-            errors.append(error)
+            outcome.set_exception(error)
+        finally:
+            started.cancel()
 
     thread = threading.Thread(target=target, name="judgekit-loop")
     thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    try:
+        # Not `join`, which takes the thread for ended once it was interrupted.
+        wait([outcome])
+    except KeyboardInterrupt:
+        # Only this thread is told of Ctrl-C; the work must not go on, and be paid for, behind its back.
+        with suppress(CancelledError, RuntimeError):  # it never began, or is over
+            loop, task = started.result()
+            loop.call_soon_threadsafe(task.cancel)
+        wait([outcome])
+        raise
+    finally:
+        thread.join()
+    return outcome.result()

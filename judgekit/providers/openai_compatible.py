@@ -1,30 +1,37 @@
 """Any server that speaks OpenAI's chat completions: OpenAI, vLLM, llama.cpp, Ollama and others.
 
-The official client carries the connection, the key and the address; its own retries are off, since they
-multiply with ours, and requests go through its `post` with a ready body, which skips a parameter transform
-that costs more than the rest of the call.
+The official client carries the connection pool, the key, the address and the headers; its own retries are off, since
+they multiply with ours. Requests go straight over its pool with a ready body: the client's way of building a request
+and reading a reply costs three times the call itself.
 """
 
 import asyncio
 import errno
 import hashlib
+import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from socket import gaierror
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
 from judgekit.core.canonical import canonical_json
 from judgekit.core.cases import Usage
 from judgekit.core.config import ModelConfig, is_local
+from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
-from judgekit.providers.http_errors import error_from_status, redact
+from judgekit.core.text import clean_text
+from judgekit.providers.http_errors import error_from_ok, error_from_status, redact
 from judgekit.providers.probing import probe_capabilities
+from judgekit.providers.rate_limits import rate_limits
 
 if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Request
     from openai import AsyncOpenAI
 
 _decode = msgspec.json.Decoder().decode
@@ -36,8 +43,9 @@ class OpenAICompatible(Provider):
     def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
         """Nothing is opened before the first request."""
         super().__init__(model, api_key=api_key)
-        self._client: AsyncOpenAI | None = None
+        self._connection: Connection | None = None
         self._timeout = model.timeout_seconds or 120.0
+        self._has_answered = False
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One chat completion, with a wall-clock limit from sending to the last byte."""
@@ -57,9 +65,9 @@ class OpenAICompatible(Provider):
 
     async def close(self) -> None:
         """Close the connection pool."""
-        if self._client is not None:
-            client, self._client = self._client, None
-            await client.close()
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            await connection.client.close()
 
     async def get_json(self, url: str) -> Any | None:
         """The JSON at a path below base_url, or at an address; None where the server does not have it.
@@ -76,49 +84,58 @@ class OpenAICompatible(Provider):
 
     async def _exchange(self, path: str, body: Mapping[str, Any] | None) -> Any:
         import httpx2
-        from openai import APIConnectionError, APIStatusError, APITimeoutError
 
-        client = self._client or self._open()
+        connection = self._connection or self._open()
+        request = connection.request(path, None if body is None else msgspec.json.encode(body))
         try:
             async with asyncio.timeout(self._timeout):
-                if body is None:
-                    response = await client.get(path, cast_to=httpx2.Response)
-                else:
-                    response = await client.post(path, body=body, cast_to=httpx2.Response)
+                response = await connection.pool.send(request)
         except TimeoutError:
             raise self._timed_out() from None
-        except APIStatusError as error:
-            raise self._status_error(error.status_code, error.response) from None
-        except APITimeoutError as error:
-            # The aiohttp transport also calls a refused connection a time-out; its cause tells them apart.
-            refused = any(isinstance(cause, ConnectionError | gaierror) for cause in causes(error))
+        except httpx2.TimeoutException as error:
+            # The aiohttp transport calls every connection that cannot be made a time-out; its cause tells them apart.
+            refused = any(isinstance(cause, OSError) and not isinstance(cause, TimeoutError) for cause in causes(error))
             raise (self._connection_error(error) if refused else self._timed_out()) from None
-        except (APIConnectionError, httpx2.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             raise self._connection_error(error) from None
+        if self.on_rate_limits is not None:
+            limits = rate_limits(response.headers)
+            if limits is not None:
+                self.on_rate_limits(limits)
+        if response.status_code >= 400:
+            raise self._status_error(response.status_code, response)
+        self._has_answered = True
         return self._body(response)
 
+    def _content(self, response: Any) -> bytes:
+        """The body, without the key that a proxy may have put into it."""
+        content: bytes = response.content
+        # Stand-ins for a key, such as `none`, are words that a reply may hold.
+        is_secret = self.api_key is not None and len(self.api_key) >= 8
+        return content.replace((self.api_key or "").encode(), b"[key]") if is_secret else content
+
     def _body(self, response: Any) -> Any:
+        content = self._content(response)
         try:
-            payload = _decode(response.content)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            payload = decode_body(content)
+        except ValueError:
             kind = response.headers.get("content-type", "no content type")
-            start = redact(response.content[:200].decode("utf-8", "replace"), self.api_key)
+            start = redact(content.decode("utf-8", "replace"))[:200]
             message = f"HTTP {response.status_code} with {kind} instead of JSON: {start}"
             raise CallError("server_error", message, retryable=True) from None
-        if isinstance(payload, dict) and payload.get("error") and not payload.get("choices"):
-            inner = payload["error"]
-            code = inner.get("code") if isinstance(inner, dict) else None
-            status = code if isinstance(code, int) and 400 <= code < 600 else 500
-            raise error_from_status(status, payload, {}, now=time.time(), secret=self.api_key)
+        if isinstance(payload, dict) and (payload.get("error") or payload.get("object") == "error"):
+            raise error_from_ok(payload, lower_names(response.headers), now=time.time(), secret=self.api_key)
         return payload
 
     def _status_error(self, status: int, response: Any) -> CallError:
+        self._has_answered = True
+        content = self._content(response)
         try:
-            body = _decode(response.content)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            body = f"{response.headers.get('content-type', '')}: {response.content[:200].decode('utf-8', 'replace')}"
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return error_from_status(status, body, headers, now=time.time(), secret=self.api_key)
+            body = decode_body(content)
+        except ValueError:
+            text = redact(content.decode("utf-8", "replace"))[:200]
+            body = f"{response.headers.get('content-type', '')}: {text}"
+        return error_from_status(status, body, lower_names(response.headers), now=time.time(), secret=self.api_key)
 
     def _connection_error(self, error: BaseException) -> CallError:
         chain = list(causes(error))
@@ -127,7 +144,14 @@ class OpenAICompatible(Provider):
             return CallError("connection", message, retryable=True)
         root = next((cause for cause in chain if isinstance(cause, OSError)), chain[0])
         text = redact(str(root), self.api_key) or type(root).__name__
-        return CallError("connection", f"cannot reach {self.address()}: {text}", retryable=True)
+        proxy = proxy_for(self.address())
+        through = f" through the proxy of {proxy[0]}" if proxy is not None else ""
+        message = f"cannot reach {self.address()}{through}: {text}"
+        # An address that never answered and takes no connection is a wrong address, and asking again is in vain.
+        is_wrong = not self._has_answered and any(
+            isinstance(cause, ConnectionRefusedError | gaierror) for cause in chain
+        )
+        return CallError("connection", message, retryable=not is_wrong, fatal=is_wrong)
 
     def _timed_out(self) -> CallError:
         return CallError("timeout", f"no reply within {self._timeout:g} s", retryable=True)
@@ -136,23 +160,87 @@ class OpenAICompatible(Provider):
         """The server, for messages."""
         return self.model.base_url or "https://api.openai.com/v1"
 
-    def _open(self) -> "AsyncOpenAI":
+    def _open(self) -> "Connection":
         import httpx2
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
+        proxy = proxy_for(self.address())
+        if proxy is not None and proxy[1].startswith("socks"):
+            raise ConfigError(
+                f"{proxy[0]} names a SOCKS proxy for {self.address()}, which is not supported; "
+                "name an HTTP proxy, or except the host in NO_PROXY"
+            )
         limits = httpx2.Limits(
             max_connections=self.model.max_concurrency, max_keepalive_connections=self.model.max_concurrency
         )
         timeout = httpx2.Timeout(self._timeout, pool=None)
-        self._client = AsyncOpenAI(
+        pool = DefaultAioHttpClient(limits=limits, timeout=timeout)
+        client = AsyncOpenAI(
             # An empty key would make the client read its own environment variable.
             api_key=self.api_key or "none",
             base_url=self.model.base_url,
             max_retries=0,
             timeout=timeout,
-            http_client=DefaultAioHttpClient(limits=limits, timeout=timeout),
+            http_client=pool,
         )
-        return self._client
+        self._connection = Connection(client, pool)
+        return self._connection
+
+
+class Connection:
+    """The official client and its pool, and what every request over it shares."""
+
+    def __init__(self, client: "AsyncOpenAI", pool: "AsyncClient") -> None:
+        """Fix address and headers, which are the same for the whole run."""
+        import httpx2
+
+        self.client = client
+        self.pool = pool
+        self._request = httpx2.Request
+        self._chat = client.base_url.join("chat/completions")
+        headers = {**client.default_headers, **client.auth_headers}
+        self._headers = httpx2.Headers({name: value for name, value in headers.items() if isinstance(value, str)})
+
+    def request(self, path: str, content: bytes | None) -> "Request":
+        """A request for a path below the base address, or for a whole address; without content it is a GET."""
+        if content is not None and path == "/chat/completions":
+            return self._request("POST", self._chat, headers=self._headers, content=content)
+        method = "GET" if content is None else "POST"
+        return self._request(
+            method, self.client.base_url.join(path.lstrip("/")), headers=self._headers, content=content
+        )
+
+
+def proxy_for(url: str) -> tuple[str, str] | None:
+    """Name and address of the proxy that the environment sets for a URL; None where it sets none."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    for kind in (parts.scheme, "all"):
+        address = proxies.get(kind)
+        if address and not proxy_bypass(parts.netloc):
+            name = f"{kind}_proxy"
+            return (name if os.environ.get(name) else name.upper()), address.lower()
+    return None
+
+
+def lower_names(headers: Any) -> dict[str, str]:
+    """Headers with their names in lower case."""
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def decode_body(content: bytes) -> Any:
+    """A JSON body; halves of surrogate pairs, which msgspec refuses, are put together or replaced.
+
+    Raises:
+        ValueError: no JSON, or nested too deeply.
+    """
+    try:
+        try:
+            return _decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return json.loads(clean_text(json.dumps(json.loads(content), ensure_ascii=False)))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -187,6 +275,8 @@ def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
     """
     try:
         choice = payload["choices"][0]
+        if choice.get("error"):
+            raise error_from_ok(choice, {}, now=0.0, secret=None)
         message = choice["message"]
         text, source = message.get("content"), "content"
         calls = message.get("tool_calls")
@@ -200,14 +290,19 @@ def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
         raise CallError("server_error", f"the reply is no chat completion: {redact(shown)}", retryable=True) from None
     return ModelResponse(
         text=text if isinstance(text, str) else None,
-        finish_reason=choice.get("finish_reason"),
-        refusal=message.get("refusal"),
+        finish_reason=_text(choice.get("finish_reason")),
+        refusal=_text(message.get("refusal")),
         usage=_usage(payload.get("usage")),
-        served_model=payload.get("model"),
-        fingerprint=payload.get("system_fingerprint"),
+        served_model=_text(payload.get("model")),
+        fingerprint=_text(payload.get("system_fingerprint")),
         source="tool_call" if source == "tool_call" else "content",
         latency_seconds=latency_seconds,
     )
+
+
+def _text(value: Any) -> str | None:
+    """What should be a text, as one: a record that holds anything else could not be read back."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _usage(usage: Any) -> Usage | None:
@@ -216,8 +311,12 @@ def _usage(usage: Any) -> Usage | None:
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
-    prompt, completion, cached = (count if isinstance(count, int) and count >= 0 else None for count in counts)
+    prompt, completion, cached = (count if _is_count(count) else None for count in counts)
     return Usage.model_construct(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
 async def identify_server(provider: OpenAICompatible) -> ModelIdentity:

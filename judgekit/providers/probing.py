@@ -2,13 +2,10 @@
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judgekit.core.judgments import ModelRequest
-from judgekit.core.protocols import CallError, Capabilities
-
-if TYPE_CHECKING:
-    from judgekit.providers.openai_compatible import OpenAICompatible
+from judgekit.core.protocols import CallError, Capabilities, Provider
 
 MOST_STEPS = 8
 _SCHEMA: dict[str, Any] = {
@@ -20,7 +17,7 @@ _SCHEMA: dict[str, Any] = {
 _FORMATS = ("json_schema", "json_object", "text")
 
 
-async def probe_capabilities(provider: "OpenAICompatible") -> Capabilities:
+async def probe_capabilities(provider: Provider) -> Capabilities:
     """Start from everything we send and drop what the server names as refused.
 
     Raises:
@@ -29,29 +26,51 @@ async def probe_capabilities(provider: "OpenAICompatible") -> Capabilities:
     # OpenAI's own models take the new name only; most local servers know the old one only and ignore the new.
     name = "max_completion_tokens" if provider.model.base_url is None else "max_tokens"
     now = Capabilities(max_tokens_name=name, system_role=provider.model.system_role)
-    n_faults = 0
     for _ in range(MOST_STEPS):
-        try:
-            await provider.complete(_request(provider, now))
-        except CallError as error:
-            if error.fatal:
-                raise
-            adjusted = adjust(now, error)
-            if adjusted is None:
-                n_faults += 1
-                if not error.retryable or n_faults >= 3:
-                    raise
-                continue
-            now = adjusted
-            continue
-        return now
+        error = await _fault(provider, now)
+        if error is None:
+            return now
+        adjusted = adjust(now, error)
+        if adjusted is None:
+            plainer = await _without_faults(provider, now) if error.kind == "server_error" else None
+            if plainer is None:
+                raise error
+            return plainer
+        now = adjusted
     raise CallError("bad_request", "the server refuses every form of request that was tried", fatal=True)
+
+
+async def _without_faults(provider: Provider, now: Capabilities) -> Capabilities | None:
+    """What to do without where a server answers the wanted form of reply with a bare server fault; None: nothing.
+
+    Such a fault may pass, so a form is given up only where plain text is answered and the form, tried again, is not.
+    """
+    if now.response_format == "text" or await _fault(provider, replace(now, response_format="text")) is not None:
+        return None
+    fault = await _fault(provider, now)
+    if fault is None:
+        return now
+    if fault.kind != "server_error":
+        return None
+    rest = (replace(now, response_format=name) for name in _FORMATS[_FORMATS.index(now.response_format) + 1 : -1])
+    for plainer in rest:
+        if await _fault(provider, plainer) is None:
+            return plainer
+    return replace(now, response_format="text")
+
+
+async def _fault(provider: Provider, now: Capabilities) -> CallError | None:
+    try:
+        await provider.complete(_request(provider, now))
+    except CallError as error:
+        return error
+    return None
 
 
 def adjust(now: Capabilities, error: CallError) -> Capabilities | None:
     """What to try next after a refusal; None where the refusal names nothing that we can leave out."""
     said = str(error).lower()
-    if error.kind not in ("bad_request", "server_error"):
+    if error.fatal or error.kind not in ("bad_request", "server_error"):
         return None
     if now.temperature and "temperature" in said and "template" not in said:
         return replace(now, temperature=False)
@@ -64,26 +83,12 @@ def adjust(now: Capabilities, error: CallError) -> Capabilities | None:
     if now.system_role and ("system role" in said or "roles must alternate" in said or "system_role" in said):
         return replace(now, system_role=False)
     names_format = re.search(r"response_format|json_schema|json_object|json mode|grammar|schema", said)
-    if now.response_format != "text" and (names_format or error.kind == "server_error"):
+    if now.response_format != "text" and names_format:
         return replace(now, response_format=_FORMATS[_FORMATS.index(now.response_format) + 1])
     return None
 
 
-def parameters_for(now: Capabilities, *, seed: int, max_output_tokens: int) -> dict[str, Any]:
-    """The parameters of a request, as far as the model takes them; temperature is always 0."""
-    parameters: dict[str, Any] = {
-        "max_output_tokens": max_output_tokens,
-        "max_tokens_name": now.max_tokens_name,
-        "response_format": now.response_format,
-    }
-    if now.temperature:
-        parameters["temperature"] = 0
-    if now.seed:
-        parameters["seed"] = seed
-    return parameters
-
-
-def _request(provider: "OpenAICompatible", now: Capabilities) -> ModelRequest:
+def _request(provider: Provider, now: Capabilities) -> ModelRequest:
     instruction = "Reply with one JSON object."
     question = 'Reply with the JSON object {"ready": true} and nothing else.'
     messages: tuple[dict[str, str], ...] = (
@@ -98,7 +103,7 @@ def _request(provider: "OpenAICompatible", now: Capabilities) -> ModelRequest:
         model=model.model,
         pinned_model=model.model,
         messages=messages,
-        parameters=parameters_for(now, seed=model.seed, max_output_tokens=16),
+        parameters=now.parameters(seed=model.seed, max_output_tokens=16),
         reply_schema=_SCHEMA,
         prompt_sha256="probe",
     )

@@ -2,11 +2,11 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_after_delay
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
@@ -14,6 +14,9 @@ from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Prov
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 30.0
 LONGEST_TOTAL_SECONDS = 600.0
+"""No attempt begins later than so long after the first one has failed."""
+
+T = TypeVar("T")
 
 
 class Retrying(Provider):
@@ -25,15 +28,12 @@ class Retrying(Provider):
         self,
         inner: Provider,
         observe: Callable[[CallError], None],
-        *,
-        first_wait_seconds: float = FIRST_WAIT_SECONDS,
     ) -> None:
         """Wrap a provider.
 
         Args:
             inner: what is asked.
             observe: told of every failed attempt, so that others can slow down.
-            first_wait_seconds: waits start here and double, with jitter.
         """
         super().__init__(inner.model, api_key=inner.api_key)
         # What is true of the inner provider is true of this one.
@@ -41,19 +41,18 @@ class Retrying(Provider):
         self.note = inner.note  # type: ignore[misc]
         self._inner = inner
         self._observe = observe
-        self._first_wait = first_wait_seconds
 
     def check(self) -> None:
         """Check the inner provider."""
         self._inner.check()
 
     async def identify(self) -> ModelIdentity:
-        """Identity from the inner provider."""
-        return await self._inner.identify()
+        """Identity from the inner provider, asked again on passing faults."""
+        return (await self._until_answered(self._inner.identify, None))[0]
 
     async def probe(self) -> Capabilities:
-        """Capabilities from the inner provider, asked again on passing faults."""
-        return await self._inner.probe()
+        """Capabilities from the inner provider, found out again from the start on passing faults."""
+        return (await self._until_answered(self._inner.probe, None))[0]
 
     async def close(self) -> None:
         """Close the inner provider."""
@@ -71,37 +70,38 @@ class Retrying(Provider):
             self._observe(error)
             if not error.retryable:
                 raise
-            return await self._again(request, error)
+            response, n_requests = await self._until_answered(lambda: self._inner.complete(request), error)
+            return replace(response, n_requests=n_requests)
 
-    async def _again(self, request: ModelRequest, first: CallError) -> ModelResponse:
-        pending: CallError | None = first
-        n_requests = 0
+    async def _until_answered(self, ask: Callable[[], Awaitable[T]], first: CallError | None) -> tuple[T, int]:
+        """The first answer and how often was asked; `first` is what the first attempt ended in, if it is made."""
+        pending, n_requests = first, 0
 
-        async def attempt() -> ModelResponse:
+        async def attempt() -> T:
             nonlocal pending, n_requests
             n_requests += 1
             if pending is not None:
                 error, pending = pending, None
                 raise error
             try:
-                return await self._inner.complete(request)
+                return await ask()
             except CallError as error:
                 self._observe(error)
                 raise
 
         retrying: AsyncRetrying = AsyncRetrying(
-            stop=stop_after_attempt(self.model.max_attempts) | stop_after_delay(LONGEST_TOTAL_SECONDS),
+            stop=stop_after_attempt(self.model.max_attempts) | stop_before_delay(LONGEST_TOTAL_SECONDS),
             wait=self._wait,
             retry=retry_if_exception(lambda error: isinstance(error, CallError) and error.retryable),
             sleep=asyncio.sleep,
             reraise=True,
         )
         try:
-            response: ModelResponse = await retrying(attempt)
+            answer: T = await retrying(attempt)
         except CallError as error:
             error.n_requests = n_requests
             raise
-        return replace(response, n_requests=n_requests)
+        return answer, n_requests
 
     def _wait(self, state: RetryCallState) -> float:
         """What the server asks for, plus a little jitter; else exponential with full jitter."""
@@ -109,5 +109,5 @@ class Retrying(Provider):
         asked = error.retry_after_seconds if isinstance(error, CallError) else None
         if asked is not None:
             return asked + random.uniform(0.0, 0.1 * asked + 0.05)  # noqa: S311  # jitter is no secret
-        longest = min(LONGEST_BACKOFF_SECONDS, self._first_wait * 2 ** (state.attempt_number - 1))
+        longest = min(LONGEST_BACKOFF_SECONDS, FIRST_WAIT_SECONDS * 2 ** (state.attempt_number - 1))
         return random.uniform(longest / 2, longest)  # noqa: S311

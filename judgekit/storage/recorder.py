@@ -90,6 +90,8 @@ class Recorder:
                     self._store(batch)
                 except Exception as error:  # noqa: BLE001  # a thread that dies in silence would lose all that follows
                     self._error = StorageError(f"{self._path}: cannot be written: {type(error).__name__}: {error}")
+        if self._cache is not None:
+            self._cache.close()
 
     def _store(self, batch: list[Item]) -> None:
         if self._cache is not None:
@@ -97,6 +99,7 @@ class Recorder:
                 self._cache.put_many([reply for _, reply, _ in batch if reply is not None])
             except StorageError as error:
                 self.cache_warning = str(error)
+                self._cache.close()
                 self._cache = None
         self._append(b"".join(line + b"\n" for line, _, _ in batch))
         if self._error is None:

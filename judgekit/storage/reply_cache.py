@@ -9,8 +9,9 @@ import hashlib
 import json
 import secrets
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from diskcache import Cache, Disk, Timeout
 from diskcache.core import MODE_RAW
 
+from judgekit.core.cache_keys import CAPABILITIES_PREFIX, KEY_VERSION, REPLY_PREFIX, kind_and_version
 from judgekit.core.errors import StorageError
 
 _NEVER_BITES = 2**62
@@ -25,6 +27,19 @@ _NEVER_BITES = 2**62
 
 _LOCK_SECONDS = 60
 """How long to wait for another process that writes."""
+
+
+def _after(prefix: str) -> str:
+    """The least text above all that start with the prefix."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+CACHE_FOLDER = ".cache"
+"""Stands beside the runs of a results folder."""
+
+_FIRST, _SECOND = sorted([CAPABILITIES_PREFIX, REPLY_PREFIX])
+_BESIDE_CURRENT = (("", _FIRST), (_after(_FIRST), _SECOND), (_after(_SECOND), "\U0010ffff"))
+_KEYS_BETWEEN = "SELECT key FROM Cache WHERE key >= ? AND key < ? AND typeof(key) = 'text'"
 
 
 class DamagedEntry(Exception):
@@ -76,7 +91,7 @@ class DiskReplyCache:
             self._cache = self._open()
         except sqlite3.DatabaseError as error:
             if not _is_corrupt(error):
-                raise StorageError(f"{folder}: cache cannot be used: {_cause(error)}") from None
+                raise StorageError(f"{folder}: cache cannot be used: {cause_of(error)}") from None
             self._cache = self._begin_anew()
 
     def _begin_anew(self) -> Cache:
@@ -97,7 +112,7 @@ class DiskReplyCache:
     def _open(self) -> Cache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return Cache(
+            cache = Cache(
                 str(self.folder),
                 disk=TextDisk,
                 timeout=_LOCK_SECONDS,
@@ -107,6 +122,9 @@ class DiskReplyCache:
                 statistics=0,
                 sqlite_synchronous=1,
             )
+            # Each thread has a connection of its own; this one may never use the cache again.
+            cache.close()
+            return cache
         except OSError as error:
             raise StorageError(f"{self.folder}: cache cannot be used: {error.strerror or error}") from None
 
@@ -119,7 +137,7 @@ class DiskReplyCache:
             return None
         if entry is None:
             return None
-        text = _unpacked(key, entry)
+        text = unpacked(key, entry)
         if text is None:
             self.n_damaged += 1
         return text
@@ -136,13 +154,29 @@ class DiskReplyCache:
             # Without retry: diskcache would ask a database that cannot be written again and again without end.
             with self._cache.transact(retry=False):
                 for key, text in items:
-                    self._cache.set(key, _packed(key, text))
+                    self._cache.set(key, packed(key, text))
         except (OSError, sqlite3.Error, Timeout) as error:
-            raise StorageError(f"{self.folder}: reply cannot be cached: {_cause(error)}") from None
+            raise StorageError(f"{self.folder}: reply cannot be cached: {cause_of(error)}") from None
 
     def keys(self) -> Iterator[str]:
         """All keys, in no particular order."""
         return (key for key in self._cache if key)
+
+    def n_other_versions(self) -> Counter[str]:
+        """Entries that no run of this version can ask for, by the version of their key.
+
+        The index is asked for what stands before, between and after the prefixes in use, so that a cache without any
+        costs nothing.
+        """
+        found: Counter[str] = Counter()
+        try:
+            with closing(sqlite3.connect(self.folder / "cache.db", timeout=_LOCK_SECONDS)) as connection:
+                for bounds in _BESIDE_CURRENT:
+                    for (key,) in connection.execute(_KEYS_BETWEEN, bounds):
+                        found[kind_and_version(key)[1]] += 1
+        except sqlite3.Error:
+            found.clear()
+        return found
 
     def delete(self, key: str) -> None:
         """Drop one entry.
@@ -153,10 +187,10 @@ class DiskReplyCache:
         try:
             self._cache.delete(key)
         except (OSError, sqlite3.Error, Timeout) as error:
-            raise StorageError(f"{self.folder}: reply cannot be dropped: {_cause(error)}") from None
+            raise StorageError(f"{self.folder}: reply cannot be dropped: {cause_of(error)}") from None
 
     def close(self) -> None:
-        """Close this thread's connection."""
+        """Close this thread's connection; the next use opens another one."""
         with suppress(sqlite3.Error):
             self._cache.close()
 
@@ -167,23 +201,23 @@ def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
     return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def _cause(error: BaseException) -> str:
+def cause_of(error: BaseException) -> str:
     """The first error: a failed rollback or a time-out of diskcache hides it."""
     while error.__context__ is not None:
         error = error.__context__
     return str(error) or type(error).__name__
 
 
-def _packed(key: str, text: str) -> str:
+def packed(key: str, text: str) -> str:
     """Checksum and text; a text with lone surrogates, which SQLite refuses, is escaped as JSON after a backslash."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return f"{_checksum(key, text)}\\{json.dumps(text)}"
-    return f"{_checksum(key, text)}\n{text}"
+        return f"{checksum_of(key, text)}\\{json.dumps(text)}"
+    return f"{checksum_of(key, text)}\n{text}"
 
 
-def _unpacked(key: str, entry: str) -> str | None:
+def unpacked(key: str, entry: str) -> str | None:
     """The text of an entry; None where the checksum does not fit."""
     checksum, form, text = entry[:32], entry[32:33], entry[33:]
     if form == "\\":
@@ -193,10 +227,11 @@ def _unpacked(key: str, entry: str) -> str | None:
             return None
     if form not in ("\n", "\\") or not isinstance(text, str):
         return None
-    return text if checksum == _checksum(key, text) else None
+    return text if checksum == checksum_of(key, text) else None
 
 
-def _checksum(key: str, text: str) -> str:
+def checksum_of(key: str, text: str) -> str:
+    """Over key and text, so that a reply under another key is not believed either."""
     return hashlib.sha256(f"{key}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -206,6 +241,14 @@ def open_reply_cache(folder: Path) -> tuple[DiskReplyCache | None, list[tuple[st
         cache = DiskReplyCache(folder)
     except StorageError as error:
         return None, [("cache_not_used", str(error))]
-    if cache.set_aside is None:
+    if cache.set_aside is not None:
+        return cache, [("cache_damaged", f"the reply cache was damaged and is set aside as {cache.set_aside}")]
+    old = cache.n_other_versions()
+    if not old:
         return cache, []
-    return cache, [("cache_damaged", f"the reply cache was damaged and is set aside as {cache.set_aside}")]
+    which = " and ".join(f"{n:,} of key version {version}" for version, n in sorted(old.items()))
+    message = (
+        f"cached entries ignored: {which}, since this judgekit writes key version {KEY_VERSION}; "
+        "drop them with `judgekit cache clear --old`"
+    )
+    return cache, [("cache_old_entries", message)]

@@ -14,9 +14,9 @@ from typing import IO, Any
 import msgspec
 from pydantic import BaseModel, ValidationError
 
-from judgekit.core.errors import ConfigError, StorageError, first_problem
+from judgekit.core.errors import ConfigError, RunBusy, StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment
-from judgekit.core.runs import FORMAT_VERSION, JUDGE_INPUTS, JUDGMENTS, MANIFEST, Manifest
+from judgekit.core.runs import CONFIG, FORMAT_VERSION, JUDGE_INPUTS, JUDGMENTS, MANIFEST, Manifest
 from judgekit.core.text import clean_text
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
@@ -43,7 +43,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, results_dir: Path, run_id: str) -> "RunFolder":
-        """A new, empty folder.
+        """A new folder; one that a run of this name left when it was killed before it began is taken over.
 
         Raises:
             ConfigError: a run of this name exists, or the id is no folder name.
@@ -59,6 +59,8 @@ class RunFolder:
         try:
             path.mkdir()
         except FileExistsError:
+            if _is_unbegun(path):
+                return cls(path)
             raise ConfigError(f"{path}: exists already; choose another --run-id, or go on with --resume") from None
         except OSError as error:
             raise StorageError(f"{path}: cannot be created: {error.strerror or error}") from None
@@ -73,7 +75,10 @@ class RunFolder:
             StorageError: the manifest is damaged.
         """
         if not os.path.isfile(path / MANIFEST):  # noqa: PTH113  # Path.is_file raises where a folder may not be entered
-            raise ConfigError(f"{path}: no run here (it has no {MANIFEST})")
+            if not os.path.exists(path):  # noqa: PTH110  # for the same reason
+                raise ConfigError(f"{path}: no run here (no such folder)")
+            hint = f"; it was killed before it began, so start it again: judgekit run CONFIG --run-id {path.name}"
+            raise ConfigError(f"{path}: no run here (it has no {MANIFEST}){hint if _is_unbegun(path) else ''}")
         folder = cls(path)
         version = folder.read_json(MANIFEST).get("format_version")
         if not isinstance(version, int) or version < 1:
@@ -90,7 +95,8 @@ class RunFolder:
         """Hold the folder for writing, so that two processes do not go on with the same run.
 
         Raises:
-            StorageError: another process holds it.
+            RunBusy: another process holds it.
+            StorageError: it cannot be locked.
         """
         try:
             handle = (self.path / ".lock").open("w")
@@ -100,11 +106,29 @@ class RunFolder:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise StorageError(
-                    f"{self.path}: another process is writing this run; wait for it or stop it"
-                ) from None
+                raise RunBusy(f"{self.path}: another process is writing this run; wait for it or stop it") from None
             except OSError as error:
                 raise StorageError(f"{self.path}: cannot be locked: {error.strerror or error}") from None
+            yield
+
+    @contextmanager
+    def locked_as_found(self, found: Manifest | None) -> Iterator[None]:
+        """Hold the folder for writing, and clear away half-written files that a killed process left.
+
+        Args:
+            found: the manifest that was read before the folder was locked; None for a run that has not begun.
+
+        Raises:
+            RunBusy: another process holds it, or went on with the run after `found` was read.
+            StorageError: it cannot be locked.
+        """
+        with self.locked():
+            now = self.manifest() if (self.path / MANIFEST).exists() else None
+            if now != found:
+                raise RunBusy(f"{self.path}: another process has just gone on with this run; look at how it ended")
+            for leftover in self.path.glob(".*.tmp"):
+                with suppress(OSError):
+                    leftover.unlink()
             yield
 
     def manifest(self) -> Manifest:
@@ -239,6 +263,15 @@ class RunFolder:
                 return size - keep
         except OSError as error:
             raise StorageError(f"{path}: cannot be repaired: {error.strerror or error}") from None
+
+
+def _is_unbegun(path: Path) -> bool:
+    """Whether a folder holds nothing but what a run writes before its manifest."""
+    try:
+        names = [entry.name for entry in path.iterdir()]
+    except OSError:
+        return False
+    return all(name in (".lock", CONFIG) or (name.startswith(".") and name.endswith(".tmp")) for name in names)
 
 
 def _end_of_last_line(stream: IO[bytes], size: int) -> int:

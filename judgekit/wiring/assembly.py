@@ -1,8 +1,11 @@
 """From a config file to everything that it names, loaded and checked; the only place that names concrete classes."""
 
 import os
+import re
+import resource
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +42,18 @@ from judgekit.workflows.limiter import AdaptiveLimiter
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.pinning import PinGuard
 
+_HEADER_TEXT = re.compile(r"[!-~]+")
+"""What can stand in an HTTP header without blanks; a client would show anything else in its error."""
+
+_OTHER_FILES = 40
+"""Open files for everything but connections."""
+
+
+def most_connections(n_models: int) -> int:
+    """How many connections to each of so many models the limit of open files leaves room for."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if most == resource.RLIM_INFINITY else max(1, (most - _OTHER_FILES) // max(1, n_models))
+
 
 @dataclass(frozen=True)
 class Options:
@@ -47,9 +62,15 @@ class Options:
     results_dir: Path | None = None
     run_id: str | None = None
     limit: int | None = None
+    shard: str | None = None
+    """`2/4`: the second of four runs that share the cases between them."""
     use_cache: bool = True
     environment: Mapping[str, str] | None = None
     """Where keys are looked up; left out: the process environment."""
+    needs_keys: bool = True
+    """False where nothing is asked, so that a missing key is no error."""
+    most_connections: int = sys.maxsize
+    """To one model, as far as this machine is concerned."""
 
 
 @dataclass
@@ -99,12 +120,16 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     check_dimensions(config.slices)
     cases_path = base / config.cases_file.path
     all_cases = load_cases(config.cases_file, cases_path)
-    cases = all_cases[: options.limit]
+    cases = shard_of(all_cases[: options.limit], options.shard)
     system, outputs_record = _system(config, base, [case.id for case in all_cases])
     used = {judge.model for judge in config.judges}
     if config.spot_check is not None and config.spot_check.model is not None:
         used.add(config.spot_check.model)
-    models = {name: _model(name, model, options, needs_key=name in used) for name, model in config.models.items()}
+    options = replace(options, most_connections=most_connections(len(used)))
+    models = {
+        name: _model(name, model, options, needs_key=options.needs_keys and name in used)
+        for name, model in config.models.items()
+    }
     judges = [_plan(config, base, models, number) for number in range(len(config.judges))]
     metrics = _metrics(config)
     check_gate_names(config.gates, [*metrics, *(plan.judge for plan in judges)])
@@ -118,11 +143,33 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         outputs_record=outputs_record,
         metrics=metrics,
         judges=judges,
-        spot_checks=_spot_checks(config, base, models, judges),
+        # The plain run after the shards checks and judges the whole; a shard would only check its part.
+        spot_checks=[] if options.shard else _spot_checks(config, base, models, judges),
         models=models,
     )
     _price_models(assembly)
+    for name, runtime in assembly.used_models().items():
+        if runtime.config.max_concurrency > runtime.limiter.most:
+            text = f"model {name}: at most {runtime.limiter.most} calls at once, since `ulimit -n` allows no more files"
+            assembly.warnings.append(("concurrency_capped", text))
     return assembly
+
+
+def shard_of(cases: list[Case], shard: str | None) -> list[Case]:
+    """Every n-th case, from the i-th on, for a shard `i/n`; all of them without one.
+
+    Raises:
+        ConfigError: the shard is not of this form, or holds no case.
+    """
+    if shard is None:
+        return cases
+    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", shard)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise ConfigError(f"--shard {shard!r}: expected I/N with I from 1 to N, such as 2/4")
+    found = cases[int(match[1]) - 1 :: int(match[2])]
+    if not found:
+        raise ConfigError(f"--shard {shard}: there are only {len(cases)} cases")
+    return found
 
 
 def _price_models(assembly: Assembly) -> None:
@@ -180,20 +227,22 @@ def _model(name: str, model: ModelConfig, options: Options, *, needs_key: bool) 
     key = None
     if provider_class.needs_network:
         variable = model.api_key_env or (None if model.base_url else "OPENAI_API_KEY")
-        key = environment.get(variable) if variable else None
+        key = environment.get(variable, "").strip() if variable else None
         if variable and not key and needs_key:
             raise ConfigError(f"models.{name}: environment variable {variable} is not set; it should hold the key")
+        if key and not _HEADER_TEXT.fullmatch(key):
+            raise ConfigError(f"models.{name}: environment variable {variable} holds characters that no key has")
         if not is_local(model.base_url) and is_floating(model.model) and not model.pin.allow_floating:
             raise ConfigError(
                 f"models.{name}.model: {model.model!r} is an alias that its provider can point at another model; "
                 'name a dated version, or set "pin": {"allow_floating": true}'
             )
-    limiter = AdaptiveLimiter(model.max_concurrency)
+    limiter = AdaptiveLimiter(min(model.max_concurrency, options.most_connections))
     provider = provider_class(model, api_key=key)
     provider.check()
     if provider.needs_network:
-        wrapped = Retrying(provider, limiter.observe)
-        provider = wrapped
+        provider.on_rate_limits = limiter.learn
+        provider = Retrying(provider, limiter.observe)
     return ModelRuntime(
         model_id=name,
         config=model,

@@ -5,6 +5,7 @@ import platform
 import random
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,8 @@ def open_job(assembly: Assembly, options: Options) -> RunJob:
     now = datetime.now(UTC)
     config = assembly.config
     resolved = resolved_config(assembly)
-    run_id = options.run_id or new_run_id(config.name, now)
+    suffix = f"-shard{options.shard.replace('/', 'of')}" if options.shard else ""
+    run_id = options.run_id or new_run_id(config.name, now) + suffix
     if not run_id.replace("-", "").replace("_", "").replace(".", "").isalnum() or run_id.startswith("."):
         raise ConfigError(f"--run-id {run_id!r}: expected letters, digits, '.', '_' and '-'")
     folder = RunFolder.create(results_dir_of(config, assembly.config_path, options), run_id)
@@ -64,13 +66,14 @@ def open_job(assembly: Assembly, options: Options) -> RunJob:
         config_path=str(assembly.config_path.resolve()),
         config_sha256=canonical_sha256(resolved),
         limit=options.limit,
+        shard=options.shard,
         versions={
             "judgekit": judgekit.__version__,
             "python": platform.python_version(),
             "parser": str(PARSER_VERSION),
         },
     )
-    return _job(assembly, options, folder, manifest, resolved, resuming=False)
+    return _job(assembly, options, folder, manifest, resolved, found=None)
 
 
 def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
@@ -89,7 +92,7 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
     if manifest.status == "complete":
         raise ConfigError(f"{folder.path}: this run is complete; there is nothing to resume")
     path = config_path or Path(manifest.config_path)
-    options = Options(options.results_dir, None, manifest.limit, options.use_cache, options.environment)
+    options = replace(options, run_id=None, limit=manifest.limit, shard=manifest.shard)
     assembly = assemble(path, options)
     resolved = resolved_config(assembly)
     old = folder.read_json(CONFIG) if (folder.path / CONFIG).exists() else resolved
@@ -99,8 +102,10 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
             f"{folder.path}: cannot be resumed, since {', '.join(changed)} changed since it was started; "
             "start a new run (what is cached costs nothing)"
         )
-    manifest = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
-    return _job(assembly, options, folder, manifest, resolved, resuming=True)
+    for name, runtime in assembly.used_models().items():
+        runtime.guard.go_on(manifest.models.get(name, {}))
+    resumed = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
+    return _job(assembly, options, folder, resumed, resolved, found=manifest)
 
 
 def find_run(run: str, config_path: Path | None, options: Options) -> Path:
@@ -128,16 +133,16 @@ def _job(
     manifest: Manifest,
     resolved: Mapping[str, Any],
     *,
-    resuming: bool,
+    found: Manifest | None,
 ) -> RunJob:
     used = assembly.used_models()
     networked = [runtime for runtime in used.values() if runtime.provider.needs_network]
     cache = None
     warnings = list(assembly.warnings)
     if networked and options.use_cache:
-        from judgekit.storage.reply_cache import open_reply_cache
+        from judgekit.storage.reply_cache import CACHE_FOLDER, open_reply_cache
 
-        cache, notices = open_reply_cache(folder.path.parent / ".cache")
+        cache, notices = open_reply_cache(folder.path.parent / CACHE_FOLDER)
         warnings += notices
         for runtime in networked:
             runtime.cache = cache
@@ -160,12 +165,12 @@ def _job(
         store=folder,
         cache=cache,
         open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),
-        locked=folder.locked,
+        locked=lambda: folder.locked_as_found(found),
         rng=random.Random(assembly.config.seed),  # noqa: S311  # a sample, not a secret
         now=lambda: datetime.now(UTC),
         monotonic=time.monotonic,
         render_summary=render_markdown,
         price_list=assembly.price_list,
         warnings=warnings,
-        resuming=resuming,
+        resuming=found is not None,
     )

@@ -13,6 +13,7 @@ from judgekit.core.config import RunConfig, SpotCheck
 from judgekit.core.judgments import Judgment
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore, System
 from judgekit.core.runs import Manifest
+from judgekit.core.scores import Failed
 from judgekit.workflows.judging import Tally
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
@@ -82,6 +83,13 @@ class RunJob:
     warnings: list[tuple[str, str]] = field(default_factory=list)
     resuming: bool = False
 
+    def own_fault(self, name: str, case_id: str, error: Exception) -> Failed:
+        """Note that our own code failed on one case, which must not cost the other cases."""
+        if not any(text.startswith(f"{name}: ") for code, text in self.warnings if code == "internal_error"):
+            text = f"{name}: {type(error).__name__}: {error} (case {case_id!r}, maybe others); they are in n_error"
+            self.warnings.append(("internal_error", text))
+        return Failed("internal", by_judge=True)
+
     @property
     def judge_components(self) -> Sequence[Judge]:
         """The judges without their prompts and models."""
@@ -102,11 +110,15 @@ TRANSPORT_KINDS = frozenset({"connection", "timeout", "server_error", "rate_limi
 
 
 def last_judgments(judgments: Iterator[Judgment]) -> dict[JudgmentKey, Judgment]:
-    """The judgment that counts for each question: the last one, and never a failure after a verdict."""
+    """The judgment that counts for each question: the last one, and never a failure after a verdict.
+
+    Without its raw reply and its reasoning, so that memory does not grow with the length of replies.
+    """
     found: dict[JudgmentKey, Judgment] = {}
     for judgment in judgments:
         key = JudgmentKey(judgment.role, judgment.judge, judgment.case_id)
         old = found.get(key)
         if old is None or old.verdict is None or judgment.verdict is not None:
-            found[key] = judgment
+            verdict = judgment.verdict.model_copy(update={"reasoning": ""}) if judgment.verdict is not None else None
+            found[key] = judgment.model_copy(update={"raw_reply": None, "verdict": verdict})
     return found

@@ -6,12 +6,14 @@ fatal refusal, a moved model, a full disk, a used-up budget) lets calls in fligh
 """
 
 import asyncio
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from judgekit.core.cache_keys import frame_parts, request_key, short_hash
 from judgekit.core.canonical import canonical_sha256
 from judgekit.core.cases import Usage
 from judgekit.core.errors import Interrupted, JudgekitError, ProviderError
@@ -19,15 +21,15 @@ from judgekit.core.judgments import (
     Attempt,
     JudgeFailure,
     JudgeInput,
-    Judgment,
     ModelRequest,
     ModelResponse,
     VerdictError,
 )
 from judgekit.core.protocols import CallError, Capabilities, JudgmentSink, ReplyCache
+from judgekit.core.text import clean_text
 from judgekit.judges.parsing import ParsedReply, parse_reply
 from judgekit.workflows.budget import Spending
-from judgekit.workflows.judgment_draft import JudgePlan, JudgmentDraft, Reply, decode_reply, encode_reply
+from judgekit.workflows.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, decode_reply, encode_reply
 
 ASKED_AGAIN = frozenset({"invalid", "ambiguous", "empty"})
 """Kinds of unreadable reply that are asked once more; a cut-off or refused one would come back the same."""
@@ -35,11 +37,14 @@ ASKED_AGAIN = frozenset({"invalid", "ambiguous", "empty"})
 BREAKER_CALLS = 20
 """So many first calls that all fail in the same way stop the run."""
 
+SERVER_IS_GONE = frozenset({"connection", "timeout", "server_error", "rate_limited"})
+"""Failures that stop a run at any time where nothing else comes; it can be resumed."""
+
 YIELD_EVERY = 64
 """Inputs answered from the cache before other tasks get their turn."""
 
-TRUNCATION_FLOOR_CHARACTERS = 2000
-"""Prompts shorter than this are not checked for truncation by the server."""
+TRUNCATION_FLOOR_CHARACTERS = 4096
+"""Prompts shorter than this are not checked for truncation: the least context in use, 512 tokens, passes the check."""
 
 
 @dataclass
@@ -61,6 +66,8 @@ class Tally:
     n_failed: int = 0
     n_from_cache: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
+    in_a_row: tuple[str | None, int] = None, 0
+    """Kind of the last failures, and how many calls since the last verdict failed with it."""
 
 
 class JudgingPass:
@@ -85,7 +92,7 @@ class JudgingPass:
         self._flights: dict[str, asyncio.Future[Reply]] = {}
         self._capabilities = Capabilities()
         self._parameters: dict[str, Any] = {}
-        self._frames: dict[int, str] = {}
+        self._frames: dict[int, tuple[str, dict[str, str]]] = {}
 
     async def run(self, inputs: Iterator[JudgeInput], on_judgment: Callable[[], None]) -> None:
         """Judge every input; `on_judgment` is called after each.
@@ -125,25 +132,12 @@ class JudgingPass:
     def prepare(self, capabilities: Capabilities) -> None:
         """Fix what the model takes, which is a part of every request and its key."""
         self._capabilities = capabilities
-        self._parameters = self._request_parameters()
+        config = self.plan.runtime.config
+        self._parameters = capabilities.parameters(seed=config.seed, max_output_tokens=config.max_output_tokens)
 
     def key_of(self, judge_input: JudgeInput) -> str:
         """The cache key of the first request for an input."""
-        request = self._request(judge_input, 1, None)
-        return request.key(self._frame_sha256(request))
-
-    def _request_parameters(self) -> dict[str, Any]:
-        config, takes = self.plan.runtime.config, self._capabilities
-        parameters: dict[str, Any] = {
-            "max_output_tokens": config.max_output_tokens,
-            "max_tokens_name": takes.max_tokens_name,
-            "response_format": takes.response_format,
-        }
-        if takes.temperature:
-            parameters["temperature"] = 0
-        if takes.seed:
-            parameters["seed"] = config.seed
-        return parameters
+        return self.key_and_parts(self.request(judge_input, 1, None))[0]
 
     async def _work(self, stream: Iterator[JudgeInput]) -> None:
         since_yield = 0
@@ -151,82 +145,105 @@ class JudgingPass:
             if self._stop.error is not None:
                 return
             try:
-                judgment, to_cache, committed = await self._judge(judge_input)
-                self._sink.put(_encode(judgment), to_cache, committed)
+                judged = await self._judge(judge_input)
+                self._sink.put(judged.line, judged.to_cache, judged.committed)
             except JudgekitError as error:
                 self._stop.set(error)
                 return
-            self._count(judgment)
+            except Exception as error:  # noqa: BLE001  # our own fault must not cost the other cases
+                judged = self._unasked(judge_input).failed(_internal(error))
+                self._sink.put(judged.line, None, None)
+            self._count(judged)
             since_yield += 1
             if since_yield >= YIELD_EVERY:
                 since_yield = 0
                 await asyncio.sleep(0)
 
-    def _count(self, judgment: Judgment) -> None:
-        tally = self.tally
+    def _count(self, judged: Judged) -> None:
+        tally, failure = self.tally, judged.failure
         tally.n_done += 1
-        tally.n_from_cache += judgment.from_cache
-        if judgment.failure is not None:
+        tally.n_from_cache += judged.from_cache
+        if failure is not None:
             tally.n_failed += 1
-            tally.kinds[judgment.failure.kind] += 1
+            tally.kinds[failure.kind] += 1
         self._on_judgment()
-        if tally.n_failed == tally.n_done == BREAKER_CALLS and len(tally.kinds) == 1 and judgment.failure is not None:
-            self._stop.set(
-                ProviderError(
-                    f"model {self.plan.runtime.model_id}: the first {BREAKER_CALLS} calls all failed alike: "
-                    f"{judgment.failure.message}"
-                )
-            )
+        if not judged.from_cache:
+            self._break_off(failure)
 
-    async def _judge(
-        self, judge_input: JudgeInput
-    ) -> tuple[Judgment, tuple[str, str] | None, Callable[[], None] | None]:
-        earlier: list[Attempt] = []
-        n_requests = 0
-        usage: Usage | None = None
-        problem: VerdictError | None = None
+    def _break_off(self, failure: JudgeFailure | None) -> None:
+        """Stop where calls fail alike, one after the other, so that going on is in vain."""
+        tally = self.tally
+        kind, n_before = tally.in_a_row
+        if failure is None:
+            tally.in_a_row = None, 0
+            return
+        n_alike = n_before + 1 if failure.kind == kind else 1
+        tally.in_a_row = failure.kind, n_alike
+        # Calls in flight fail together when a server restarts, so one round of them is not yet a sign.
+        most = max(BREAKER_CALLS, 2 * self.plan.runtime.config.max_concurrency)
+        if n_alike == tally.n_done == BREAKER_CALLS or (n_alike >= most and failure.kind in SERVER_IS_GONE):
+            which = f"{'the first ' if n_alike == tally.n_done else ''}{n_alike} calls"
+            text = f"model {self.plan.runtime.model_id}: {which} all failed alike: {failure.message}"
+            self._stop.set(ProviderError(text))
+
+    async def _judge(self, judge_input: JudgeInput) -> Judged:
+        """Ask once, and once more where the reply cannot be read."""
+        earlier: tuple[Attempt, ...] = ()
+        draft = self._draft(judge_input, 1, None, earlier)
         for attempt in (1, 2):
-            request = self._request(judge_input, attempt, problem)
-            key = request.key(self._frame_sha256(request))
-            draft = JudgmentDraft(self.plan, self._capabilities, judge_input, request, key, tuple(earlier))
             try:
-                reply = await self._reply(request, key)
+                return await self._attempt(draft)
             except CallError as error:
                 if error.fatal:
                     raise ProviderError(f"model {self.plan.runtime.model_id}: {error}") from None
-                draft.n_requests, draft.usage = n_requests + error.n_requests, usage
-                return draft.failed(JudgeFailure(kind=error.kind, message=str(error))), None, None
+                draft.n_requests += error.n_requests
+                return draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
+            except VerdictError as error:
+                # The flight stays: an equal question later in this run gets the same reply without a call of its own.
+                failure = JudgeFailure(kind=error.kind, message=str(error))
+                if attempt == 2 or error.kind not in ASKED_AGAIN:
+                    return draft.failed(failure)
+                raw_reply = draft.reply.response.text if draft.reply is not None else None
+                earlier = (Attempt(key=draft.key, raw_reply=raw_reply, failure=failure),)
+                spent = draft.n_requests, draft.usage
+                draft = self._draft(judge_input, 2, error, earlier)
+                draft.n_requests, draft.usage = spent
             except JudgekitError:
                 raise
             except Exception as error:  # noqa: BLE001  # our own fault must not cost the other cases
-                return (
-                    draft.failed(JudgeFailure(kind="internal", message=f"{type(error).__name__}: {error}")),
-                    None,
-                    None,
-                )
-            n_requests += 0 if reply.from_cache else reply.response.n_requests
-            usage = _added(usage, None if reply.from_cache else reply.response.usage)
-            draft.reply, draft.n_requests, draft.usage = reply, n_requests, usage
-            try:
-                parsed = self._parse(judge_input, request, reply)
-            except VerdictError as error:
-                failure = JudgeFailure(kind=error.kind, message=str(error))
-                self._flights.pop(key, None)
-                if attempt == 2 or error.kind not in ASKED_AGAIN:
-                    return draft.failed(failure), None, None
-                earlier.append(Attempt(key=key, raw_reply=reply.response.text, failure=failure))
-                problem = error
-                continue
-            to_cache = reply.to_cache
-            return draft.judged(parsed), to_cache, partial(self._landed, key)
+                return draft.failed(_internal(error))
         raise AssertionError("unreachable: the second attempt always returns")
 
-    def _parse(self, judge_input: JudgeInput, request: ModelRequest, reply: Reply) -> ParsedReply:
-        if not reply.from_cache and _was_truncated(request, reply.response):
-            raise VerdictError("prompt_truncated", "the server counts far fewer prompt tokens than were sent")
-        return parse_reply(reply.response, self.plan.judge, judge_input)
+    def _draft(
+        self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None, earlier: tuple[Attempt, ...]
+    ) -> JudgmentDraft:
+        request = self.request(judge_input, attempt, problem)
+        key, key_parts = self.key_and_parts(request)
+        return JudgmentDraft(self.plan, self._capabilities, judge_input, request, key, key_parts, earlier)
 
-    def _request(self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None) -> ModelRequest:
+    def _unasked(self, judge_input: JudgeInput) -> JudgmentDraft:
+        """The record of a case for which no request could be made."""
+        return JudgmentDraft(self.plan, self._capabilities, judge_input, self._request_of((), 1), "", {}, ())
+
+    async def _attempt(self, draft: JudgmentDraft) -> Judged:
+        """One question and its verdict."""
+        draft.reply = reply = await self._reply(draft.request, draft.key)
+        if not reply.from_cache:
+            draft.n_requests += reply.response.n_requests
+            draft.usage = _added(draft.usage, reply.response.usage)
+        judged = draft.judged(self._parse(draft, reply))
+        judged.to_cache, judged.committed = reply.to_cache, partial(self._landed, draft.key)
+        return judged
+
+    def _parse(self, draft: JudgmentDraft, reply: Reply) -> ParsedReply:
+        if _was_truncated(draft.request, reply.response):
+            raise VerdictError("prompt_truncated", "the server counts far fewer prompt tokens than were sent")
+        # Only a text with a brace can hold a verdict to be echoed; the schema in the prompt has its own.
+        copyable = self.plan.prompt.has_foreign_braces(draft.request.messages[-1]["content"])
+        return parse_reply(reply.response, self.plan.judge, draft.judge_input if copyable else None)
+
+    def request(self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None) -> ModelRequest:
+        """The request of one attempt; the second one names what was wrong with the first reply."""
         system, user = self.plan.prompt.render(judge_input.variables)
         if problem is not None:
             user += f"\n\nA previous reply to this task could not be used: {problem}. Reply with the JSON object only."
@@ -235,6 +252,9 @@ class JudgingPass:
             messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
         else:
             messages = ({"role": "user", "content": f"{system}\n\n{user}"},)
+        return self._request_of(messages, attempt)
+
+    def _request_of(self, messages: tuple[Mapping[str, str], ...], attempt: int) -> ModelRequest:
         config = self.plan.runtime.config
         return ModelRequest(
             provider=config.provider,
@@ -248,12 +268,14 @@ class JudgingPass:
             attempt=attempt,
         )
 
-    def _frame_sha256(self, request: ModelRequest) -> str:
-        """Hash of what all requests of this pass and attempt share; made once."""
+    def key_and_parts(self, request: ModelRequest) -> tuple[str, dict[str, str]]:
+        """The cache key and its parts; what all requests of this pass and attempt share is hashed once."""
         known = self._frames.get(request.attempt)
         if known is None:
-            known = self._frames[request.attempt] = canonical_sha256(request.frame())
-        return known
+            frame = request.frame()
+            known = self._frames[request.attempt] = canonical_sha256(frame), frame_parts(frame)
+        messages_sha256 = request.messages_sha256()
+        return request_key(known[0], messages_sha256), {**known[1], "messages": short_hash(messages_sha256)}
 
     async def _reply(self, request: ModelRequest, key: str) -> Reply:
         """The reply from the cache, from an equal request in flight, or from the model."""
@@ -298,7 +320,7 @@ class JudgingPass:
         tokens = n_prompt + runtime.config.max_output_tokens
         guess = Usage(prompt_tokens=n_prompt, completion_tokens=runtime.config.max_output_tokens)
         usd = runtime.price(guess) if runtime.price is not None else 0.0
-        await runtime.limiter.acquire()
+        await runtime.limiter.acquire(tokens)
         try:
             why = self._spending.reached(tokens, usd) if runtime.provider.needs_network else None
             if why is not None:
@@ -326,8 +348,8 @@ class JudgingPass:
 def _was_truncated(request: ModelRequest, response: ModelResponse) -> bool:
     """Whether the server counted far fewer prompt tokens than any tokenizer makes of the text sent."""
     usage = response.usage
-    if usage is None or usage.prompt_tokens is None:
-        return False
+    if usage is None or not usage.prompt_tokens:
+        return False  # a server that counts 0 does not count
     n_characters = sum(len(message["content"]) for message in request.messages)
     return n_characters >= TRUNCATION_FLOOR_CHARACTERS and usage.prompt_tokens < n_characters / 8
 
@@ -342,10 +364,12 @@ def _added(total: Usage | None, more: Usage | None) -> Usage | None:
     )
 
 
+def _internal(error: Exception) -> JudgeFailure:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+    return JudgeFailure(kind="internal", message=clean_text(f"{type(error).__name__}: {error}"[:400]) + f" ({where})")
+
+
 def _chain(first: JudgeInput, rest: Iterator[JudgeInput]) -> Iterator[JudgeInput]:
     yield first
     yield from rest
-
-
-def _encode(judgment: Judgment) -> bytes:
-    return judgment.model_dump_json(exclude_defaults=False).encode("utf-8", "replace")

@@ -5,10 +5,44 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from judgekit.core.protocols import CallError
+from judgekit.core.protocols import CallError, RateLimits
 
 PAUSE_SECONDS = 5.0
 """After a server fault the limit does not grow for so long."""
+
+
+LONGEST_PAUSE_SECONDS = 60.0
+"""A used-up limit is looked at again after so long at the latest."""
+
+
+class Allowance:
+    """What is left of one limit of the server, until it is full again."""
+
+    __slots__ = ("_full_at", "_left")
+
+    def __init__(self) -> None:
+        self._left: int | None = None
+        self._full_at = float("-inf")
+
+    def set(self, left: int, reset_seconds: float | None, now: float) -> None:
+        """Take over the server's figure."""
+        self._left = left
+        self._full_at = now + (1.0 if reset_seconds is None else reset_seconds)
+
+    def take(self, n: int) -> None:
+        """Count a call that is sent."""
+        if self._left is not None:
+            self._left -= n
+
+    def seconds_until(self, n: int, now: float) -> float:
+        """How long to wait before a call of this size; 0 where there is room or nothing is known."""
+        if self._left is None or self._left >= n:
+            return 0.0
+        if now >= self._full_at:
+            # The limit is full again, by how much only the next reply will tell.
+            self._left = None
+            return 0.0
+        return min(self._full_at - now, LONGEST_PAUSE_SECONDS)
 
 
 class AdaptiveLimiter:
@@ -27,18 +61,40 @@ class AdaptiveLimiter:
         self._last_cut = float("-inf")
         self._paused_until = float("-inf")
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._requests = Allowance()
+        self._tokens = Allowance()
 
-    async def acquire(self) -> None:
-        """Wait for a slot."""
-        while self.n_in_flight >= int(self.limit):
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
-            try:
-                await waiter
-            except asyncio.CancelledError:
-                self._wake()
-                raise
+    async def acquire(self, n_tokens: int = 0) -> None:
+        """Wait for a slot, and for room in what the server says is left of its limits.
+
+        Args:
+            n_tokens: tokens that the call may use.
+        """
+        while True:
+            while self.n_in_flight >= int(self.limit):
+                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._waiting.append(waiter)
+                try:
+                    await waiter
+                except asyncio.CancelledError:
+                    self._wake()
+                    raise
+            now = self._clock()
+            delay = max(self._requests.seconds_until(1, now), self._tokens.seconds_until(n_tokens, now))
+            if delay <= 0.0:
+                break
+            await asyncio.sleep(delay)
         self.n_in_flight += 1
+        self._requests.take(1)
+        self._tokens.take(n_tokens)
+
+    def learn(self, limits: RateLimits) -> None:
+        """Take over what a reply says is left; calls still in flight are not counted in it yet."""
+        now = self._clock()
+        if limits.remaining_requests is not None:
+            self._requests.set(limits.remaining_requests - self.n_in_flight + 1, limits.requests_reset_seconds, now)
+        if limits.remaining_tokens is not None:
+            self._tokens.set(limits.remaining_tokens, limits.tokens_reset_seconds, now)
 
     def release(self) -> None:
         """Give a slot back."""

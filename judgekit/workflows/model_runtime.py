@@ -3,14 +3,16 @@
 import asyncio
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
 
+from judgekit.core.cache_keys import CAPABILITIES_PREFIX
 from judgekit.core.canonical import canonical_json
 from judgekit.core.cases import Usage
 from judgekit.core.config import ModelConfig
-from judgekit.core.errors import ProviderError
+from judgekit.core.errors import ProviderError, StorageError
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider, ReplyCache
 from judgekit.workflows.limiter import AdaptiveLimiter
 from judgekit.workflows.pinning import PinGuard
@@ -45,7 +47,7 @@ class ModelRuntime:
         """
         async with self._lock:
             if self.capabilities is None:
-                self.capabilities = self._remembered() or await self._probe()
+                self.capabilities = self.remembered() or await self._probe()
             if not self.capabilities.temperature and not self.config.allow_provider_temperature:
                 raise ProviderError(
                     f"model {self.model_id}: {self.config.model} refuses temperature 0, so its verdicts would not "
@@ -72,7 +74,8 @@ class ModelRuntime:
                 self.guard.check_identity(self.identity)
                 self._is_verified = True
 
-    def _remembered(self) -> Capabilities | None:
+    def remembered(self) -> Capabilities | None:
+        """What the model takes, as far as it is known without asking."""
         if self.provider.is_deterministic:
             return Capabilities()
         text = self.cache.get(self._memory_key()) if self.cache is not None else None
@@ -85,12 +88,14 @@ class ModelRuntime:
             raise ProviderError(f"model {self.model_id}: {error}") from None
         self.n_probes += 1
         if self.cache is not None:
-            self.cache.put_many([(self._memory_key(), msgspec.json.encode(found).decode())])
+            with suppress(StorageError):  # then it is found out again next time; the recorder warns of the cache
+                self.cache.put_many([(self._memory_key(), msgspec.json.encode(found).decode())])
         return found
 
     def _memory_key(self) -> str:
-        parts = [self.config.provider, self.config.base_url, self.config.model, self.config.system_role]
-        return "capabilities:1:" + hashlib.sha256(canonical_json(parts)).hexdigest()
+        # Another build behind the same address may take other parameters.
+        parts = [self.config.provider, self.config.base_url, self.model_as_pinned(), self.config.system_role]
+        return CAPABILITIES_PREFIX + hashlib.sha256(canonical_json(parts)).hexdigest()
 
     def build_hash(self) -> str | None:
         """The pinned build, else the one that the server reports."""

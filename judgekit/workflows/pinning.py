@@ -1,6 +1,8 @@
 """Is it still the same model? Every reply is held against the pin."""
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from judgekit.core.config import ModelConfig, is_local
 from judgekit.core.errors import ProviderError
@@ -23,6 +25,26 @@ class PinGuard:
         hosted = checks_name and not is_local(model.base_url)
         if self._expected is None and hosted and not model.pin.allow_floating:
             self._expected = model.model
+        self.build_hash = model.pin.build_hash
+        """The build that the model is held to: the pinned one, or the one that a resumed run was begun with."""
+
+    def go_on(self, record: Mapping[str, Any]) -> None:
+        """Count on from the manifest of a run that is resumed, and hold the model to what it was then."""
+        self.served.update(record.get("served_models") or {})
+        self.fingerprints.update(record.get("fingerprints") or {})
+        self._hold_name()
+        self.build_hash = self.build_hash or record.get("build_hash")
+
+    def recount(self, served: Counter[str], fingerprints: Counter[str]) -> None:
+        """Count at least what stored judgments show: a run that was killed did not write its last counts."""
+        self.served |= served
+        self.fingerprints |= fingerprints
+        self._hold_name()
+
+    def _hold_name(self) -> None:
+        if self.served and not self.pin.allow_floating:
+            # A reply of another model stops the run, so that the usual name is the one it was begun with.
+            self._expected = self._expected or self.served.most_common(1)[0][0]
 
     def check_identity(self, identity: ModelIdentity) -> None:
         """Hold what the server says of the loaded model against the pinned build.
@@ -30,10 +52,11 @@ class PinGuard:
         Raises:
             ProviderError: another build, and the pin says to stop.
         """
-        if self.pin.build_hash is None or identity.build_hash == self.pin.build_hash:
+        if self.build_hash is None or identity.build_hash == self.build_hash:
             return
         found = identity.build_hash or "nothing that identifies a build"
-        self._mismatch(f"the server reports build {found}, pinned is {self.pin.build_hash}")
+        wanted = "pinned is" if self.pin.build_hash is not None else "this run was begun with"
+        self._mismatch(f"the server reports build {found}, {wanted} {self.build_hash}")
 
     def check_reply(self, response: ModelResponse) -> bool:
         """Whether a reply comes from the pinned model.

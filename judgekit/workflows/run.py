@@ -6,6 +6,7 @@ call, every judgment as it comes, and the figures last, so that a run can be sto
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -87,6 +88,8 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
                 raise
             return conclude(job, progress, job.monotonic() - started)
     finally:
+        if job.cache is not None:
+            job.cache.close()
         for runtime in job.models.values():
             await runtime.provider.close()
 
@@ -111,7 +114,11 @@ def _judge_inputs(job: RunJob, progress: Progress) -> Iterator[JudgeInput]:
     for plan in job.judges:
         reasons = progress.unjudged.setdefault(plan.judge.name, {})
         for case, output in zip(job.cases, progress.outputs, strict=True):
-            built = plan.judge.build_input(case, output)
+            built: JudgeInput | NotApplicable | Failed
+            try:
+                built = plan.judge.build_input(case, output)
+            except Exception as error:  # noqa: BLE001  # one case must not cost the run
+                built = job.own_fault(plan.judge.name, case.id, error)
             if isinstance(built, JudgeInput):
                 yield built
             else:
@@ -122,10 +129,13 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     """All judges side by side, then the spot check."""
     done = last_judgments(job.store.judgments()) if job.resuming else {}
     spending = Spending(job.config.budget)
-    for judgment in job.store.judgments() if job.resuming else ():
-        spending.add(judgment)
+    if job.resuming:
+        _go_on(job, spending)
     sink = job.open_sink()
     try:
+        await _ready(job)
+        # What the models are is kept before anything is paid for, so that a resume after a kill knows it too.
+        _write_manifest(job, status="running")
         await _passes(job, [(plan, None) for plan in job.judges], done, sink, spending, observer)
         for check in job.spot_checks:
             progress.samples[check.primary.judge.name] = _sample(job, check)
@@ -135,6 +145,28 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
         sink.close()
         if sink.cache_warning is not None:
             job.warnings.append(("cache_not_written", sink.cache_warning))
+
+
+def _go_on(job: RunJob, spending: Spending) -> None:
+    """Count on from the stored judgments: what was spent, and which models answered."""
+    served: dict[str, Counter[str]] = {name: Counter() for name in job.models}
+    fingerprints: dict[str, Counter[str]] = {name: Counter() for name in job.models}
+    for judgment in job.store.judgments():
+        spending.add(judgment)
+        if not judgment.from_cache and judgment.model_id in job.models:
+            served[judgment.model_id].update([judgment.served_model] if judgment.served_model else [])
+            fingerprints[judgment.model_id].update([judgment.fingerprint] if judgment.fingerprint else [])
+    for name, runtime in job.models.items():
+        runtime.guard.recount(served[name], fingerprints[name])
+
+
+async def _ready(job: RunJob) -> None:
+    """Find out of every model what it is and takes, the one of the spot check too, before anything is paid for."""
+    for runtime in job.models.values():
+        if runtime.config.pin.build_hash is None:
+            # What an unpinned server has loaded is a part of every key, so it is asked before any look-up.
+            await runtime.identified()
+        await runtime.ready()
 
 
 async def _passes(
@@ -220,7 +252,7 @@ def _write_figures(
         }
     )
     summary = summarise(job, progress.outputs, progress.unjudged, progress.samples, status=status, reason=reason)
-    if status == "complete":
+    if status == "complete" and job.manifest.shard is None:
         summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
     job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
     job.store.write_text(SUMMARY, job.render_summary(summary))
@@ -237,7 +269,7 @@ def _write_manifest(job: RunJob, *, status: RunStatus, reason: str | None = None
     models = {
         name: {
             "capabilities": None if runtime.capabilities is None else asdict(runtime.capabilities),
-            "build_hash": runtime.identity.build_hash if runtime.identity is not None else None,
+            "build_hash": runtime.guard.build_hash or runtime.build_hash(),
             "build_source": runtime.identity.source if runtime.identity is not None else None,
             "served_models": dict(sorted(runtime.guard.served.items())),
             "fingerprints": dict(sorted(runtime.guard.fingerprints.items())),

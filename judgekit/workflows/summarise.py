@@ -7,7 +7,7 @@ from typing import Any
 from judgekit.analysis.reliability import Pair, judge_reliability, spot_check_report
 from judgekit.analysis.summary import RunTally, cost_record, judge_record
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.components import Judge
+from judgekit.core.components import Judge, Metric
 from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
 from judgekit.core.runs import SCORES, Notice, RunStatus, RunSummary
@@ -80,12 +80,22 @@ def _outcomes(
     """Every score of one case."""
     found: Outcomes = {}
     for metric in job.metrics:
-        found.update(metric.calculate(case, output))
+        try:
+            found.update(metric.calculate(case, output))
+        except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
+            found.update(dict.fromkeys(_names(metric), job.own_fault(metric.name, case.id, error)))
     for judge in job.judge_components:
         reason = unjudged.get(judge.name, {}).get(case.id)
         judgment = judgments.get(JudgmentKey("primary", judge.name, case.id))
-        found.update(judge_outcomes(judge, reason, judgment))
+        try:
+            found.update(judge_outcomes(judge, reason, judgment))
+        except Exception as error:  # noqa: BLE001
+            found.update(dict.fromkeys(_names(judge), job.own_fault(judge.name, case.id, error)))
     return found
+
+
+def _names(component: Metric | Judge) -> list[str]:
+    return [column.name for column in component.columns()]
 
 
 def judge_outcomes(judge: Judge, reason: NotApplicable | Failed | None, judgment: Judgment | None) -> Outcomes:
@@ -209,6 +219,9 @@ def _model_warnings(name: str, runtime: ModelRuntime) -> list[tuple[str, str]]:
         found.append(("pin_mismatch", f"model {name}: {guard.n_mismatches} times, {guard.last_mismatch}"))
     if takes is not None and not takes.temperature:
         found.append(("temperature_not_accepted", f"model {name} refuses temperature 0; verdicts may vary"))
+    if len(guard.fingerprints) > 1:
+        shown = ", ".join(f"{name} ({n})" for name, n in guard.fingerprints.most_common(5))
+        found.append(("fingerprint_changed", f"model {name}: the server changed under way, it says {shown}"))
     if takes is not None and not takes.seed:
         found.append(("seed_not_accepted", f"model {name} refuses a seed; it was left out"))
     reported = runtime.identity.build_hash if runtime.identity is not None else None

@@ -350,7 +350,7 @@ def test_version(tmp_path: Path, flag: str) -> None:
 
 def test_help_names_every_command_and_run_help_has_examples(tmp_path: Path) -> None:
     top = judgekit("--help", cwd=tmp_path).stdout
-    for command in ("run", "quickstart", "init", "validate", "schema", "pin"):
+    for command in ("run", "quickstart", "init", "validate", "schema", "pin", "cache"):
         assert re.search(rf"^  {command} ", top, re.MULTILINE), top
     assert "judgekit run config.json --limit 20" in judgekit("run", "--help", cwd=tmp_path).stdout
 
@@ -379,3 +379,28 @@ def test_a_console_that_cannot_show_a_character_is_no_error(tmp_path: Path) -> N
     config = write_suite(tmp_path, case_rows=[case("a"), case("成功✓")], output_rows=[output("a")])
     result = judgekit("run", str(config), cwd=tmp_path, PYTHONIOENCODING="cp1252")
     assert result.returncode == 0, result.stderr
+
+
+def test_shards_fill_the_cache_from_which_a_plain_run_puts_the_whole_together(tmp_path: Path) -> None:
+    with FaultServer() as server:
+        config = write_suite(tmp_path, server.base_url, n_cases=9)
+        for shard in ("1/2", "2/2"):
+            result = judgekit("run", str(config), "--shard", shard, "--json", cwd=tmp_path)
+            assert result.returncode == 0, result.stderr
+            document = json.loads(result.stdout)
+            assert document["run_id"].endswith(f"-shard{shard.replace('/', 'of')}")
+            assert document["metrics"]["cases"]["n"] == (5 if shard == "1/2" else 4)
+        n_requests = server.log.totals.n_requests
+        whole = json.loads(judgekit("run", str(config), "--json", cwd=tmp_path).stdout)
+
+    assert n_requests == 9 + 1  # nine questions and one probe
+    assert server.log.totals.n_requests == n_requests
+    assert whole["metrics"]["judges"]["groundedness"]["n_judged"] == 9
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "x", "1/0", "7/9"])
+def test_a_shard_that_cannot_be_is_one_line(tmp_path: Path, shard: str) -> None:
+    config = write_suite(tmp_path)
+    result = judgekit("run", str(config), "--shard", shard, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "--shard" in one_error_line(result)

@@ -85,7 +85,11 @@ def test_every_command_and_option_that_a_document_names_exists(path: Path) -> No
             options = {name for parameter in known.params for name in parameter.opts}
         else:
             assert words[0] in known.commands, f"judgekit {words[0]}"
-            options = {name for parameter in known.commands[words[0]].params for name in parameter.opts}
+            command = known.commands[words[0]]
+            if hasattr(command, "commands") and len(words) > 1:
+                assert words[1] in command.commands, f"judgekit {' '.join(words[:2])}"
+                command = command.commands[words[1]]
+            options = {name for parameter in command.params for name in parameter.opts}
         unknown = {word for word in words if word.startswith("-")} - options - {"--help", "-h"}
         assert not unknown, f"judgekit {' '.join(words)}"
 

@@ -269,7 +269,8 @@ def test_another_build_behind_the_same_address_is_not_answered_from_the_cache(
 
     judgekit.run(config, run_id="b")
 
-    assert server.log.totals.n_requests == n_requests + 6
+    probe = 1  # another build may take other parameters
+    assert server.log.totals.n_requests == n_requests + probe + 6
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ class FakeCache:
     def __init__(self, fault: Exception | None = None) -> None:
         self.batches: list[list[tuple[str, str]]] = []
         self.fault = fault
+        self.n_closed = 0
 
     def get(self, key: str) -> str | None:
         return dict(pair for batch in self.batches for pair in batch).get(key)
@@ -31,6 +32,9 @@ class FakeCache:
         if self.fault is not None:
             raise self.fault
         self.batches.append(list(items))
+
+    def close(self) -> None:
+        self.n_closed += 1
 
 
 def test_lines_keep_their_order_and_come_in_batches(tmp_path: Path) -> None:
@@ -43,6 +47,7 @@ def test_lines_keep_their_order_and_come_in_batches(tmp_path: Path) -> None:
     assert [key for batch in cache.batches for key, _ in batch] == [str(number) for number in range(1000)]
     assert max(map(len, cache.batches)) <= BATCH_ROWS
     assert len(cache.batches) < 500
+    assert cache.n_closed == 1
     assert recorder.cache_warning is None
 
 

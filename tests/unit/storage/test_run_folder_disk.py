@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import judgekit
-from judgekit.core.errors import ConfigError, StorageError
+from judgekit.core.errors import ConfigError, RunBusy, StorageError
 from judgekit.core.judgments import JudgeInput, Judgment, Verdict
 from judgekit.core.runs import Manifest
 from judgekit.storage.run_folder import RunFolder, new_run_id
@@ -57,7 +57,9 @@ def line_of(case_id: str) -> bytes:
 def test_run_ids_sort_by_time_and_make_a_folder_once(tmp_path: Path) -> None:
     run_id = new_run_id("suite", NOW)
     assert run_id.startswith("suite-20260131-142501-")
-    RunFolder.create(tmp_path, run_id)
+    folder = RunFolder.create(tmp_path, run_id)
+    assert RunFolder.create(tmp_path, run_id).path == folder.path  # nothing of it has begun
+    folder.write_json("manifest.json", MANIFEST)
     with pytest.raises(ConfigError, match="exists already; choose another --run-id"):
         RunFolder.create(tmp_path, run_id)
 
@@ -234,3 +236,41 @@ def test_d20_d18_replacing_twice_in_a_row_keeps_the_last(folder: RunFolder) -> N
     assert (folder.path / "summary.md").read_text() == "two"
     assert folder.write_lines("scores.jsonl", (json.dumps(n).encode() for n in range(3))) == 3
     assert (folder.path / "scores.jsonl").read_bytes() == b"0\n1\n2\n"
+
+
+def test_a_run_that_another_process_went_on_with_in_between_is_not_taken_over(folder: RunFolder) -> None:
+    found = folder.manifest()
+    with folder.locked_as_found(found):
+        pass
+    with pytest.raises(RunBusy, match="has just gone on with this run"), folder.locked_as_found(None):
+        pass
+    folder.write_json("manifest.json", MANIFEST.model_copy(update={"status": "complete"}))
+    with pytest.raises(RunBusy, match="has just gone on with this run"), folder.locked_as_found(found):
+        pass
+
+
+def test_half_written_files_of_a_killed_process_are_cleared_away_and_nothing_else(folder: RunFolder) -> None:
+    for name in (".scores.jsonl.12.tmp", "scores.jsonl", "notes.tmp"):
+        (folder.path / name).write_text("x")
+    with folder.locked_as_found(folder.manifest()):
+        assert sorted(path.name for path in folder.path.iterdir()) == [
+            ".lock",
+            "manifest.json",
+            "notes.tmp",
+            "scores.jsonl",
+        ]
+
+
+@pytest.mark.parametrize("left", [[], [".lock"], [".lock", "config.json", ".manifest.json.7.tmp"]])
+def test_a_folder_without_a_beginning_says_how_to_start_it_and_is_taken_over(tmp_path: Path, left: list[str]) -> None:
+    (tmp_path / "r").mkdir()
+    for name in left:
+        (tmp_path / "r" / name).write_text("x")
+    with pytest.raises(ConfigError, match=r"no run here .*start it again: judgekit run CONFIG --run-id r$"):
+        RunFolder.open(tmp_path / "r")
+    assert RunFolder.create(tmp_path, "r").path == tmp_path / "r"
+    with pytest.raises(ConfigError, match="no such folder"):
+        RunFolder.open(tmp_path / "s")
+    (tmp_path / "r" / "judgments.jsonl").write_text("")
+    with pytest.raises(ConfigError, match="exists already"):
+        RunFolder.create(tmp_path, "r")

@@ -1,0 +1,339 @@
+"""`judgekit cache why`: the request behind a stored judgment beside the one that a run would make now, part by part."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from judgekit.core.cache_keys import PARTS, kind_and_version, short_hash
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.config import Budget, is_local
+from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
+from judgekit.core.judgments import JudgeInput, Judgment, VerdictError
+from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, RunStore, System
+from judgekit.core.scores import Failed
+from judgekit.workflows.budget import Spending
+from judgekit.workflows.job import JudgmentKey, last_judgments
+from judgekit.workflows.judging import JudgingPass, StopSignal
+from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.model_runtime import ModelRuntime
+
+EntryState = Literal["present", "damaged", "absent"]
+
+
+class CacheLookup(Protocol):
+    """The cache, as far as it is read here."""
+
+    n_damaged: int
+
+    def get(self, key: str) -> str | None:
+        """The stored text, or None where there is none or it is damaged."""
+
+
+@dataclass(frozen=True)
+class WhyJob:
+    """One case of a run, and what a run of the config would ask about it now."""
+
+    store: RunStore
+    found_out: Mapping[str, Mapping[str, Any]]
+    """By model id: what the run found out about the model (manifest.json, `models`)."""
+    case_id: str
+    judge: str | None
+    """Explain this judge only."""
+    plans: Sequence[JudgePlan]
+    case: Case | None
+    """The case in the config's data; None where they do not have it: the run's stored judge input is asked then."""
+    system: System | None
+    """Who answered the case; None where asking would be a call, and the stored judge input is asked then."""
+    cache: CacheLookup | None
+    cache_path: Path
+    asks_server: bool = False
+    """Ask an unpinned server which build it has loaded, as a run does before any look-up; no model is called."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One judge's stored input, its judgment where there is one, and the plan by which it would be asked now."""
+
+    stored: JudgeInput
+    judgment: Judgment | None
+    plan: JudgePlan
+    now: JudgeInput
+
+
+async def explain_case(job: WhyJob) -> list[dict[str, Any]]:
+    """One record for each judge that the case was put before.
+
+    Returns:
+        Strict-JSON objects: `parts` (each with `same`, `before`, `now`, `detail`), `changed`, the two keys, `entry`
+        (whether the new key is in the cache), `would_hit`, `conclusion` and `notes`.
+
+    Raises:
+        ConfigError: the run did not put the case before the judge.
+        ProviderError: the server was asked for its build and does not answer.
+    """
+    stored = {item.judge: item for item in job.store.judge_inputs() if item.case_id == job.case_id}
+    if not stored:
+        raise ConfigError(
+            f"{job.store.path}: case {job.case_id!r} was put before no judge; "
+            "judge_inputs.jsonl there names the cases that were, scores.jsonl why others were not"
+        )
+    if job.judge is not None and job.judge not in stored:
+        hint = did_you_mean(job.judge, stored)
+        raise ConfigError(f"--judge {job.judge!r}: case {job.case_id!r} was not put before it{hint}")
+    wanted = stored if job.judge is None else {job.judge: stored[job.judge]}
+    judgments = last_judgments(item for item in job.store.judgments() if item.case_id == job.case_id)
+    output = await _output(job)
+    plans = {plan.judge.name: plan for plan in job.plans}
+    records = []
+    for name, judge_input in wanted.items():
+        judgment = judgments.get(JudgmentKey("primary", name, job.case_id))
+        record = {"case_id": job.case_id, "judge": name, **_then(judgment)}
+        if name not in plans:
+            records.append(record | _not_asked(f"the config has no judge {name}"))
+            continue
+        now = plans[name].judge.build_input(job.case, output) if job.case and output else judge_input
+        if isinstance(now, JudgeInput):
+            records.append(record | await _explain(job, Question(judge_input, judgment, plans[name], now)))
+        else:
+            why = f"failed: {now.kind}" if isinstance(now, Failed) else now.reason
+            records.append(record | _not_asked(f"the config's data do not put the case before {name}: {why}"))
+    return records
+
+
+async def _output(job: WhyJob) -> SystemOutput | None:
+    if job.case is None or job.system is None:
+        return None
+    async for output in job.system.outputs([job.case]):
+        return output
+    return None
+
+
+def _then(judgment: Judgment | None) -> dict[str, Any]:
+    """How the stored judgment came about."""
+    if judgment is None:
+        return {"judged": False, "from_cache": None, "failure": None, "key_then": None, "created_at": None}
+    return {
+        "judged": True,
+        "from_cache": judgment.from_cache,
+        "failure": judgment.failure.kind if judgment.failure is not None else None,
+        "key_then": judgment.key,
+        "created_at": judgment.created_at,
+    }
+
+
+def _not_asked(why: str) -> dict[str, Any]:
+    nothing: dict[str, Any] = {"parts": [], "changed": [], "key_now": None, "entry": None, "notes": []}
+    return {**nothing, "would_hit": False, "conclusion": f"would not be asked: {why}"}
+
+
+async def _explain(job: WhyJob, question: Question) -> dict[str, Any]:
+    runtime, judgment = question.plan.runtime, question.judgment
+    found_out = job.found_out.get(judgment.model_id if judgment is not None else runtime.model_id, {})
+    is_build_known, note = await _identify(job, runtime, judgment, found_out)
+    capabilities, notes = _capabilities(runtime, found_out)
+    notes += [note] if note else []
+    judging = JudgingPass(question.plan, _NoSink(), None, Spending(Budget()), StopSignal())
+    judging.prepare(capabilities)
+    request = judging.request(question.now, 1, None)
+    key_now, parts_now = judging.key_and_parts(request)
+    parts: list[dict[str, Any]] = []
+    if job.case is None:
+        notes.append("the config's data do not have this case; asked is what the run stored")
+    if judgment is not None:
+        if judgment.earlier_attempts:
+            # Like is held against like: the stored key is that of a second try, which names what was wrong before.
+            failure = judgment.earlier_attempts[-1].failure
+            again = judging.request(question.now, 2, VerdictError(failure.kind, failure.message))
+            parts_now = {**judging.key_and_parts(again)[1], "attempt": "1"}
+        parts = compare_parts(judgment, question, parts_now, request.parameters)
+        if not is_build_known:
+            _leave_build_open(parts)
+        if question.stored.sha256 != judgment.input_sha256:
+            notes.append("the stored judge input is not the one that was judged: judge_inputs.jsonl was altered")
+    entry = _state(job.cache, key_now)
+    changed = [part["part"] for part in parts if part["same"] is False]
+    would_hit = entry == "present" and not runtime.provider.is_deterministic
+    return {
+        "parts": parts,
+        "changed": changed,
+        "key_now": key_now,
+        "entry": entry,
+        "would_hit": would_hit,
+        "conclusion": conclude(job, question, entry, changed, key_now),
+        "notes": notes,
+    }
+
+
+def _capabilities(runtime: ModelRuntime, found_out: Mapping[str, Any]) -> tuple[Capabilities, list[str]]:
+    """What the model takes: as remembered, else as the run found out, else as assumed."""
+    known = runtime.remembered()
+    if known is not None:
+        return known, []
+    stored = found_out.get("capabilities")
+    if stored is None:
+        return Capabilities(), [f"what model {runtime.model_id} takes is not known yet; a run finds it out by one call"]
+    note = f"what model {runtime.model_id} takes is not remembered; as the run found it out, a new run asks again"
+    assumed = Capabilities(**stored)
+    return replace(assumed, system_role=assumed.system_role and runtime.config.system_role), [note]
+
+
+async def _identify(
+    job: WhyJob, runtime: ModelRuntime, judgment: Judgment | None, found_out: Mapping[str, Any]
+) -> tuple[bool, str]:
+    """Set the build that the server has loaded, where the config does not pin one; whether it is known, and a note."""
+    config = runtime.config
+    if config.pin.build_hash is not None or not runtime.provider.needs_network:
+        return True, ""
+    if job.asks_server:
+        if runtime.identity is not None:
+            return True, ""
+        try:
+            runtime.identity = await runtime.provider.identify()
+        except CallError as error:
+            raise ProviderError(f"model {runtime.model_id}: {error}") from None
+        finally:
+            await runtime.provider.close()
+        return True, ""
+    if judgment is not None and _is_where_it_was(runtime, judgment):
+        build = found_out.get("build_hash")
+        if build is None:
+            return True, ""
+        runtime.identity = ModelIdentity(build_hash=build)
+        return True, f"taken for granted that the server still has build {build} loaded; --ask-server asks it"
+    if is_local(config.base_url):
+        return False, "which build the server has loaded is a part of the key and not known here; --ask-server asks it"
+    return True, ""
+
+
+def _leave_build_open(parts: list[dict[str, Any]]) -> None:
+    """A model of the same name is not another model for want of its build."""
+    for part in parts:
+        if part["part"] == "model" and part["before"] is not None and part["before"].partition("@")[0] == part["now"]:
+            part.update(
+                same=None, detail=f"its build is not known, it was {part['before'].partition('@')[2] or 'none'}"
+            )
+
+
+def _is_where_it_was(runtime: ModelRuntime, judgment: Judgment) -> bool:
+    same_model = judgment.model == runtime.config.model and judgment.provider == runtime.config.provider
+    return same_model and judgment.key_parts.get("base_url", "") == (runtime.config.base_url or "")
+
+
+def _state(cache: CacheLookup | None, key: str) -> EntryState:
+    if cache is None:
+        return "absent"
+    before = cache.n_damaged
+    if cache.get(key) is not None:
+        return "present"
+    return "damaged" if cache.n_damaged > before else "absent"
+
+
+def compare_parts(
+    judgment: Judgment, question: Question, parts_now: Mapping[str, str], parameters: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Each part of the key: whether it is the same (None: not recorded then), both values and what differs in it.
+
+    Args:
+        judgment: what was stored.
+        question: its judge input then and now, and the plan of now.
+        parts_now: the parts of the key that the request has now.
+        parameters: its parameters, to tell which of them changed.
+    """
+    parts_then = _recorded_parts(judgment)
+    prompt = question.plan.prompt
+    details = {
+        "parameters": _differences(judgment.parameters, parameters),
+        "prompt": "its text changed under the same version" if judgment.prompt_version == prompt.version else "",
+        "messages": _message_detail(question, is_other_prompt=parts_then.get("prompt") != parts_now["prompt"]),
+        "attempt": "the first try comes again, since its reply could not be read and was not kept",
+    }
+    found = []
+    for name in PARTS:
+        before, now = parts_then.get(name), parts_now[name]
+        same = None if before is None else before == now
+        detail = ""
+        if same is False:
+            detail = details.get(name, "")
+        elif same is None:
+            detail = "not recorded in this run"
+        if name == "prompt":
+            before, now = f"{judgment.prompt_version} ({before})", f"{prompt.version} ({now})"
+        found.append({"part": name, "same": same, "before": before, "now": now, "detail": detail})
+    return found
+
+
+def _recorded_parts(judgment: Judgment) -> dict[str, str]:
+    """The parts as stored; of a judgment of key version 1 the few that stand elsewhere in its record."""
+    if judgment.key_parts:
+        return dict(judgment.key_parts)
+    return {
+        "provider": judgment.provider,
+        "prompt": short_hash(judgment.prompt_sha256),
+        "attempt": str(len(judgment.earlier_attempts) + 1),
+        "key_version": kind_and_version(judgment.key)[1],
+    }
+
+
+def _message_detail(question: Question, *, is_other_prompt: bool) -> str:
+    then, now = question.stored.variables, question.now.variables
+    texts = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
+    reasons = [f"case text: {', '.join(texts)}"] if texts else []
+    if is_other_prompt:
+        reasons.append("the wording of the prompt")
+    return " and ".join(reasons) or "their form: system_role, or the fences around judged text"
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """`seed 0 -> 7, temperature 0 -> not sent`."""
+
+    def shown(values: Mapping[str, Any], name: str) -> str:
+        return str(values[name]) if name in values else "not sent"
+
+    # `get` would take a parameter that is not sent for one that is null.
+    names = [name for name in sorted({*before, *now}) if shown(before, name) != shown(now, name)]
+    return ", ".join(f"{name} {shown(before, name)} -> {shown(now, name)}" for name in names)
+
+
+def conclude(job: WhyJob, question: Question, entry: EntryState, changed: Sequence[str], key_now: str) -> str:
+    """One sentence: whether the model would be asked, and why."""
+    provider = question.plan.runtime.provider
+    if provider.is_deterministic:
+        return f"never cached: provider {provider.model.provider} is embedded and gives the same reply anyway"
+    names = ", ".join(name.replace("_", " ") for name in changed if name != "attempt")
+    if entry == "present":
+        other = f" ({names} changed, and the new request was answered before)" if names else ""
+        return f"would be answered from the cache{other}"
+    if entry == "damaged":
+        return "would be asked: its entry is damaged, see `judgekit cache verify`"
+    if names:
+        return f"would be asked: {names} changed"
+    why = f"there is no cache at {job.cache_path}" if job.cache is None else "the cache has no entry for it"
+    return f"would be asked: {why}{_never_stored(question.judgment, key_now)}"
+
+
+def _never_stored(judgment: Judgment | None, key_now: str) -> str:
+    """Why nothing was stored for a judgment whose request has not changed."""
+    if judgment is None:
+        return "; the run did not come to this case"
+    if judgment.failure is not None:
+        return f"; failures are not kept ({judgment.failure.kind})"
+    if judgment.earlier_attempts:
+        return "; the first reply could not be read, and such replies are not kept"
+    if "pin_mismatch" in judgment.flags:
+        return "; the reply came from another model than the pinned one, and such replies are not kept"
+    if judgment.key != key_now:
+        return "; not every part of the key was recorded in this run, so which one changed cannot be told"
+    return "; the run had --no-cache, or the cache was cleared since"
+
+
+class _NoSink:
+    """Takes no judgment: nothing is judged here."""
+
+    cache_warning: str | None = None
+
+    def put(self, line: bytes, reply: tuple[str, str] | None, committed: object) -> None:  # noqa: ARG002  # the port's
+        raise AssertionError("nothing is judged here")
+
+    def close(self) -> None:
+        """Nothing to close."""

@@ -196,15 +196,15 @@ def fill_cache(engine: Engine, n_items: int) -> None:
     from judgekit.core.judgments import ModelResponse
     from judgekit.core.protocols import Capabilities
     from judgekit.workflows.judgment_draft import encode_reply
+    from judgekit.workflows.requests import RequestMaker
 
     body = {"reasoning": "as it says", "supported_claims": ["It came out red."], "unsupported_claims": [], "score": 5}
     reply = encode_reply(ModelResponse(text=json.dumps(body), finish_reason="stop", served_model="judge-2025-01-01"))
     engine.runtime.capabilities = Capabilities(max_tokens_name="max_tokens")
-    judging = engine.judging
-    judging.prepare(engine.runtime.capabilities)
+    requests = RequestMaker(engine.judging.plan, engine.runtime.capabilities)
     batch = []
     for item in inputs(n_items):
-        batch.append((judging.key_of(item), reply))
+        batch.append((requests.key_of(item), reply))
         if len(batch) == 2000:
             engine.cache.put_many(batch)
             batch = []

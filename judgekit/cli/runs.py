@@ -9,7 +9,7 @@ from judgekit.cli.outcome import reported, say
 
 if TYPE_CHECKING:
     from judgekit.core.runs import RunSummary
-    from judgekit.wiring import Assembly
+    from judgekit.wiring import Assembly, Options
     from judgekit.workflows.job import RunJob
 
 RUN_EPILOG = """\b
@@ -75,7 +75,7 @@ def run_command(
             assert path is not None  # noqa: S101  # for the type checker: one of the two is given
             assembly = assemble(path, options)
             if dry_run:
-                _print_estimate(assembly, as_json=as_json)
+                _print_estimate(assembly, options, as_json=as_json)
                 return
             job = open_job(assembly, options)
     _carry_out(job, as_json=as_json, quiet=quiet, debug=debug)
@@ -139,13 +139,14 @@ def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> Non
     typer.echo(f"\n{folder}")
 
 
-def _print_estimate(assembly: "Assembly", *, as_json: bool) -> None:
+def _print_estimate(assembly: "Assembly", options: "Options", *, as_json: bool) -> None:
     import json
 
     from judgekit.executors.local import run_local
     from judgekit.reports.estimate import estimate_text
-    from judgekit.wiring import open_estimate
+    from judgekit.wiring import estimating
     from judgekit.workflows.estimate import estimate_run
 
-    estimate = run_local(lambda: estimate_run(open_estimate(assembly)))
+    with estimating(assembly, options) as job:
+        estimate = run_local(lambda: estimate_run(job))
     typer.echo(json.dumps(estimate, allow_nan=False, sort_keys=True) if as_json else estimate_text(estimate))

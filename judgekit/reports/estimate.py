@@ -6,12 +6,22 @@ from typing import Any
 from judgekit.reports.figures import printable
 
 
+def _calls(record: Mapping[str, Any]) -> str:
+    if not record["n_calls"] and not record["n_cached"]:
+        return "embedded, no calls"
+    if record["n_cached"] is None:
+        known = "; the server is not pinned, so what is cached cannot be told"
+    else:
+        known = f", {record['n_cached']:,} answered from the cache" if record["n_cached"] else ""
+    return f"{record['n_calls']:,} calls to {record['model']}{known}"
+
+
 def estimate_text(estimate: Mapping[str, Any]) -> str:
     """A few lines: cases, calls, tokens, cost, by judge."""
     lines = [f"{estimate['n_cases']} cases, {estimate['n_calls']:,} model calls, no call was made"]
     for kind, records in (("judge", estimate["judges"]), ("spot check of", estimate["spot_checks"])):
         for name, record in records.items():
-            calls = f"{record['n_calls']:,} calls to {record['model']}" if record["n_calls"] else "embedded, no calls"
+            calls = _calls(record)
             left_out = sum(record["not_judged"].values())
             lines.append(f"  {kind} {name}: {record['n_inputs']} inputs, {left_out} cases not judged, {calls}")
     lines.append(

@@ -1,6 +1,7 @@
 """The composition root: puts together what workflows run on."""
 
 from judgekit.wiring.assembly import Assembly, Options, assemble, config_path_of, open_estimate, open_models
+from judgekit.wiring.caches import estimating
 from judgekit.wiring.jobs import open_job, results_dir_of, resume_job
 
 __all__ = [
@@ -8,6 +9,7 @@ __all__ = [
     "Options",
     "assemble",
     "config_path_of",
+    "estimating",
     "open_estimate",
     "open_job",
     "open_models",

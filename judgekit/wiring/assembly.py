@@ -30,6 +30,7 @@ from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.protocols import System
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
+from judgekit.storage.cache_entries import CacheReader
 from judgekit.storage.case_files import file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
 from judgekit.storage.prompt_files import load_prompt
@@ -294,9 +295,12 @@ def _spot_checks(
     return plans
 
 
-def open_estimate(assembly: Assembly) -> EstimateJob:
-    """What an estimate needs of a checked config."""
+def open_estimate(assembly: Assembly, cache: CacheReader | None = None) -> EstimateJob:
+    """What an estimate needs of a checked config, and the replies of earlier runs where they are to be counted."""
+    for runtime in assembly.models.values():
+        runtime.cache = cache
     return EstimateJob(
+        cache=cache,
         cases=assembly.cases,
         system=assembly.system,
         judges=assembly.judges,

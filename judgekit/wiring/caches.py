@@ -9,9 +9,10 @@ from judgekit.storage.cache_entries import open_reader
 from judgekit.storage.reply_cache import CACHE_FOLDER
 from judgekit.storage.run_folder import RunFolder
 from judgekit.systems.recorded import Recorded
-from judgekit.wiring.assembly import Options, assemble
+from judgekit.wiring.assembly import Assembly, Options, assemble, open_estimate
 from judgekit.wiring.jobs import find_run, results_dir_of
 from judgekit.workflows.cache_why import WhyJob
+from judgekit.workflows.estimate import EstimateJob
 
 
 def cache_folder(options: Options) -> Path:
@@ -63,6 +64,18 @@ def open_why(target: WhyTarget, options: Options) -> Iterator[WhyJob]:
             cache_path=place / CACHE_FOLDER,
             asks_server=target.asks_server,
         )
+    finally:
+        if reader is not None:
+            reader.close()
+
+
+@contextmanager
+def estimating(assembly: Assembly, options: Options) -> Iterator[EstimateJob]:
+    """What an estimate of a run works on, with the cache that the run would use."""
+    place = results_dir_of(assembly.config, assembly.config_path, options)
+    reader = open_reader(place / CACHE_FOLDER) if options.use_cache else None
+    try:
+        yield open_estimate(assembly, reader)
     finally:
         if reader is not None:
             reader.close()

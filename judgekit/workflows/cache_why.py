@@ -7,16 +7,15 @@ from typing import Any, Literal, Protocol
 
 from judgekit.core.cache_keys import PARTS, kind_and_version, short_hash
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.config import Budget, is_local
+from judgekit.core.config import is_local
 from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
 from judgekit.core.judgments import JudgeInput, Judgment, VerdictError
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, RunStore, System
 from judgekit.core.scores import Failed
-from judgekit.workflows.budget import Spending
 from judgekit.workflows.job import JudgmentKey, last_judgments
-from judgekit.workflows.judging import JudgingPass, StopSignal
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.requests import RequestMaker
 
 EntryState = Literal["present", "damaged", "absent"]
 
@@ -133,10 +132,9 @@ async def _explain(job: WhyJob, question: Question) -> dict[str, Any]:
     is_build_known, note = await _identify(job, runtime, judgment, found_out)
     capabilities, notes = _capabilities(runtime, found_out)
     notes += [note] if note else []
-    judging = JudgingPass(question.plan, _NoSink(), None, Spending(Budget()), StopSignal())
-    judging.prepare(capabilities)
-    request = judging.request(question.now, 1, None)
-    key_now, parts_now = judging.key_and_parts(request)
+    requests = RequestMaker(question.plan, capabilities)
+    request = requests.request(question.now, 1, None)
+    key_now, parts_now = requests.key_and_parts(request)
     parts: list[dict[str, Any]] = []
     if job.case is None:
         notes.append("the config's data do not have this case; asked is what the run stored")
@@ -144,8 +142,8 @@ async def _explain(job: WhyJob, question: Question) -> dict[str, Any]:
         if judgment.earlier_attempts:
             # Like is held against like: the stored key is that of a second try, which names what was wrong before.
             failure = judgment.earlier_attempts[-1].failure
-            again = judging.request(question.now, 2, VerdictError(failure.kind, failure.message))
-            parts_now = {**judging.key_and_parts(again)[1], "attempt": "1"}
+            again = requests.request(question.now, 2, VerdictError(failure.kind, failure.message))
+            parts_now = {**requests.key_and_parts(again)[1], "attempt": "1"}
         parts = compare_parts(judgment, question, parts_now, request.parameters)
         if not is_build_known:
             _leave_build_open(parts)
@@ -325,15 +323,3 @@ def _never_stored(judgment: Judgment | None, key_now: str) -> str:
     if judgment.key != key_now:
         return "; not every part of the key was recorded in this run, so which one changed cannot be told"
     return "; the run had --no-cache, or the cache was cleared since"
-
-
-class _NoSink:
-    """Takes no judgment: nothing is judged here."""
-
-    cache_warning: str | None = None
-
-    def put(self, line: bytes, reply: tuple[str, str] | None, committed: object) -> None:  # noqa: ARG002  # the port's
-        raise AssertionError("nothing is judged here")
-
-    def close(self) -> None:
-        """Nothing to close."""

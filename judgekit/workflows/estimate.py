@@ -1,17 +1,20 @@
 """`judgekit run --dry-run` and `judgekit validate`: what a run would ask, without asking."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from judgekit.core.cases import Case, SystemOutput, Usage
+from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.protocols import System
 from judgekit.core.scores import Failed, NotApplicable
+from judgekit.workflows.cache_why import CacheLookup
 from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.requests import RequestMaker
 
 CHARACTERS_PER_TOKEN = 4
 """A usual ratio for English; real tokenizers differ by a third either way."""
@@ -27,10 +30,15 @@ class EstimateJob:
     spot_checks: Sequence[SpotCheckPlan]
     versions: Mapping[str, str]
     price_list: str | None
+    cache: CacheLookup | None = None
+    """Replies of earlier runs, for reading only."""
 
 
 async def estimate_run(job: EstimateJob) -> dict[str, Any]:
-    """Calls, tokens and cost of a run, at most: retries excluded, every completion at its limit, no cache.
+    """Calls, tokens and cost of a run, at most: retries excluded, every completion at its limit.
+
+    Replies in the cache are counted apart and cost nothing. For a local server that is not pinned they cannot be
+    told without asking what it has loaded; `n_cached` is None then, and every input counts as a call.
 
     Raises:
         ConfigError: a judge applies to no case, or a prompt cannot be rendered.
@@ -40,17 +48,17 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
     passes = {}
     for plan in job.judges:
         reasons: dict[str, NotApplicable | Failed] = {}
-        passes[plan.judge.name] = _pass(plan, job.cases, outputs, None, reasons)
+        passes[plan.judge.name] = _pass(job, plan, outputs, None, reasons)
         check_applies(plan.judge.name, len(job.cases), reasons)
     checks = {
-        check.primary.judge.name: _pass(check.second, job.cases, outputs, check.check.n, {})
-        for check in job.spot_checks
+        check.primary.judge.name: _pass(job, check.second, outputs, check.check.n, {}) for check in job.spot_checks
     }
     records = [*passes.values(), *checks.values()]
     unpriced = sorted({record["model"] for record in records if record["n_calls"] and record["usd"] is None})
     return {
         "n_cases": len(job.cases),
         "n_calls": sum(record["n_calls"] for record in records),
+        "n_cached": sum(record["n_cached"] or 0 for record in records),
         "prompt_tokens": sum(record["prompt_tokens"] for record in records),
         "completion_tokens_at_most": sum(record["completion_tokens_at_most"] for record in records),
         "usd_at_most": None if unpriced else sum(record["usd"] or 0.0 for record in records),
@@ -63,25 +71,30 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
 
 
 def _pass(
+    job: EstimateJob,
     plan: JudgePlan,
-    cases: Sequence[Case],
     outputs: Sequence[SystemOutput],
     most: int | None,
     reasons: dict[str, NotApplicable | Failed],
 ) -> dict[str, Any]:
     """One pass; fills `reasons` with why cases are not judged."""
     runtime = plan.runtime
-    n_inputs = n_characters = 0
-    for case, output in zip(cases, outputs, strict=True):
+    is_cached = _cache_check(job, plan)
+    n_inputs = n_cached = n_characters = 0
+    for case, output in zip(job.cases, outputs, strict=True):
         built = plan.judge.build_input(case, output)
         if not isinstance(built, JudgeInput):
             reasons[case.id] = built
             continue
         n_inputs += 1
+        if is_cached is not None and is_cached(built):
+            n_cached += 1
+            continue
         n_characters += sum(len(text) for text in plan.prompt.render(built.variables))
-    n_asked = n_inputs if most is None else min(n_inputs, most)
+    n_open = n_inputs - n_cached
+    n_asked = n_open if most is None else min(n_open, most)
     n_calls = n_asked if runtime.provider.needs_network else 0
-    share = n_asked / n_inputs if n_inputs and n_calls else 0.0
+    share = n_asked / n_open if n_open and n_calls else 0.0
     prompt_tokens = round(n_characters * share / CHARACTERS_PER_TOKEN)
     completion = n_calls * runtime.config.max_output_tokens
     usage = Usage(prompt_tokens=prompt_tokens, completion_tokens=completion)
@@ -89,12 +102,28 @@ def _pass(
     return {
         "model": runtime.model_id,
         "n_inputs": n_inputs,
+        "n_cached": n_cached if is_cached is not None else None,
         "n_calls": n_calls,
         "not_judged": dict(sorted(Counter(map(_in_words, reasons.values())).items())),
         "prompt_tokens": prompt_tokens,
         "completion_tokens_at_most": completion,
         "usd": usd if n_calls else 0.0,
     }
+
+
+def _cache_check(job: EstimateJob, plan: JudgePlan) -> Callable[[JudgeInput], bool] | None:
+    """Whether an input would be answered from the cache; None where that cannot be told without a call."""
+    runtime, cache = plan.runtime, job.cache
+    if not runtime.provider.needs_network or not plan.use_cache:
+        return lambda _: False
+    if is_local(runtime.config.base_url) and runtime.config.pin.build_hash is None:
+        return None
+    takes = runtime.remembered()
+    if cache is None or takes is None:
+        # A run remembers what a model takes before it stores the first reply.
+        return lambda _: False
+    requests = RequestMaker(plan, takes)
+    return lambda judge_input: cache.get(requests.key_of(judge_input)) is not None
 
 
 def _in_words(reason: NotApplicable | Failed) -> str:

@@ -8,13 +8,10 @@ fatal refusal, a moved model, a full disk, a used-up budget) lets calls in fligh
 import asyncio
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
-from judgekit.core.cache_keys import frame_parts, request_key, short_hash
-from judgekit.core.canonical import canonical_sha256
 from judgekit.core.cases import Usage
 from judgekit.core.errors import Interrupted, JudgekitError, ProviderError
 from judgekit.core.judgments import (
@@ -30,6 +27,7 @@ from judgekit.core.text import clean_text
 from judgekit.judges.parsing import ParsedReply, parse_reply
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, decode_reply, encode_reply
+from judgekit.workflows.requests import RequestMaker
 
 ASKED_AGAIN = frozenset({"invalid", "ambiguous", "empty"})
 """Kinds of unreadable reply that are asked once more; a cut-off or refused one would come back the same."""
@@ -90,9 +88,7 @@ class JudgingPass:
         self._stop = stop
         self._on_judgment: Callable[[], None] = lambda: None
         self._flights: dict[str, asyncio.Future[Reply]] = {}
-        self._capabilities = Capabilities()
-        self._parameters: dict[str, Any] = {}
-        self._frames: dict[int, tuple[str, dict[str, str]]] = {}
+        self._requests = RequestMaker(plan, Capabilities())
 
     async def run(self, inputs: Iterator[JudgeInput], on_judgment: Callable[[], None]) -> None:
         """Judge every input; `on_judgment` is called after each.
@@ -113,7 +109,7 @@ class JudgingPass:
             if runtime.config.pin.build_hash is None:
                 # What an unpinned server has loaded is a part of the cache key, so it is asked before any look-up.
                 await runtime.identified()
-            self.prepare(await runtime.ready())
+            self._requests = RequestMaker(self.plan, await runtime.ready())
         except JudgekitError as error:
             self._stop.set(error)
             raise
@@ -128,16 +124,6 @@ class JudgingPass:
             await asyncio.gather(*workers, return_exceptions=True)
         if self._stop.error is not None:
             raise self._stop.error
-
-    def prepare(self, capabilities: Capabilities) -> None:
-        """Fix what the model takes, which is a part of every request and its key."""
-        self._capabilities = capabilities
-        config = self.plan.runtime.config
-        self._parameters = capabilities.parameters(seed=config.seed, max_output_tokens=config.max_output_tokens)
-
-    def key_of(self, judge_input: JudgeInput) -> str:
-        """The cache key of the first request for an input."""
-        return self.key_and_parts(self.request(judge_input, 1, None))[0]
 
     async def _work(self, stream: Iterator[JudgeInput]) -> None:
         since_yield = 0
@@ -217,13 +203,14 @@ class JudgingPass:
     def _draft(
         self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None, earlier: tuple[Attempt, ...]
     ) -> JudgmentDraft:
-        request = self.request(judge_input, attempt, problem)
-        key, key_parts = self.key_and_parts(request)
-        return JudgmentDraft(self.plan, self._capabilities, judge_input, request, key, key_parts, earlier)
+        request = self._requests.request(judge_input, attempt, problem)
+        key, key_parts = self._requests.key_and_parts(request)
+        return JudgmentDraft(self.plan, self._requests.capabilities, judge_input, request, key, key_parts, earlier)
 
     def _unasked(self, judge_input: JudgeInput) -> JudgmentDraft:
         """The record of a case for which no request could be made."""
-        return JudgmentDraft(self.plan, self._capabilities, judge_input, self._request_of((), 1), "", {}, ())
+        request = self._requests.request_of((), 1)
+        return JudgmentDraft(self.plan, self._requests.capabilities, judge_input, request, "", {}, ())
 
     async def _attempt(self, draft: JudgmentDraft) -> Judged:
         """One question and its verdict."""
@@ -241,41 +228,6 @@ class JudgingPass:
         # Only a text with a brace can hold a verdict to be echoed; the schema in the prompt has its own.
         copyable = self.plan.prompt.has_foreign_braces(draft.request.messages[-1]["content"])
         return parse_reply(reply.response, self.plan.judge, draft.judge_input if copyable else None)
-
-    def request(self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None) -> ModelRequest:
-        """The request of one attempt; the second one names what was wrong with the first reply."""
-        system, user = self.plan.prompt.render(judge_input.variables)
-        if problem is not None:
-            user += f"\n\nA previous reply to this task could not be used: {problem}. Reply with the JSON object only."
-        messages: tuple[Mapping[str, str], ...]
-        if self._capabilities.system_role:
-            messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
-        else:
-            messages = ({"role": "user", "content": f"{system}\n\n{user}"},)
-        return self._request_of(messages, attempt)
-
-    def _request_of(self, messages: tuple[Mapping[str, str], ...], attempt: int) -> ModelRequest:
-        config = self.plan.runtime.config
-        return ModelRequest(
-            provider=config.provider,
-            base_url=config.base_url,
-            model=config.model,
-            pinned_model=self.plan.runtime.model_as_pinned(),
-            messages=messages,
-            parameters=self._parameters,
-            reply_schema=self.plan.prompt.reply_schema,
-            prompt_sha256=self.plan.prompt.sha256,
-            attempt=attempt,
-        )
-
-    def key_and_parts(self, request: ModelRequest) -> tuple[str, dict[str, str]]:
-        """The cache key and its parts; what all requests of this pass and attempt share is hashed once."""
-        known = self._frames.get(request.attempt)
-        if known is None:
-            frame = request.frame()
-            known = self._frames[request.attempt] = canonical_sha256(frame), frame_parts(frame)
-        messages_sha256 = request.messages_sha256()
-        return request_key(known[0], messages_sha256), {**known[1], "messages": short_hash(messages_sha256)}
 
     async def _reply(self, request: ModelRequest, key: str) -> Reply:
         """The reply from the cache, from an equal request in flight, or from the model."""

@@ -93,6 +93,27 @@ def test_dry_run_counts_calls_tokens_and_cost_without_a_call_or_a_folder(tmp_pat
     assert not (tmp_path / "results").exists()
 
 
+def test_dry_run_tells_what_the_cache_will_answer(tmp_path: Path) -> None:
+    with FaultServer() as server:
+        config = write_suite(tmp_path, server.base_url)
+        pin = json.loads(judgekit("pin", str(config), cwd=tmp_path).stdout)["m"]["pin"]
+        write_suite(tmp_path, server.base_url, model={"pin": pin})
+        judgekit("run", str(config), "--limit", "4", cwd=tmp_path)
+        n_requests = server.log.totals.n_requests
+        text = judgekit("run", str(config), "--dry-run", cwd=tmp_path).stdout
+        estimate = json.loads(judgekit("run", str(config), "--dry-run", "--json", cwd=tmp_path).stdout)
+        uncached = json.loads(judgekit("run", str(config), "--dry-run", "--json", "--no-cache", cwd=tmp_path).stdout)
+        write_suite(tmp_path, server.base_url)
+        unpinned = json.loads(judgekit("run", str(config), "--dry-run", "--json", cwd=tmp_path).stdout)
+        assert server.log.totals.n_requests == n_requests
+
+    assert "2 calls to m, 4 answered from the cache" in text
+    assert (estimate["n_cached"], estimate["n_calls"]) == (4, 2)
+    assert (uncached["n_cached"], uncached["n_calls"]) == (0, 6)
+    assert unpinned["judges"]["groundedness"]["n_cached"] is None
+    assert unpinned["n_calls"] == 6
+
+
 @pytest.mark.parametrize(
     ("content", "needle"),
     [

@@ -109,7 +109,8 @@ def _find(text: str, judge: Judge) -> _Found:
 def _whole(text: str) -> _Found | None:
     """The text as one object, as it is or in one fence; None where it is no JSON."""
     for path, body in (("strict", text), ("fence", _unfenced(text))):
-        if body is None:
+        # Prose may begin with a word that JSON readers take for a number: Infinity, NaN.
+        if body is None or body.lstrip()[:1] in ("I", "N", "-"):
             continue
         try:
             value = decode(body)

@@ -702,6 +702,8 @@ FORMS: list[Callable[[Any], str]] = [
 @given(payload=PAYLOADS, before=PROSE, after=PROSE)
 @example(payload=json.loads(grounded()), before='"', after='"')
 @example(payload=json.loads(grounded()), before="```json\n", after="\n```")
+@example(payload=json.loads(grounded()), before="Infinity", after="")
+@example(payload=json.loads(grounded()), before="NaN", after="")
 def test_prose_without_braces_never_changes_a_verdict(payload: dict[str, Any], before: str, after: str) -> None:
     text = json.dumps(payload)
     assert reply(f"{before} {text} {after}").verdict == reply(text).verdict

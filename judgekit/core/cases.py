@@ -98,6 +98,24 @@ class Support(Anchor):
     """ISO date of the note, for recency rules; the largest is the newest."""
 
 
+class Span(Record):
+    """A half-open range of characters, in Unicode code points of one document."""
+
+    doc_id: Id | None = None
+    """Left out in the spans of a hit: the hit's own document."""
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _ends_after_its_start(self) -> "Span":
+        if self.end < self.start:
+            raise ValueError(f"a span ends at {self.end}, before its start at {self.start}")
+        return self
+
+
+Spans = Annotated[tuple[Span, ...], BeforeValidator(_tuple)]
+
+
 class Case(Record):
     """One golden question with its labels."""
 
@@ -123,6 +141,10 @@ class Case(Record):
     """Right answers, any of them."""
     key_facts: Texts = ()
     """Facts that a right answer states."""
+    expected_spans: dict[Id, Spans] | None = None
+    """Where the expected chunks stand: chunk id -> spans with their doc_id."""
+    expected_fields: dict[str, Any] | None = None
+    """The right result of field extraction, a JSON object."""
     metadata: Metadata = {}
 
     @model_validator(mode="after")
@@ -150,6 +172,8 @@ class Hit(Record):
     heading_path: Texts | Text = ()
     text: OptionalText = None
     text_truncated: bool = False
+    source_spans: Spans = ()
+    """Characters of the document that the chunk was made from."""
     rank: Annotated[int, Field(ge=1)] | None = None
     """1-based; left out, the position in the list counts."""
     score: Annotated[float, Field(allow_inf_nan=False)] | None = None
@@ -204,6 +228,10 @@ class SystemOutput(Record):
     usage: Usage | None = None
     versions: dict[Text, Text] = {}
     """chunker_version, embedding_model, index_version, prompt_version."""
+    extracted_fields: dict[str, Any] | None = None
+    """What the system extracted, a JSON object."""
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    """How sure the system is of its answer."""
     metadata: Metadata = {}
 
     @model_validator(mode="after")

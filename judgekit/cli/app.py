@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from judgekit.cli import configs, runs
+from judgekit.cli import configs, data, runs
 
 app = typer.Typer(
     name="judgekit",
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 runs.register(app)
 configs.register(app)
+data.register(app)
 
 
 @app.callback(invoke_without_command=True)

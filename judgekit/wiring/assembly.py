@@ -12,6 +12,7 @@ import judgekit
 import judgekit.judges
 import judgekit.metrics
 from judgekit.analysis.gates import check_gate_names
+from judgekit.analysis.indexing import indexing_coverage
 from judgekit.analysis.slices import check_dimensions
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric, build, discover
@@ -23,21 +24,28 @@ from judgekit.core.config import (
     is_floating,
     is_local,
 )
-from judgekit.core.errors import ConfigError, did_you_mean, first_problem
+from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.protocols import System
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
-from judgekit.storage.case_files import file_sha256, load_cases, load_outputs
+from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
+from judgekit.storage.formats.lookup import missing_is_empty
+from judgekit.storage.formats.records import NO_ID
+from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.shipped import shipped
 from judgekit.systems.recorded import Recorded
+from judgekit.wiring.functions import with_functions
 from judgekit.workflows.estimate import EstimateJob
 from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.limiter import AdaptiveLimiter
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.pinning import PinGuard
+
+MATCHING = ("retrieval", "multi_hop")
+"""Families that match hits with gold supports as `match` says."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,9 @@ class Assembly:
     models: dict[str, ModelRuntime]
     price_list: str | None = None
     warnings: list[tuple[str, str]] = field(default_factory=list)
+    indexing: dict[str, Any] | None = None
+    """Indexing coverage, where the config names a file for it."""
+    indexing_record: dict[str, Any] | None = None
 
     def used_models(self) -> dict[str, ModelRuntime]:
         """The models that something asks, by name."""
@@ -98,9 +109,10 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     base = config_path.resolve().parent
     check_dimensions(config.slices)
     cases_path = base / config.cases_file.path
-    all_cases = load_cases(config.cases_file, cases_path)
+    notices: list[tuple[str, str]] = []
+    all_cases = load_cases(config.cases_file, cases_path, notices)
     cases = all_cases[: options.limit]
-    system, outputs_record = _system(config, base, [case.id for case in all_cases])
+    system, outputs_record = _system(config, base, [case.id for case in all_cases], notices)
     used = {judge.model for judge in config.judges}
     if config.spot_check is not None and config.spot_check.model is not None:
         used.add(config.spot_check.model)
@@ -120,9 +132,25 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         judges=judges,
         spot_checks=_spot_checks(config, base, models, judges),
         models=models,
+        warnings=list(dict.fromkeys(notices)),
     )
     _price_models(assembly)
+    _read_indexing(assembly, base)
     return assembly
+
+
+def _read_indexing(assembly: Assembly, base: Path) -> None:
+    """Indexing coverage of the file that the config names for it."""
+    source = assembly.config.indexing_file
+    if source is None:
+        return
+    path = base / source.path
+    documents = load_indexed_documents(source, path)
+    try:
+        assembly.indexing = indexing_coverage(documents)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    assembly.indexing_record = {"sha256": file_sha256(path), "n": len(documents)}
 
 
 def _price_models(assembly: Assembly) -> None:
@@ -141,7 +169,9 @@ def _price_models(assembly: Assembly) -> None:
             )
 
 
-def _system(config: RunConfig, base: Path, case_ids: list[str]) -> tuple[System, dict[str, Any]]:
+def _system(
+    config: RunConfig, base: Path, case_ids: list[str], notices: list[tuple[str, str]]
+) -> tuple[System, dict[str, Any]]:
     if config.system.name != "recorded":
         hint = did_you_mean(config.system.name, ["recorded"])
         raise ConfigError(f"system: no system called {config.system.name!r}{hint}")
@@ -150,10 +180,16 @@ def _system(config: RunConfig, base: Path, case_ids: list[str]) -> tuple[System,
     except ValidationError as error:
         raise ConfigError(f"system (recorded): {first_problem(error)}") from None
     path = base / source.path
-    outputs = load_outputs(source, path)
-    system = Recorded({output.case_id: output for output in outputs}, path.name)
+    outputs = load_outputs(source, path, notices)
+    if path.resolve() == (base / config.cases_file.path).resolve():  # positions of one file cannot differ
+        notices[:] = [notice for notice in notices if notice[0] != NO_ID]
+    system = Recorded(
+        {output.case_id: output for output in outputs},
+        path.name,
+        missing_is_empty=missing_is_empty(source, path),
+    )
     system.check(case_ids)
-    return system, {"path": source.path, "sha256": file_sha256(path), "n": len(outputs)}
+    return system, {"path": source.path, "sha256": data_sha256(source, path), "n": len(outputs)}
 
 
 def _metrics(config: RunConfig) -> list[Metric]:
@@ -165,9 +201,10 @@ def _metrics(config: RunConfig) -> list[Metric]:
     families = []
     for number, item in enumerate(wanted):
         args = dict(item.args)
-        if item.name == "retrieval":
+        if item.name in MATCHING:
             args.setdefault("snippets", config.match.snippets)
-        families.append(build(judgekit.metrics, Metric, item.name, args, f"metrics[{number}]"))
+        where = f"metrics[{number}]"
+        families.append(with_functions(build(judgekit.metrics, Metric, item.name, args, where), where))
     if len({family.name for family in families}) != len(families):
         raise ConfigError("metrics: a family is listed twice")
     return families
@@ -254,6 +291,7 @@ def open_estimate(assembly: Assembly) -> EstimateJob:
         spot_checks=assembly.spot_checks,
         versions=assembly.config.versions,
         price_list=assembly.price_list,
+        warnings=assembly.warnings,
     )
 
 

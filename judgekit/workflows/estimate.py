@@ -27,6 +27,7 @@ class EstimateJob:
     spot_checks: Sequence[SpotCheckPlan]
     versions: Mapping[str, str]
     price_list: str | None
+    warnings: Sequence[tuple[str, str]] = ()
 
 
 async def estimate_run(job: EstimateJob) -> dict[str, Any]:
@@ -58,7 +59,7 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
         "price_list": job.price_list,
         "judges": passes,
         "spot_checks": checks,
-        "warnings": [list(warning) for warning in job.system.warnings()],
+        "warnings": [list(warning) for warning in [*job.warnings, *job.system.warnings()]],
     }
 
 

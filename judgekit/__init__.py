@@ -19,7 +19,18 @@ _PUBLIC = {
     "Metric": "judgekit.core.components",
     "Judge": "judgekit.core.components",
     "Provider": "judgekit.core.protocols",
+    "CharacterSpan": "judgekit.metrics.spans",
+    "merge_overlapping_spans": "judgekit.metrics.spans",
+    "calculate_overlap": "judgekit.metrics.spans",
+    "span_recall": "judgekit.metrics.spans",
+    "span_precision": "judgekit.metrics.spans",
+    "span_iou": "judgekit.metrics.spans",
+    "chunk_recall": "judgekit.metrics.chunks",
+    "chunk_precision": "judgekit.metrics.chunks",
+    "chunk_f1": "judgekit.metrics.chunks",
     "run": "judgekit.api",
+    "compare_fields": "judgekit.metrics.fields",
+    "FieldComparison": "judgekit.metrics.field_counts",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604  # they are strings

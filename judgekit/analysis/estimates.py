@@ -1,11 +1,12 @@
 """From the outcomes of single cases to estimates, for all cases and for each slice."""
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from judgekit.core.scores import Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
+from judgekit.core.scores import SUM_METHOD, Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
 from judgekit.stats.means import mean, mean_interval, pooled_estimate
 from judgekit.stats.proportions import wilson_interval
 
@@ -17,7 +18,7 @@ Figures = dict[str, Estimate | dict[str, int]]
 class ColumnTally:
     """The values of one column over a set of cases, and how many cases have none."""
 
-    __slots__ = ("n_error", "n_judge_error", "n_not_applicable", "values")
+    __slots__ = ("labels", "n_error", "n_judge_error", "n_not_applicable", "values")
 
     def __init__(self) -> None:
         self.values = array("d")
@@ -25,6 +26,8 @@ class ColumnTally:
         self.n_error = 0
         self.n_judge_error = 0
         """Of the errors, those of the judge."""
+        self.labels: Counter[str] = Counter()
+        """Of the cases without a value, those that the distribution counts by name."""
 
     def add(self, outcome: Outcome) -> None:
         """Count one case."""
@@ -32,6 +35,8 @@ class ColumnTally:
             self.values.append(outcome)
         elif isinstance(outcome, NotApplicable):
             self.n_not_applicable += 1
+            if outcome.label is not None:
+                self.labels[outcome.label] += 1
         else:
             self.n_error += 1
             self.n_judge_error += outcome.by_judge
@@ -73,14 +78,20 @@ class Tally:
             if column.aggregate != "":
                 found[column.aggregate or column.name] = estimate(column, tally, policy)
             if column.distribution:
-                counts = Counter(int(value) for value in tally.values)
-                scale = range(int(column.low), int(column.high) + 1)
-                found[f"{column.name}.distribution"] = {str(value): counts[value] for value in scale}
+                found[f"{column.name}.distribution"] = distribution(column, tally)
         if section == "overall":
             for figure in self._pooled:
                 n_not_applicable, n_error = self._missing[figure.name]
                 found[figure.name] = pool(figure, self._rows[figure.name], n_not_applicable, n_error)
         return found
+
+
+def distribution(column: Column, tally: ColumnTally) -> dict[str, int]:
+    """How often each value came, and each named outcome that is none."""
+    counts = Counter(int(value) for value in tally.values)
+    low = int(column.low)
+    high = int(column.high) if math.isfinite(column.high) else max(counts, default=low - 1)
+    return {**{str(value): counts[value] for value in range(low, high + 1)}, **dict(sorted(tally.labels.items()))}
 
 
 def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy) -> Estimate:
@@ -123,7 +134,11 @@ def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy) -> Estimat
 
 
 def pool(figure: Pooled, rows: Sequence[tuple[float, ...]], n_not_applicable: int, n_error: int) -> Estimate:
-    """A figure of sums over cases, with a jackknife interval."""
+    """A figure of sums over cases, with a jackknife interval; a plain sum has none."""
+    if figure.is_total:
+        total = math.fsum(row[0] for row in rows) if rows else None
+        counts = {"n": len(rows), "n_not_applicable": n_not_applicable, "n_error": n_error}
+        return Estimate(value=total, **counts, method=SUM_METHOD)
     columns = list(zip(*rows, strict=True)) if rows else [() for _ in figure.over]
     value, low, high = pooled_estimate(columns, figure.function, figure.low, figure.high)
     ends = (figure.low, figure.high) if figure.higher_is_better else (figure.high, figure.low)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judgekit.analysis.joint import joint_columns
 from judgekit.core.components import Component
 from judgekit.core.config import Gate
 from judgekit.core.errors import ConfigError, did_you_mean
@@ -29,6 +30,7 @@ def check_gate_names(gates: Sequence[Gate], components: Sequence[Component]) -> 
         ConfigError: names the nearest figure.
     """
     columns = [column for component in components for column in component.columns()]
+    columns += joint_columns(columns)
     known = {column.aggregate or column.name for column in columns if column.aggregate != ""}
     known |= {figure.name for component in components for figure in component.pooled()}
     for number, gate in enumerate(gates):
@@ -77,6 +79,8 @@ def _figures(gate: Gate, summary: RunSummary) -> tuple[Mapping[str, Any], str]:
 def _observed(gate: Gate, found: Estimate) -> tuple[float | None, int, str]:
     if found.value is None:
         return None, found.n, f"no data ({found.n} of {found.n + found.n_error + found.n_not_applicable} cases)"
+    if found.n_error and found.worst is None:
+        return None, found.n, f"{found.n_error} failed cases, and no bound on what they would add"
     wants_high = gate.op in (">=", ">")
     if gate.bound == "lower":
         observed, note = found.low, "lower end of the interval"

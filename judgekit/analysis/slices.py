@@ -48,9 +48,11 @@ def _text(value: Any) -> str:
 
 def doc_types(case: Case) -> tuple[str, ...]:
     """File name extensions of the gold supports, such as `md`; `(none)` for a name without one."""
-    found = []
-    for support in case.gold_supports:
-        name = support.rel_path.replace("\\", "/").rsplit("/", 1)[-1]
-        stem, dot, extension = name.rpartition(".")
-        found.append(extension.lower() if dot and stem else "(none)")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(doc_type(support.rel_path) for support in case.gold_supports))
+
+
+def doc_type(rel_path: str) -> str:
+    """File name extension of a path, such as `md`; `(none)` for a name without one."""
+    name = rel_path.replace("\\", "/").rsplit("/", 1)[-1]
+    stem, dot, extension = name.rpartition(".")
+    return extension.lower() if dot and stem else "(none)"

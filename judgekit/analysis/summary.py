@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy, Figures, SlicedTally
+from judgekit.analysis.risk_coverage import RiskCoverage, risk_score
 from judgekit.analysis.slices import MOST_VALUES, doc_types, slice_values
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.judgments import Judgment
@@ -27,6 +28,8 @@ class RunTally:
         self._sliced = SlicedTally(columns, pooled, dimensions)
         coverage = [column for column in columns if column.name == DOC_TYPE_METRIC]
         self._by_type = SlicedTally(coverage, (), ("doc_type",)) if coverage else None
+        score = risk_score(columns)
+        self._risk = None if score is None else RiskCoverage(score)
         self._latency: dict[str, array[float]] = defaultdict(lambda: array("d"))
         self.warnings: list[tuple[str, str]] = []
 
@@ -36,6 +39,8 @@ class RunTally:
         self._sliced.add(outcomes, memberships)
         if self._by_type is not None:
             self._by_type.add({DOC_TYPE_METRIC: outcomes[DOC_TYPE_METRIC]}, {"doc_type": doc_types(case)})
+        if self._risk is not None:
+            self._risk.add(output.confidence, outcomes[self._risk.score])
         for stage, seconds in output.latency_seconds.items():
             self._latency[stage].append(seconds)
         for dimension, values in list(self._sliced.slices.items()):
@@ -66,13 +71,14 @@ class RunTally:
         }
 
     def operational(self) -> dict[str, Any]:
-        """Error rates, and coverage by document type."""
+        """Error rates, coverage by document type, and the risk-coverage curve."""
         found: dict[str, Any] = dict(self._sliced.overall.figures(self._policy, "operational"))
         if self._by_type is not None:
             types = self._by_type.slices["doc_type"]
             found["coverage_by_doc_type"] = {
                 value: tally.figures(self._policy)[DOC_TYPE_METRIC] for value, tally in sorted(types.items())
             }
+        found["risk_coverage"] = None if self._risk is None else self._risk.report(self._policy)
         return found
 
     def latency(self) -> dict[str, dict[str, float | int | None]]:

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from judgekit.cli import cache, configs, runs
+from judgekit.cli import cache, configs, data, runs
 
 app = typer.Typer(
     name="judgekit",
@@ -22,6 +22,7 @@ app = typer.Typer(
 runs.register(app)
 configs.register(app)
 cache.register(app)
+data.register(app)
 
 
 @app.callback(invoke_without_command=True)

@@ -71,7 +71,9 @@ Text = Annotated[str, BeforeValidator(_text)]
 OptionalText = Annotated[str | None, BeforeValidator(_text)]
 OptionalIds = Annotated[tuple[Id, ...] | None, BeforeValidator(_optional_list)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_tuple)]
-Metadata = Annotated[dict[str, Any], BeforeValidator(_plain)]
+Object = Annotated[dict[str, Any], BeforeValidator(_plain)]
+"""A JSON object as it stands, with NaN and infinities made null."""
+Metadata = Object
 
 
 class Record(BaseModel):
@@ -96,6 +98,24 @@ class Support(Anchor):
     """Texts of which at least one stands in a hit that really carries the evidence."""
     date: OptionalText = None
     """ISO date of the note, for recency rules; the largest is the newest."""
+
+
+class Span(Record):
+    """A half-open range of characters, in Unicode code points of one document."""
+
+    doc_id: Id | None = None
+    """Left out in the spans of a hit: the hit's own document."""
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _ends_after_its_start(self) -> "Span":
+        if self.end < self.start:
+            raise ValueError(f"a span ends at {self.end}, before its start at {self.start}")
+        return self
+
+
+Spans = Annotated[tuple[Span, ...], BeforeValidator(_tuple)]
 
 
 class Case(Record):
@@ -123,7 +143,18 @@ class Case(Record):
     """Right answers, any of them."""
     key_facts: Texts = ()
     """Facts that a right answer states."""
+    expected_spans: dict[Id, Spans] | None = None
+    """Where the expected chunks stand: chunk id -> spans with their doc_id."""
+    expected_fields: Object | None = None
+    """The right result of field extraction, a JSON object."""
     metadata: Metadata = {}
+
+    @model_validator(mode="after")
+    def _expected_spans_have_documents(self) -> "Case":
+        for chunk_id, spans in (self.expected_spans or {}).items():
+            if any(span.doc_id is None for span in spans):
+                raise ValueError(f"expected_spans of chunk {chunk_id!r}: a span has no doc_id")
+        return self
 
     @model_validator(mode="after")
     def _groups_point_at_supports(self) -> "Case":
@@ -150,6 +181,8 @@ class Hit(Record):
     heading_path: Texts | Text = ()
     text: OptionalText = None
     text_truncated: bool = False
+    source_spans: Spans = ()
+    """Characters of the document that the chunk was made from."""
     rank: Annotated[int, Field(ge=1)] | None = None
     """1-based; left out, the position in the list counts."""
     score: Annotated[float, Field(allow_inf_nan=False)] | None = None
@@ -204,6 +237,10 @@ class SystemOutput(Record):
     usage: Usage | None = None
     versions: dict[Text, Text] = {}
     """chunker_version, embedding_model, index_version, prompt_version."""
+    extracted_fields: Object | None = None
+    """What the system extracted, a JSON object."""
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    """How sure the system is of its answer."""
     metadata: Metadata = {}
 
     @model_validator(mode="after")
@@ -214,4 +251,7 @@ class SystemOutput(Record):
             raise ValueError(
                 f"case {self.case_id!r}: retrieved: rank {twice} comes twice (a hit without a rank has its position)"
             )
+        for position, hit in enumerate(self.retrieved):
+            if hit.source_spans and hit.doc_id is None and any(span.doc_id is None for span in hit.source_spans):
+                raise ValueError(f"case {self.case_id!r}: retrieved[{position}]: neither hit nor span has a doc_id")
         return self

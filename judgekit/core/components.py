@@ -6,7 +6,7 @@ config arguments, so adding one is adding one file and there is no registry to e
 
 import importlib
 import pkgutil
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput, Verdict
-from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes, Pooled
+from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcomes, Pooled
 
 C = TypeVar("C", bound="Component")
 
@@ -48,6 +48,36 @@ class Metric(Component):
 
         A case whose output is an error is `Failed` in every column whose precondition on the case holds.
         """
+
+    def open_report(self) -> "MetricReport | None":
+        """What the family writes beside its scores; nothing unless overridden."""
+        return None
+
+
+class MetricReport(ABC):
+    """A file that a family writes beside its scores: it gathers the cases of one run as they are calculated."""
+
+    file_name: ClassVar[str]
+
+    @abstractmethod
+    def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
+        """The same outcomes as the family's own `calculate`, and what the report needs is kept."""
+
+    @abstractmethod
+    def document(self, figures: Mapping[str, Estimate | dict[str, int]]) -> dict[str, Any] | None:
+        """The file as JSON, with numbers rounded; None where there is nothing to write.
+
+        Args:
+            figures: the estimates over all cases, so that no figure is calculated twice.
+        """
+
+    @abstractmethod
+    def digest(self) -> dict[str, Any] | None:
+        """The part that metrics.json and summary.md show."""
+
+    @abstractmethod
+    def warnings(self) -> list[tuple[str, str]]:
+        """(code, message) of what the reader of the numbers should know."""
 
 
 class Judge(Component):

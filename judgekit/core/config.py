@@ -10,6 +10,25 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
 DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")
 
+FormatName = Literal[
+    "jsonl",
+    "json",
+    "csv",
+    "yaml",
+    "folder",
+    "parquet",
+    "arrow",
+    "trec",
+    "beir",
+    "squad",
+    "hotpotqa",
+    "ragas",
+    "deepeval",
+    "inspect",
+    "promptfoo",
+]
+"""How cases or outputs are written: the first seven say how rows are stored, the others also what they hold."""
+
 _ENV_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*)")
 _KEY_START = re.compile(r"(sk|pk|rk|gsk|csk|hf|xai|r8|ghp|github_pat|nvapi|fw|tgp)_|AIza")
 """How keys of well-known services begin."""
@@ -34,8 +53,8 @@ class DataFile(Section):
 
     path: str
     """Path of the file; relative paths start at the config file."""
-    format: Literal["jsonl", "json", "csv"] | None = None
-    """Left out: by the extension of the file."""
+    format: FormatName | None = None
+    """Left out: by the extension of the file, or by keys that only one format has; see docs/formats.md."""
     fields: dict[str, str] = {}
     """Our field name -> field name in the file, such as {"id": "qid", "reference_answers": "gold.answers"}.
 
@@ -46,6 +65,10 @@ class DataFile(Section):
     """Left out: UTF-8, or what a byte order mark says."""
     list_separator: str | None = None
     """In CSV, what separates the items of a list cell; left out, a cell that is no JSON list is one item."""
+    part: str | None = None
+    """Which part of a source that holds several is read: the split of a data set, the provider of promptfoo results."""
+    ties: Literal["given", "trec_eval"] | None = None
+    """How a TREC run orders documents with equal scores: as the file has them (left out), or as trec_eval does."""
 
 
 class SystemConfig(BaseModel):
@@ -211,6 +234,8 @@ class RunConfig(Section):
     cases: str | DataFile
     """File of cases."""
     system: SystemConfig
+    indexing: str | DataFile | None = None
+    """File that says what became of each document of the corpus on its way into the index."""
     metrics: tuple[str | ComponentConfig, ...] | None = None
     """Families to calculate; left out: all that apply."""
     match: MatchConfig = MatchConfig()
@@ -236,6 +261,11 @@ class RunConfig(Section):
     def cases_file(self) -> DataFile:
         """The cases entry in its long form."""
         return DataFile(path=self.cases) if isinstance(self.cases, str) else self.cases
+
+    @property
+    def indexing_file(self) -> DataFile | None:
+        """The indexing entry in its long form."""
+        return DataFile(path=self.indexing) if isinstance(self.indexing, str) else self.indexing
 
     @model_validator(mode="after")
     def _names_exist(self) -> "RunConfig":

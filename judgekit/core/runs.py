@@ -19,6 +19,7 @@ JUDGMENTS = "judgments.jsonl"
 SCORES = "scores.jsonl"
 METRICS = "metrics.json"
 SUMMARY = "summary.md"
+EVAL_RESULTS = "eval-results.json"
 
 
 class Frozen(BaseModel):
@@ -99,5 +100,7 @@ class RunSummary(Frozen):
     cost: dict[str, Any]
     operational: dict[str, Any]
     indexing_coverage: dict[str, Any] | None = None
+    extraction: dict[str, Any] | None = None
+    """Field extraction by error type, and by field path where most goes wrong; None where no case expects fields."""
     gates: tuple[GateResult, ...] = ()
     warnings: tuple[Notice, ...] = ()

@@ -12,6 +12,8 @@ class NotApplicable:
     """The precondition of a score does not hold for this case; it counts neither as good nor as bad."""
 
     reason: str
+    label: str | None = None
+    """Name under which the case is counted in the distribution of the score all the same, such as `none`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,9 @@ class Column:
     aggregate: str | None = None
     """Name of the mean over cases; None: the name of the score; empty: the score feeds a pooled figure only."""
     distribution: bool = False
-    """True where the values are whole numbers low..high: their counts are shown too, as `name.distribution`."""
+    """True where the values are whole numbers low..high: their counts are shown too, as `name.distribution`.
+
+    With `high` infinite, the counts go up to the largest value that came."""
     section: Literal["overall", "operational"] = "overall"
     """The part of metrics.json that carries the mean."""
 
@@ -71,6 +75,12 @@ class Pooled:
     low: float = 0.0
     high: float = 1.0
     higher_is_better: bool = True
+    is_total: bool = False
+    """True for a plain sum: it has no interval, and no bound on what failed cases would add."""
+
+
+SUM_METHOD = "sum over cases"
+"""`Estimate.method` of a plain sum."""
 
 
 class Score(BaseModel):

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from judgekit.core.runs import RunSummary
-from judgekit.core.scores import Estimate
+from judgekit.core.scores import SUM_METHOD, Estimate
+
+INDEX_VERSIONS = ("chunker_version", "embedding_model", "index_version")
 
 HEADLINE_CUTOFF = 5
 """Of the names with a cut-off, only those at this one are shown on one screen."""
@@ -31,6 +33,11 @@ def _is_headline(name: str) -> bool:
 def number(value: float | None, digits: int = 3) -> str:
     """A figure with fixed digits; `n/a` where there is none."""
     return "n/a" if value is None else f"{value:.{digits}f}"
+
+
+def shown(figure: Estimate) -> str:
+    """The value of a figure; a sum over cases is a whole number."""
+    return number(figure.value, 0 if figure.method == SUM_METHOD else 3)
 
 
 def interval(figure: Estimate) -> str:
@@ -83,6 +90,35 @@ def instrument_lines(summary: RunSummary) -> list[str]:
     """What gave the figures and what it took: judges, spot check, latency, cost."""
     lines = [*judge_lines(summary), reliability_line(summary.judge_reliability), latency_line(summary)]
     return [line for line in [*lines, cost_line(summary)] if line]
+
+
+def indexing_lines(coverage: Mapping[str, Any] | None) -> list[str]:
+    """What of the corpus can be found at all; nothing where the run knows nothing of it."""
+    if coverage is None:
+        return []
+    n, n_chunks = coverage["n_docs_processed"], coverage["n_chunks"]
+    rate = coverage["no_chunks_rate"]
+    lines = [
+        f"{n:,} documents, {n_chunks:,} chunks; {coverage['n_docs_without_chunks']:,} documents without a chunk"
+        f"{'' if rate is None else f' ({rate:.1%})'}"
+    ]
+    if coverage["n_chunks_attempted"] is not None:
+        rate = coverage["chunks_skipped_context_rate"]
+        lines.append(
+            f"{coverage['n_chunks_embedded']:,} of {coverage['n_chunks_attempted']:,} chunks embedded; "
+            f"{coverage['n_chunks_skipped_context']:,} skipped for their length"
+            f"{'' if rate is None else f' ({rate:.1%})'}"
+        )
+        reasons = coverage["skipped_by_reason"].items()
+        if reasons:
+            lines.append(f"skipped: {', '.join(f'{reason} {count:,}' for reason, count in reasons)}")
+    tokens = coverage["tokens_per_chunk"]
+    if tokens["n"]:
+        lines.append(
+            f"tokens per chunk: {tokens['min']} to {tokens['max']}, mean {tokens['mean']:.1f}, p95 {tokens['p95']:.1f}"
+        )
+    versions = [f"{name} {coverage[name]}" for name in INDEX_VERSIONS if coverage[name] is not None]
+    return [*lines, ", ".join(versions)] if versions else lines
 
 
 def latency_line(summary: RunSummary) -> str | None:

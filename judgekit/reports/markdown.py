@@ -5,7 +5,17 @@ from collections.abc import Iterable, Sequence
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
-from judgekit.reports.figures import coverage, headline, if_failed, instrument_lines, interval, number, printable
+from judgekit.reports.figures import (
+    coverage,
+    headline,
+    if_failed,
+    indexing_lines,
+    instrument_lines,
+    interval,
+    number,
+    printable,
+    shown,
+)
 
 Figures = dict[str, Estimate | dict[str, int]]
 
@@ -14,6 +24,9 @@ _SPECIAL = re.compile(r"[\\|`*\[\]#]|(?<!\w)_|_(?!\w)")
 
 SLICE_FIGURES = 6
 """Columns of a slice table."""
+
+EXTRACTION_FIELDS = 10
+"""Rows of the table of fields."""
 
 
 def render_markdown(summary: RunSummary) -> str:
@@ -26,15 +39,37 @@ def render_markdown(summary: RunSummary) -> str:
     parts += _section("Warnings", [f"* `{item.code}`: {cell(item.message)}" for item in summary.warnings])
     parts += ["", "## Figures", ""]
     rows = [
-        [f"`{cell(name)}`", number(figure.value), interval(figure), coverage(figure), if_failed(figure)]
+        [f"`{cell(name)}`", shown(figure), interval(figure), coverage(figure), if_failed(figure)]
         for name, figure in headline(summary)
     ]
     parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
     parts += _section("Instruments", [f"* {cell(line)}" for line in instrument_lines(summary)])
+    parts += _extraction_tables(summary)
+    parts += _section("Indexing", [f"* {cell(line)}" for line in indexing_lines(summary.indexing_coverage)])
     for dimension, values in summary.slices.items():
         parts += _slice_table(summary, dimension, values)
     parts += ["", "All figures, with every cut-off and slice, are in `metrics.json`.", ""]
     return "\n".join(parts)
+
+
+def _extraction_tables(summary: RunSummary) -> list[str]:
+    """Field extraction by error type and by field, the fields where most goes wrong first."""
+    found = summary.extraction
+    if found is None:
+        return []
+    parts = ["", "## Extraction", "", f"False negatives: `{found['fn_counts']}`.", ""]
+    kinds = [[name, str(row["n"]), str(row["n_cases"])] for name, row in found["by_error_type"].items()]
+    parts += table(["error", "fields", "cases"], kinds)
+    names = ("total_gt_fields", "true_positives", "omission", "hallucination", "format_error", "wrong_value")
+    fields = list(found["by_field"].items())[:EXTRACTION_FIELDS]
+    rows = [
+        [cell(path), *[str(row[name]) for name in names], number(row["precision"]), number(row["recall"])]
+        for path, row in fields
+    ]
+    parts += ["", *table(["field", "expected", "right", *names[2:], "precision", "recall"], rows)]
+    if found["n_fields"] > len(fields):
+        parts += ["", f"The {len(fields)} of {found['n_fields']} fields where most goes wrong."]
+    return parts
 
 
 def _slice_table(summary: RunSummary, dimension: str, values: dict[str, Figures]) -> list[str]:

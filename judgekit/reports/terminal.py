@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from judgekit.core.runs import RunSummary
-from judgekit.reports.figures import coverage, headline, instrument_lines, interval, number, printable
+from judgekit.reports.figures import coverage, headline, instrument_lines, interval, printable, shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -13,10 +13,7 @@ HEADER = ("figure", "value", "95% interval", "cases")
 
 def rows(summary: RunSummary) -> list[tuple[str, str, str, str]]:
     """Headline figures as texts."""
-    return [
-        (printable(name), number(figure.value), interval(figure), coverage(figure))
-        for name, figure in headline(summary)
-    ]
+    return [(printable(name), shown(figure), interval(figure), coverage(figure)) for name, figure in headline(summary)]
 
 
 def notes(summary: RunSummary) -> list[tuple[str, str]]:

@@ -169,10 +169,43 @@ def pooled_estimate(
         if left is None:
             return value, None, None
         without_one[left] = without_one.get(left, 0) + count
+    ends = jackknife_interval(value, without_one, n, (low, high), confidence)
+    return (value, None, None) if ends is None else (value, *ends)
+
+
+def jackknife_interval(
+    value: float,
+    without_one: Mapping[float, int],
+    n: int,
+    limits: tuple[float, float],
+    confidence: float = 0.95,
+) -> tuple[float, float] | None:
+    """Interval of a figure from its values without each of the cases.
+
+    With m the mean of these values, `se^2 = (n-1)/n sum((f_i - m)^2)` and the interval is `value -+ t se`, t with
+    n - 1 degrees of freedom, clipped.
+
+    Assumptions: independent cases, and a figure that no single case changes much.
+
+    Args:
+        value: the figure over all cases.
+        without_one: the figure without one case -> how many cases give this value; n in all.
+        n: number of cases, at least 2.
+        limits: smallest and largest value possible; may be infinite.
+        confidence: coverage aimed at, in (0, 1).
+
+    Returns:
+        Lower and upper end; None where no case changes the figure (zero width, see `mean_interval`).
+
+    Raises:
+        ValueError: confidence is outside (0, 1).
+
+    Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples".
+    """
     if math.isclose(min(without_one), max(without_one), rel_tol=_SAME):
-        return value, None, None
+        return None
     variance = _spread(without_one, n) * (n - 1) / n
-    return value, *_student_interval(value, math.sqrt(variance), n - 1, (low, high), confidence)
+    return _student_interval(value, math.sqrt(variance), n - 1, limits, confidence)
 
 
 def round4(value: float) -> float:

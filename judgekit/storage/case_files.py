@@ -1,22 +1,26 @@
-"""Files of cases and outputs: field mapping, checks, and one line for each thing that is wrong."""
+"""Cases and outputs from files and folders: field mapping, checks, and one line for each thing that is wrong."""
 
 import difflib
 import gc
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
+from judgekit.storage.formats.lookup import Reading, reading_of
+from judgekit.storage.formats.source import Notices, is_folder
+from judgekit.storage.json_lines import line_of
 from judgekit.storage.problems import MISSING, Location, kind_of, one_line, problems
-from judgekit.storage.rows import Row, read_rows
+from judgekit.storage.rows import Row, read_text
 
 SHOWN_PROBLEMS = 20
 """Bad records that are named; the rest is counted."""
@@ -46,22 +50,45 @@ _LISTS_OF_ONE = ("reference_answers", "retrieved")
 _MISSING = object()
 
 
-def load_cases(source: DataFile, path: Path) -> list[Case]:
-    """All cases of a file, in order.
+def load_cases(source: DataFile, path: Path, notices: Notices | None = None) -> list[Case]:
+    """All cases of a file or folder, in order.
+
+    Args:
+        source: how it is read.
+        path: where it is.
+        notices: takes (code, message) of what the reader of the numbers should know.
 
     Raises:
         InputError: one line for each bad record (20 at most, then a count), duplicate ids among them.
     """
-    return _load(source, path, Case, lambda case: case.id)
+    return list(iterate_cases(source, path, notices))
 
 
-def load_outputs(source: DataFile, path: Path) -> list[SystemOutput]:
-    """All outputs of a file, in order.
+def load_outputs(source: DataFile, path: Path, notices: Notices | None = None) -> list[SystemOutput]:
+    """All outputs of a file or folder, in order; arguments and errors as for `load_cases`."""
+    return list(iterate_outputs(source, path, notices))
+
+
+def iterate_cases(source: DataFile, path: Path, notices: Notices | None = None) -> Iterator[Case]:
+    """The cases of a file as they are read; what is wrong is raised after the last good one."""
+    return _iterate(source, path, Case, "cases", notices)
+
+
+def iterate_outputs(source: DataFile, path: Path, notices: Notices | None = None) -> Iterator[SystemOutput]:
+    """The outputs of a file as they are read; what is wrong is raised after the last good one."""
+    return _iterate(source, path, SystemOutput, "outputs", notices)
+
+
+def data_sha256(source: DataFile, path: Path) -> str:
+    """SHA-256 of what is read of a file or folder, hexadecimal: of a file its bytes, of a folder names and hashes.
 
     Raises:
-        InputError: one line for each bad record (20 at most, then a count), duplicate case ids among them.
+        InputError: a file cannot be read.
     """
-    return _load(source, path, SystemOutput, lambda output: output.case_id)
+    if not is_folder(path) and path.suffix.lower() != ".tsv":  # BEIR's judgements have the queries beside them
+        return file_sha256(path)
+    lines = [f"{file_sha256(file)}  {os.path.relpath(file, path)}\n" for file in reading_of(source, path).files()]
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def file_sha256(path: Path) -> str:
@@ -77,27 +104,48 @@ def file_sha256(path: Path) -> str:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _load(source: DataFile, path: Path, model: type[M], id_of: Callable[[M], str]) -> list[M]:
+def _iterate(
+    source: DataFile, path: Path, model: type[M], kind: Literal["cases", "outputs"], notices: Notices | None
+) -> Iterator[M]:
     mapping = FieldMapping(source, model)
-    records: list[M] = []
+    reading = reading_of(source, path)
     places: dict[str, Row] = {}
-    wrong: list[str] = []
+    wrong: list[tuple[Row | None, str]] = []
     with _collector_paused():
-        for row in read_rows(source, path):
+        for row in reading.rows(kind, [] if notices is None else notices):
             found = _record(row, mapping, model)
             if isinstance(found, list):
-                wrong += [f"{path}:{row.line}: {problem}" for problem in found]
+                wrong += [(row, problem) for problem in found]
                 continue
-            key = id_of(found)
+            key = found.id if isinstance(found, Case) else found.case_id
             if key in places:
-                wrong.append(f"{path}:{row.line}: {row.path}: id {key!r} is already on line {_place(places[key])}")
+                wrong.append((row, f"{row.path}: id {key!r} is already {_place(places[key])}"))
                 continue
-            places[key] = Row(row.line, row.path, None)
-            records.append(found)
-    wrong = [f"{path}: {problem}" for problem in mapping.unmatched()] + wrong
+            places[key] = Row(row.line, row.path, None, file=row.file)
+            if not wrong:
+                yield found
+    wrong = [(None, problem) for problem in mapping.unmatched()] + wrong
     if wrong:
-        raise InputError("\n".join(map(one_line, shorten(wrong))))
-    return records
+        raise InputError("\n".join(map(one_line, _said(wrong, source, reading))))
+
+
+def _said(wrong: list[tuple[Row | None, str]], source: DataFile, reading: Reading) -> list[str]:
+    """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here."""
+    texts: dict[str, str] = {}
+    lines = []
+    for row, problem in wrong[:SHOWN_PROBLEMS]:
+        where = str(reading.path)
+        if row is not None:
+            line: int | None = row.line
+            if row.place is not None:
+                if row.file not in texts:
+                    texts[row.file] = read_text(source, reading.path / row.file)
+                line = line_of(texts[row.file], row.place)
+            where += f"/{row.file}" * bool(row.file) + f":{line}" * bool(line)
+        lines.append(f"{where}: {problem}")
+    if len(wrong) > SHOWN_PROBLEMS:
+        lines.append(f"... and {len(wrong) - SHOWN_PROBLEMS} more")
+    return lines
 
 
 @contextmanager
@@ -113,14 +161,10 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _place(row: Row) -> str:
-    return str(row.line) if row.path == "$" else f"{row.line} ({row.path})"
-
-
-def shorten(lines: list[str]) -> list[str]:
-    """The first lines and a count of the others."""
-    if len(lines) <= SHOWN_PROBLEMS:
-        return lines
-    return [*lines[:SHOWN_PROBLEMS], f"... and {len(lines) - SHOWN_PROBLEMS} more"]
+    if not row.line:
+        return f"at {row.path}" + f" of {row.file}" * bool(row.file)
+    where = f"on line {row.line}" + f" of {row.file}" * bool(row.file)
+    return where if row.path == "$" else f"{where} ({row.path})"
 
 
 def _record(row: Row, mapping: "FieldMapping", model: type[M]) -> M | list[str]:
@@ -140,10 +184,10 @@ def _problem(row: Row, place: Location, message: str, mapping: "FieldMapping") -
     data = row.data or {}
     if len(place) == 1 and message == MISSING:
         ours = str(place[0])
-        if mapping.name_in_file(ours, data) == ours:
-            keys = ", ".join(list(data)[:8]) or "no fields"
+        if mapping.name_in_file(ours, row) == ours:
+            keys = ", ".join(list(row.origin.record if row.origin is not None else data)[:8]) or "no fields"
             message = f'{MISSING}; the record has {keys}; if one of them is it, set "fields": {{"{ours}": ...}}'
-    name = mapping.name_in_file(str(place[0]), data) if place else ""
+    name = mapping.name_in_file(str(place[0]), row) if place else ""
     path = row.path + json_path((name, *place[1:]) if place else ())[1:]
     return f"{path}: {message}"
 
@@ -174,11 +218,13 @@ class FieldMapping:
             if rest and head not in _WITH_PARTS:
                 raise InputError(f'"fields" names {ours!r}, but {head} has no parts to map; name {head!r} as a whole')
 
-    def name_in_file(self, ours: str, data: Mapping[str, Any]) -> str:
+    def name_in_file(self, ours: str, row: Row) -> str:
         """What a record of the file calls one of our fields."""
-        if ours == "case_id" and self._is_plain_id(data):
-            return "id"
-        return self._fields.get(ours, ours)
+        if ours in self._fields:
+            return self._fields[ours]
+        if row.origin is not None:
+            return row.origin.names.get(ours, ours)
+        return "id" if ours == "case_id" and self._is_plain_id(row.data or {}) else ours
 
     def unmatched(self) -> list[str]:
         """What is wrong with mapped names that no record had."""
@@ -195,14 +241,17 @@ class FieldMapping:
             ValueError: an unknown field that looks like a misspelt one of ours, or a cell that cannot be read.
         """
         data = dict(row.data or {})
-        self._keys = self._keys or list(data)
+        is_own = row.origin is None
+        self._keys = self._keys or list(data if row.origin is None else row.origin.record)
         result, metadata = self._mapped(data, row)
         if self._model is SystemOutput and self._is_plain_id(data):
             data["case_id"] = data.pop("id")
         for key, value in data.items():
-            if key in self._taken:
+            if not is_own and key in result:  # the user's mapping goes before the format's
                 continue
-            if key not in self._known:
+            if key in self._taken and (is_own or key not in self._known):
+                continue
+            if is_own and key not in self._known:
                 self._refuse_misspelt(key)
             target = result if key in self._known and key not in result else metadata
             target[key] = value
@@ -216,7 +265,9 @@ class FieldMapping:
         result: dict[str, Any] = {}
         metadata: dict[str, Any] = {}
         for ours, theirs in self._fields.items():
-            value = _lookup(data, theirs)
+            value = _lookup(row.origin.record, theirs) if row.origin is not None else _MISSING
+            if value is _MISSING:
+                value = _lookup(data, theirs)
             if value is _MISSING:
                 continue
             self._matched.add(ours)

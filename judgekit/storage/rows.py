@@ -5,18 +5,33 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args
 
 import msgspec
 
-from judgekit.core.config import DataFile
+from judgekit.core.config import DataFile, FormatName
 from judgekit.core.errors import InputError
-from judgekit.storage.problems import kind_of
+from judgekit.storage.problems import Location, kind_of
 
-_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv"}
+OWN_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv"}
+"""Formats that this file reads, by extension."""
+
+KNOWN_FORMATS = ", ".join(get_args(FormatName))
+"""For messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a record of a foreign format was made from."""
+
+    record: Mapping[str, Any]
+    """The record as it stands in the file."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Our field name -> name in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +39,18 @@ class Row:
     """One record of a file, or what is wrong with it."""
 
     line: int
-    """1-based line on which the record starts."""
+    """1-based line on which the record starts; 0: see `place`, or the format has no lines."""
     path: str
-    """JSON path of the record inside the line or file: `$` or `$[3]`."""
+    """Where the record stands inside the line or file: `$` or `$[3]`, or `query '7'`."""
     data: dict[str, Any] | None
     problem: str | None = None
     from_csv: bool = False
+    file: str = ""
+    """The file inside a folder or archive."""
+    place: Location | None = None
+    """Keys and indices from the root of a JSON document, from which the line is found where it is needed."""
+    origin: Origin | None = None
+    """Set for records of a foreign format."""
 
 
 def read_rows(source: DataFile, path: Path) -> Iterator[Row]:
@@ -38,28 +59,81 @@ def read_rows(source: DataFile, path: Path) -> Iterator[Row]:
     Raises:
         InputError: the file as a whole cannot be read: missing, empty, wrong encoding, wrong shape.
     """
-    kind = source.format or _FORMATS.get(path.suffix.lower())
+    kind = source.format if source.format in OWN_FORMATS.values() else OWN_FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise InputError(f'{path}: unknown extension {path.suffix!r}; set "format" to jsonl, json or csv')
-    encoding = source.encoding or ""
-    try:
-        with path.open("rb") as stream:
-            encoding = _encoding(source.encoding, stream.read(4), path)
-            stream.seek(0)
-            reader = {"jsonl": _jsonl, "json": _json, "csv": _csv}[kind]
+        raise InputError(f'{path}: unknown extension {path.suffix!r}; set "format" to one of {KNOWN_FORMATS}')
+    with faults_named(path, f"a {kind} file"), path.open("rb") as stream:
+        encoding = encoding_of(source.encoding, stream, path)
+        reader = {"jsonl": _jsonl, "json": _json, "csv": _csv}[kind]
+        with undecodable_named(path, encoding):
             yield from reader(stream, path, encoding)
+
+
+@contextmanager
+def faults_named(path: Path, expected: str) -> Iterator[None]:
+    """Turn what the system says about a file into one line.
+
+    Raises:
+        InputError: the file is missing, is a folder, or cannot be read.
+    """
+    try:
+        yield
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a folder, expected a {kind} file") from None
-    except UnicodeDecodeError:
-        raise InputError(_undecodable(path, encoding)) from None
-    except UnicodeError as error:
-        raise InputError(f"{path}: is not {encoding}: {error}") from None
+        raise InputError(f"{path}: is a folder, expected {expected}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     except RecursionError:
         raise InputError(f"{path}: nested too deeply") from None
+
+
+@contextmanager
+def undecodable_named(path: Path, encoding: str) -> Iterator[None]:
+    """Say where a file stops being what its encoding says.
+
+    Raises:
+        InputError: with line and byte.
+    """
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise InputError(_undecodable(path, encoding)) from None
+    except UnicodeError as error:
+        raise InputError(f"{path}: is not {encoding}: {error}") from None
+
+
+def read_text(source: DataFile, path: Path) -> str:
+    """A whole file, decoded, without its byte order mark.
+
+    Raises:
+        InputError: it is missing, or not in its encoding.
+    """
+    with faults_named(path, "a file"), path.open("rb") as stream:
+        encoding = encoding_of(source.encoding, stream, path)
+        with undecodable_named(path, encoding):
+            return stream.read().decode(encoding)
+
+
+def encoding_of(given: str | None, stream: IO[bytes], path: Path) -> str:
+    """The encoding of a file by its Python name, in the form that drops a byte order mark; rewinds the stream.
+
+    Raises:
+        InputError: an encoding that does not exist, or one that should have been named.
+    """
+    head = stream.read(4)
+    stream.seek(0)
+    return _encoding(given, head, path)
+
+
+def utf8_lines(stream: IO[bytes], encoding: str) -> Iterator[bytes]:
+    """The lines of a file as UTF-8, without a byte order mark; only line feeds end a line."""
+    if encoding != "utf-8-sig":
+        # Decoded as a whole: a line feed is two bytes here.
+        stream = io.BytesIO(stream.read().decode(encoding).encode("utf-8", "surrogatepass"))
+    first = stream.readline()
+    yield first.removeprefix(codecs.BOM_UTF8)
+    yield from stream
 
 
 def _encoding(given: str | None, head: bytes, path: Path) -> str:
@@ -106,13 +180,9 @@ def _undecodable(path: Path, encoding: str) -> str:
 
 def _jsonl(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
     """Only line feeds end a record; U+2028, U+0085 and the like are text."""
-    if encoding != "utf-8-sig":
-        # Decoded as a whole: a line feed is two bytes here.
-        stream = io.BytesIO(stream.read().decode(encoding).encode("utf-8", "surrogatepass"))
     n_rows = 0
-    for number, line in enumerate(stream, start=1):
-        body = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-        body = body.strip(b" \t\r\n")
+    for number, line in enumerate(utf8_lines(stream, encoding), start=1):
+        body = line.strip(b" \t\r\n")
         if not body:
             continue
         n_rows += 1
@@ -152,7 +222,8 @@ def _json(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
         if not text.lstrip().startswith("["):
             found = _shape(json.loads(text))
             raise InputError(
-                f"{path}: unsupported shape: expected a list of objects, found {found}; write one object a record"
+                f"{path}: unsupported shape: expected a list of objects, found {found}; write one object a record, "
+                f'or set "format" to what it is: {KNOWN_FORMATS}'
             )
         for number, (line, item) in enumerate(_items(text)):
             if isinstance(item, dict):

@@ -10,10 +10,17 @@ from judgekit.core.protocols import System
 class Recorded(System):
     """Hands out recorded outputs by case id; a case without one becomes an error row, not a gap."""
 
-    def __init__(self, outputs: Mapping[str, SystemOutput], source: str) -> None:
-        """Take the outputs by case id; `source` names the file in messages."""
+    def __init__(self, outputs: Mapping[str, SystemOutput], source: str, *, missing_is_empty: bool = False) -> None:
+        """Take the outputs.
+
+        Args:
+            outputs: by case id.
+            source: names the file in messages.
+            missing_is_empty: a case without an output retrieved nothing, as in a TREC run, and is no error.
+        """
         self._outputs = outputs
         self._source = source
+        self._missing_is_empty = missing_is_empty
         self._warnings: list[tuple[str, str]] = []
 
     def check(self, case_ids: Sequence[str]) -> None:
@@ -33,7 +40,8 @@ class Recorded(System):
             )
         self._warnings.clear()
         if missing:
-            self._warnings.append(("cases_without_output", f"{self._source}: no output for {_named(missing)}"))
+            effect = "; nothing was retrieved there, which counts as 0" if self._missing_is_empty else ""
+            self._warnings.append(("cases_without_output", f"{self._source}: no output for {_named(missing)}{effect}"))
         if unknown:
             self._warnings.append(("outputs_without_case", f"{self._source}: no case for {_named(unknown)}"))
 
@@ -41,7 +49,9 @@ class Recorded(System):
         """The recorded output of each case."""
         for case in cases:
             found = self._outputs.get(case.id)
-            if found is None:
+            if found is None and self._missing_is_empty:
+                found = SystemOutput(case_id=case.id)
+            elif found is None:
                 error = OutputError(kind="missing_output", message=f"{self._source} has no row for this case")
                 found = SystemOutput(case_id=case.id, error=error)
             yield found

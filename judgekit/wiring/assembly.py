@@ -15,6 +15,7 @@ import judgekit
 import judgekit.judges
 import judgekit.metrics
 from judgekit.analysis.gates import check_gate_names
+from judgekit.analysis.indexing import indexing_coverage
 from judgekit.analysis.slices import check_dimensions
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric, build, discover
@@ -26,16 +27,20 @@ from judgekit.core.config import (
     is_floating,
     is_local,
 )
-from judgekit.core.errors import ConfigError, did_you_mean, first_problem
+from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.protocols import System
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
 from judgekit.storage.cache_entries import CacheReader
-from judgekit.storage.case_files import file_sha256, load_cases, load_outputs
+from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
+from judgekit.storage.formats.lookup import missing_is_empty
+from judgekit.storage.formats.records import NO_ID
+from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.shipped import shipped
 from judgekit.systems.recorded import Recorded
+from judgekit.wiring.functions import with_functions
 from judgekit.workflows.estimate import EstimateJob
 from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -54,6 +59,10 @@ def most_connections(n_models: int) -> int:
     """How many connections to each of so many models the limit of open files leaves room for."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if most == resource.RLIM_INFINITY else max(1, (most - _OTHER_FILES) // max(1, n_models))
+
+
+MATCHING = ("retrieval", "multi_hop")
+"""Families that match hits with gold supports as `match` says."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,9 @@ class Assembly:
     models: dict[str, ModelRuntime]
     price_list: str | None = None
     warnings: list[tuple[str, str]] = field(default_factory=list)
+    indexing: dict[str, Any] | None = None
+    """Indexing coverage, where the config names a file for it."""
+    indexing_record: dict[str, Any] | None = None
 
     def used_models(self) -> dict[str, ModelRuntime]:
         """The models that something asks, by name."""
@@ -120,9 +132,10 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     base = config_path.resolve().parent
     check_dimensions(config.slices)
     cases_path = base / config.cases_file.path
-    all_cases = load_cases(config.cases_file, cases_path)
+    notices: list[tuple[str, str]] = []
+    all_cases = load_cases(config.cases_file, cases_path, notices)
     cases = shard_of(all_cases[: options.limit], options.shard)
-    system, outputs_record = _system(config, base, [case.id for case in all_cases])
+    system, outputs_record = _system(config, base, [case.id for case in all_cases], notices)
     used = {judge.model for judge in config.judges}
     if config.spot_check is not None and config.spot_check.model is not None:
         used.add(config.spot_check.model)
@@ -147,13 +160,29 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         # The plain run after the shards checks and judges the whole; a shard would only check its part.
         spot_checks=[] if options.shard else _spot_checks(config, base, models, judges),
         models=models,
+        warnings=list(dict.fromkeys(notices)),
     )
     _price_models(assembly)
     for name, runtime in assembly.used_models().items():
         if runtime.config.max_concurrency > runtime.limiter.most:
             text = f"model {name}: at most {runtime.limiter.most} calls at once, since `ulimit -n` allows no more files"
             assembly.warnings.append(("concurrency_capped", text))
+    _read_indexing(assembly, base)
     return assembly
+
+
+def _read_indexing(assembly: Assembly, base: Path) -> None:
+    """Indexing coverage of the file that the config names for it."""
+    source = assembly.config.indexing_file
+    if source is None:
+        return
+    path = base / source.path
+    documents = load_indexed_documents(source, path)
+    try:
+        assembly.indexing = indexing_coverage(documents)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    assembly.indexing_record = {"sha256": file_sha256(path), "n": len(documents)}
 
 
 def shard_of(cases: list[Case], shard: str | None) -> list[Case]:
@@ -189,7 +218,9 @@ def _price_models(assembly: Assembly) -> None:
             )
 
 
-def _system(config: RunConfig, base: Path, case_ids: list[str]) -> tuple[System, dict[str, Any]]:
+def _system(
+    config: RunConfig, base: Path, case_ids: list[str], notices: list[tuple[str, str]]
+) -> tuple[System, dict[str, Any]]:
     if config.system.name != "recorded":
         hint = did_you_mean(config.system.name, ["recorded"])
         raise ConfigError(f"system: no system called {config.system.name!r}{hint}")
@@ -198,10 +229,16 @@ def _system(config: RunConfig, base: Path, case_ids: list[str]) -> tuple[System,
     except ValidationError as error:
         raise ConfigError(f"system (recorded): {first_problem(error)}") from None
     path = base / source.path
-    outputs = load_outputs(source, path)
-    system = Recorded({output.case_id: output for output in outputs}, path.name)
+    outputs = load_outputs(source, path, notices)
+    if path.resolve() == (base / config.cases_file.path).resolve():  # positions of one file cannot differ
+        notices[:] = [notice for notice in notices if notice[0] != NO_ID]
+    system = Recorded(
+        {output.case_id: output for output in outputs},
+        path.name,
+        missing_is_empty=missing_is_empty(source, path),
+    )
     system.check(case_ids)
-    return system, {"path": source.path, "sha256": file_sha256(path), "n": len(outputs)}
+    return system, {"path": source.path, "sha256": data_sha256(source, path), "n": len(outputs)}
 
 
 def _metrics(config: RunConfig) -> list[Metric]:
@@ -213,9 +250,10 @@ def _metrics(config: RunConfig) -> list[Metric]:
     families = []
     for number, item in enumerate(wanted):
         args = dict(item.args)
-        if item.name == "retrieval":
+        if item.name in MATCHING:
             args.setdefault("snippets", config.match.snippets)
-        families.append(build(judgekit.metrics, Metric, item.name, args, f"metrics[{number}]"))
+        where = f"metrics[{number}]"
+        families.append(with_functions(build(judgekit.metrics, Metric, item.name, args, where), where))
     if len({family.name for family in families}) != len(families):
         raise ConfigError("metrics: a family is listed twice")
     return families
@@ -307,6 +345,7 @@ def open_estimate(assembly: Assembly, cache: CacheReader | None = None) -> Estim
         spot_checks=assembly.spot_checks,
         versions=assembly.config.versions,
         price_list=assembly.price_list,
+        warnings=assembly.warnings,
     )
 
 

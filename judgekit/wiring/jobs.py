@@ -22,7 +22,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.runs import CONFIG, JUDGMENTS, Manifest
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.reports.markdown import render_markdown
-from judgekit.storage.case_files import file_sha256
+from judgekit.storage.case_files import data_sha256
 from judgekit.storage.config_files import load_config
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder, new_run_id
@@ -33,8 +33,9 @@ from judgekit.workflows.job import RunJob
 def resolved_config(assembly: Assembly) -> dict[str, Any]:
     """config.json: the config as used, and hashes of everything it names."""
     config = assembly.config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    cases_file = assembly.config.cases_file
     config["resolved"] = {
-        "cases": {"sha256": file_sha256(assembly.cases_path), "n": len(assembly.cases)},
+        "cases": {"sha256": data_sha256(cases_file, assembly.cases_path), "n": len(assembly.cases)},
         "outputs": {key: value for key, value in assembly.outputs_record.items() if key != "path"},
         "prompts": {
             f"{plan.judge.name}/{plan.prompt.version}": plan.prompt.sha256
@@ -45,6 +46,8 @@ def resolved_config(assembly: Assembly) -> dict[str, Any]:
         "judgekit": judgekit.__version__,
         "parser_version": PARSER_VERSION,
     }
+    if assembly.indexing_record is not None:
+        config["resolved"]["indexing"] = assembly.indexing_record
     return config
 
 
@@ -171,6 +174,7 @@ def _job(
         monotonic=time.monotonic,
         render_summary=render_markdown,
         price_list=assembly.price_list,
+        indexing=assembly.indexing,
         warnings=warnings,
         resuming=found is not None,
     )

@@ -32,6 +32,7 @@ class EstimateJob:
     price_list: str | None
     cache: CacheLookup | None = None
     """Replies of earlier runs, for reading only."""
+    warnings: Sequence[tuple[str, str]] = ()
 
 
 async def estimate_run(job: EstimateJob) -> dict[str, Any]:
@@ -66,7 +67,7 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
         "price_list": job.price_list,
         "judges": passes,
         "spot_checks": checks,
-        "warnings": [list(warning) for warning in job.system.warnings()],
+        "warnings": [list(warning) for warning in [*job.warnings, *job.system.warnings()]],
     }
 
 

@@ -80,6 +80,8 @@ class RunJob:
     render_summary: Callable[[Any], str]
     """RunSummary to markdown; reports are chosen by wiring."""
     price_list: str | None = None
+    indexing: Mapping[str, Any] | None = None
+    """Indexing coverage, for metrics.json."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
     resuming: bool = False
 

@@ -4,10 +4,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judgekit.analysis.estimates import Figures
+from judgekit.analysis.indexing import other_index
+from judgekit.analysis.joint import joint_columns, joint_outcomes
 from judgekit.analysis.reliability import Pair, judge_reliability, spot_check_report
 from judgekit.analysis.summary import RunTally, cost_record, judge_record
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.components import Judge, Metric
+from judgekit.core.components import Judge, Metric, MetricReport
 from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
 from judgekit.core.runs import SCORES, Notice, RunStatus, RunSummary
@@ -25,16 +28,23 @@ def summarise(
     status: RunStatus,
     reason: str | None,
 ) -> RunSummary:
-    """Write scores.jsonl and return the figures."""
+    """Write scores.jsonl and the reports of metric families, and return the figures."""
     judgments = last_judgments(job.store.judgments())
     components = [*job.metrics, *job.judge_components]
     columns = [column for component in components for column in component.columns()]
+    joint = joint_columns(columns)
+    columns += joint
     pooled = [figure for component in components for figure in component.pooled()]
     tally = RunTally(columns, pooled, job.config.slices, job.config.errors)
+    reports = {metric.name: report for metric in job.metrics if (report := metric.open_report()) is not None}
+    metrics = [reports.get(metric.name, metric) for metric in job.metrics]
 
     def lines() -> Iterator[bytes]:
         for case, output in zip(job.cases, outputs, strict=False):
-            outcomes = _outcomes(job, case, output, unjudged, judgments)
+            outcomes = _metric_outcomes(job, metrics, case, output)
+            outcomes.update(_judge_outcomes(job, case, unjudged, judgments))
+            if joint:
+                outcomes.update(joint_outcomes(outcomes))
             tally.add(case, output, outcomes)
             for name, outcome in outcomes.items():
                 yield _score_line(case.id, name, outcome)
@@ -44,7 +54,10 @@ def summarise(
         if judgment.latency_seconds is not None and judgment.role == "primary":
             tally.add_judge_latency(judgment.latency_seconds)
     reliability, unstable = _reliability(job, samples, judgments)
+    overall = tally.overall()
+    digests = _write_reports(job, reports, overall)
     warnings = _warnings(job, tally, judgments) + unstable
+    warnings += [warning for report in reports.values() for warning in report.warnings()]
     return RunSummary(
         run_id=job.manifest.run_id,
         name=job.manifest.name,
@@ -54,36 +67,61 @@ def summarise(
         config_sha256=job.manifest.config_sha256,
         errors=job.config.errors,
         cases=dict(job.cases_record),
-        overall=tally.overall(),
+        overall=overall,
         slices=tally.slices(),
         judge_reliability=reliability,
         judges={plan.judge.name: _judge_record(plan, judgments) for plan in job.judges},
         latency=tally.latency(),
         cost=cost_record(job.store.judgments(), job.price_list, _unpriced(job)),
-        operational={
-            **tally.operational(),
-            "wall_seconds": job.manifest.wall_seconds,
-            "n_resumed": job.manifest.n_resumed,
-            "versions": dict(job.manifest.versions),
-        },
+        operational=_operational(job, tally),
+        indexing_coverage=None if job.indexing is None else dict(job.indexing),
+        extraction=digests.get("extraction"),
         warnings=tuple(Notice(code=code, message=message) for code, message in dict.fromkeys(warnings)),
     )
 
 
-def _outcomes(
-    job: RunJob,
-    case: Case,
-    output: SystemOutput,
-    unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
-    judgments: Mapping[JudgmentKey, Judgment],
+def _operational(job: RunJob, tally: RunTally) -> dict[str, Any]:
+    return {
+        **tally.operational(),
+        "wall_seconds": job.manifest.wall_seconds,
+        "n_resumed": job.manifest.n_resumed,
+        "versions": dict(job.manifest.versions),
+    }
+
+
+def _write_reports(job: RunJob, reports: Mapping[str, MetricReport], overall: Figures) -> dict[str, dict[str, Any]]:
+    """Write the files of metric families; returns what metrics.json shows of them, by family."""
+    digests = {}
+    for name, report in reports.items():
+        document, digest = report.document(overall), report.digest()
+        if document is not None:
+            job.store.write_json(report.file_name, document)
+        if digest is not None:
+            digests[name] = digest
+    return digests
+
+
+def _metric_outcomes(
+    job: RunJob, metrics: Sequence[Metric | MetricReport], case: Case, output: SystemOutput
 ) -> Outcomes:
-    """Every score of one case."""
+    """Every deterministic score of one case."""
     found: Outcomes = {}
-    for metric in job.metrics:
+    for family, metric in zip(job.metrics, metrics, strict=True):
         try:
             found.update(metric.calculate(case, output))
         except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
-            found.update(dict.fromkeys(_names(metric), job.own_fault(metric.name, case.id, error)))
+            found.update(dict.fromkeys(_names(family), job.own_fault(family.name, case.id, error)))
+    return found
+
+
+def _judge_outcomes(
+    job: RunJob,
+    case: Case,
+    unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
+    judgments: Mapping[JudgmentKey, Judgment],
+) -> Outcomes:
+    """Every score of one case by a judge."""
+    found: Outcomes = {}
     for judge in job.judge_components:
         reason = unjudged.get(judge.name, {}).get(case.id)
         judgment = judgments.get(JudgmentKey("primary", judge.name, case.id))
@@ -201,6 +239,7 @@ def _warnings(job: RunJob, tally: RunTally, judgments: Mapping[JudgmentKey, Judg
     found = [*job.warnings, *tally.warnings]
     for name, runtime in job.models.items():
         found += _model_warnings(name, runtime)
+    found += [("indexing_of_other_version", line) for line in other_index(job.indexing, job.manifest.versions)]
     n_failed = sum(judgment.failure is not None for key, judgment in judgments.items() if key.role == "primary")
     if n_failed:
         found.append(("judge_failures", f"{n_failed} judge calls gave no verdict; they are counted in n_error"))

@@ -15,10 +15,12 @@ from pydantic import BaseModel
 
 import judgekit.judges
 import judgekit.metrics
+from judgekit.analysis.joint import JOINT_COLUMNS
 from judgekit.cli.app import app
-from judgekit.core.cases import Anchor, Case, Hit, OutputError, Scope, Support, SystemOutput, Usage
+from judgekit.core.cases import Anchor, Case, Hit, OutputError, Scope, Span, Support, SystemOutput, Usage
 from judgekit.core.components import Judge, Metric, discover
 from judgekit.core.config import DataFile, ModelConfig, RunConfig, SystemConfig
+from judgekit.core.indexing import IndexedDocument
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment
 from judgekit.core.runs import GateResult, Manifest, RunSummary
 from judgekit.core.scores import Estimate, Score
@@ -168,13 +170,17 @@ def score_names() -> set[str]:
         for column in component.columns():
             found |= {column.name, column.aggregate or column.name}
         found |= {figure.name for figure in component.pooled()}
+    found |= {column.name for column in JOINT_COLUMNS}
     return {re.sub(r"@\d+$", "@k", name) for name in found}
 
 
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("data.md", field_names(Case, Support, SystemOutput, Hit, Scope, Anchor, OutputError, Usage)),
+        (
+            "data.md",
+            field_names(Case, Support, SystemOutput, Hit, Scope, Anchor, OutputError, Usage, Span, IndexedDocument),
+        ),
         (
             "run-folder.md",
             field_names(Manifest, RunSummary, Judgment, JudgeInput, Score, Estimate, GateResult),

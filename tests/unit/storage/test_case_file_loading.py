@@ -420,7 +420,7 @@ def test_a_mapped_name_may_be_absent_from_single_records(tmp_path: Path) -> None
     [
         ("none.jsonl", "none.jsonl: no such file"),
         ("folder.jsonl", "folder.jsonl: is a folder, expected a jsonl file"),
-        ("cases.xlsx", "cases.xlsx: unknown extension '.xlsx'; set \"format\" to jsonl, json or csv"),
+        ("cases.xlsx", "cases.xlsx: unknown extension '.xlsx'; set \"format\" to one of jsonl, json, csv, yaml"),
         ("empty.jsonl", "empty.jsonl: the file is empty"),
         ("n" * 300 + ".jsonl", "cannot be read: File name too long"),
     ],

@@ -1,0 +1,238 @@
+"""Formats made of records: where the records come from, and how one is turned into our fields."""
+
+import json
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from judgekit.core.errors import InputError, json_path
+from judgekit.storage.formats.containers import container_rows
+from judgekit.storage.formats.source import Document, Format, Source, is_folder
+from judgekit.storage.problems import Location, kind_of
+from judgekit.storage.rows import Origin, Row, read_text
+
+NO_ID = "ids_by_position"
+"""Code of the notice that cases and outputs are joined by their order."""
+
+
+class UnfitError(ValueError):
+    """No record of the file will do, so that one line is enough."""
+
+
+class Fields:
+    """The fields of one record; what is not taken stays in `rest`."""
+
+    def __init__(self, row: Row, separator: str | None = None, mapped: Collection[str] = ()) -> None:
+        self.record: Mapping[str, Any] = row.data or {}
+        self.mapped = mapped
+        """Fields of ours that the user maps, so that the format need not find them."""
+        self.rest = dict(self.record)
+        self.names: dict[str, str] = {}
+        self.from_csv = row.from_csv
+        self.separator = separator
+
+    def take(self, ours: str, *theirs: str) -> Any:
+        """The first of some fields that says something; None where none does. NaN and null say nothing."""
+        found = None
+        for name in theirs:
+            value = self.rest.pop(name, None)
+            if found is None and not is_absent(value):
+                found = value
+                self.names[ours] = name
+        return found
+
+    def drop(self, *theirs: str) -> None:
+        """Leave fields out."""
+        for name in theirs:
+            self.rest.pop(name, None)
+
+    def texts(self, ours: str, *theirs: str) -> list[Any] | None:
+        """A field as a list: a text is a list of one; a cell of a CSV file may hold a list."""
+        value = self.take(ours, *theirs)
+        if value is None or isinstance(value, list):
+            return value
+        if not isinstance(value, str):
+            raise ValueError(f"{self.names[ours]}: expected a list, found {kind_of(value)}")
+        if not self.from_csv:
+            return [value] if value.strip() else []
+        return list_in_cell(self.names[ours], value, self.separator)
+
+    def text(self, ours: str, *theirs: str) -> str | None:
+        """A field that holds a text; blank counts as absent."""
+        value = self.take(ours, *theirs)
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"{self.names[ours]}: expected a text, found {kind_of(value)}")
+        return value if value is not None and value.strip() else None
+
+
+def is_absent(value: object) -> bool:
+    """Whether a value stands for nothing: null or NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def list_in_cell(name: str, cell: str, separator: str | None) -> list[Any] | None:
+    """The list that a cell of a CSV file holds: JSON, what Python's `str` makes of a list, or separated texts.
+
+    Raises:
+        ValueError: it begins like a list and is none.
+    """
+    if not cell.strip():
+        return None
+    if cell.lstrip().startswith("["):
+        try:
+            found = json.loads(cell)
+        except ValueError:
+            found = _python_list(name, cell.strip())
+        if isinstance(found, list):
+            return found
+    if separator:
+        return [item.strip() for item in cell.split(separator)]
+    return [cell]
+
+
+def _python_list(name: str, cell: str) -> Any:
+    """`['a', 'b']`, as pandas writes lists. `['a' 'b']`, as numpy does, would be read as one text and is refused."""
+    import ast
+    import io
+    import tokenize
+
+    try:
+        kinds = [token.type for token in tokenize.generate_tokens(io.StringIO(cell).readline)]
+        told = [kind for kind in kinds if kind != tokenize.NL]
+        if any(pair == (tokenize.STRING, tokenize.STRING) for pair in pairwise(told)):
+            raise ValueError(f"{name}: a list without commas, as numpy prints arrays; write it as a JSON list")
+        return ast.literal_eval(cell)
+    except (SyntaxError, tokenize.TokenError, MemoryError, RecursionError):
+        raise ValueError(f"{name}: starts like a list, but is none") from None
+
+
+class RecordFormat(Format):
+    """A format whose records each hold a case, an output or both."""
+
+    ids: tuple[str, ...] = ("id",)
+    """Names of the id; where the first record has none, every record has its position, from 1."""
+
+    @abstractmethod
+    def case(self, fields: Fields) -> dict[str, Any]:
+        """Our fields of a case, but for the id; what is not taken goes along as it is.
+
+        Raises:
+            ValueError: the record holds no case.
+        """
+
+    @abstractmethod
+    def output(self, fields: Fields) -> dict[str, Any]:
+        """Our fields of an output, but for the case id.
+
+        Raises:
+            ValueError: the record holds no output.
+        """
+
+    def from_document(self, document: Document, source: Source) -> Iterable[Row]:
+        """The records of a file that is one JSON object.
+
+        Raises:
+            InputError: the object is not of this format.
+        """
+        raise InputError(
+            f"{source.path}: unsupported shape: expected a list of records of the format {self.name}, "
+            f"found an object with keys {', '.join(list(document)[:5])}"
+        )
+
+    def records(self, source: Source) -> Iterable[Row]:
+        """The records as they stand in the file."""
+        document = source.document
+        if document is None and not is_folder(source.path):
+            document = read_document(source)
+        if document is not None:
+            return self.from_document(document, source)
+        return container_rows(source.file, source.path, source.notices, lenient=True)
+
+    def rows(self, source: Source) -> Iterator[Row]:
+        """The records with our field names."""
+        return translated(self, source, self.records(source))
+
+    def separator(self, source: Source) -> str | None:
+        """What separates the items of a list cell in CSV."""
+        return source.file.list_separator
+
+
+def translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> Iterator[Row]:
+    """Records as rows with our field names."""
+    id_field = "id" if source.kind == "cases" else "case_id"
+    translate: Callable[[Fields], dict[str, Any]] = form.case if source.kind == "cases" else form.output
+    numbered: bool | None = False if id_field in source.file.fields else None
+    separator = form.separator(source)
+    number = 0
+    for number, row in enumerate(records, start=1):
+        if row.data is None:
+            yield row
+            continue
+        fields = Fields(row, separator, source.file.fields)
+        found = fields.take(id_field, *form.ids)
+        if numbered is None:
+            numbered = is_absent(found)
+            if numbered:
+                source.notice(NO_ID, "rows have no id, so each has its position, from 1; order joins cases and outputs")
+        try:
+            ours = translate(fields)
+        except UnfitError as error:
+            raise InputError(f"{source.path}{f':{row.line}' * bool(row.line)}: {error}") from None
+        except ValueError as error:
+            yield replace(row, data=None, problem=str(error))
+            continue
+        if found is not None or numbered:
+            ours[id_field] = number if found is None else found
+        present = {name: value for name, value in ours.items() if value is not None}
+        yield replace(row, data={**fields.rest, **present}, origin=Origin(fields.record, fields.names))
+    if not number:
+        raise InputError(f"{source.path}: holds no records")
+
+
+def read_document(source: Source) -> Document | None:
+    """The file as one JSON object; None where it is a list, lines, or no JSON at all.
+
+    Raises:
+        InputError: it begins like an object and is no JSON.
+    """
+    if source.path.suffix.lower() not in (".json", ".txt", ".log", ""):
+        return None
+    return parse_document(source, read_text(source.file, source.path))
+
+
+def parse_document(source: Source, text: str) -> Document | None:
+    """A text as one JSON object, see `read_document`."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":  # one object a line
+            return None
+        raise InputError(f"{source.path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})") from None
+    except RecursionError:
+        raise InputError(f"{source.path}: nested too deeply") from None
+    return found if isinstance(found, dict) else None
+
+
+def document_row(place: Location, data: Any) -> Row:
+    """A record inside a JSON document; anything but an object is named."""
+    if isinstance(data, dict):
+        return Row(0, json_path(place), data, place=place)
+    return Row(0, json_path(place), None, f"expected an object, found {kind_of(data)}", place=place)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Values without repeated texts and absent ones, in order; what should be no value is left for the checks."""
+    seen: set[str] = set()
+    found = []
+    for value in values:
+        if value is None or (isinstance(value, str) and value in seen):
+            continue
+        if isinstance(value, str):
+            seen.add(value)
+        found.append(value)
+    return found

@@ -1,21 +1,21 @@
 """Cases and outputs from files and folders: field mapping, checks, and one line for each thing that is wrong."""
 
 import difflib
-import gc
 import hashlib
 import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.collector import collector_paused
 from judgekit.core.config import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
+from judgekit.storage.dotted import ABSENT, look_up
 from judgekit.storage.formats.lookup import Reading, reading_of
 from judgekit.storage.formats.source import Notices, is_folder
 from judgekit.storage.json_lines import line_of
@@ -47,7 +47,6 @@ _LIST_FIELDS = {
 _WITH_PARTS = {"metadata", "latency_seconds", "usage", "versions", "scope", "error"}
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _LISTS_OF_ONE = ("reference_answers", "retrieved")
-_MISSING = object()
 
 
 def load_cases(source: DataFile, path: Path, notices: Notices | None = None) -> list[Case]:
@@ -111,7 +110,7 @@ def _iterate(
     reading = reading_of(source, path)
     places: dict[str, Row] = {}
     wrong: list[tuple[Row | None, str]] = []
-    with _collector_paused():
+    with collector_paused():
         for row in reading.rows(kind, [] if notices is None else notices):
             found = _record(row, mapping, model)
             if isinstance(found, list):
@@ -146,18 +145,6 @@ def _said(wrong: list[tuple[Row | None, str]], source: DataFile, reading: Readin
     if len(wrong) > SHOWN_PROBLEMS:
         lines.append(f"... and {len(wrong) - SHOWN_PROBLEMS} more")
     return lines
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Records hold no cycles, and walking over all of them again and again takes more than half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _place(row: Row) -> str:
@@ -265,10 +252,10 @@ class FieldMapping:
         result: dict[str, Any] = {}
         metadata: dict[str, Any] = {}
         for ours, theirs in self._fields.items():
-            value = _lookup(row.origin.record, theirs) if row.origin is not None else _MISSING
-            if value is _MISSING:
-                value = _lookup(data, theirs)
-            if value is _MISSING:
+            value = look_up(row.origin.record, theirs) if row.origin is not None else ABSENT
+            if value is ABSENT:
+                value = look_up(data, theirs)
+            if value is ABSENT:
                 continue
             self._matched.add(ours)
             head, _, rest = ours.partition(".")
@@ -355,17 +342,6 @@ def _as_list(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return [value] if value.strip() else []
-
-
-def _lookup(data: Mapping[str, Any], dotted: str) -> Any:
-    if dotted in data:
-        return data[dotted]
-    value: Any = data
-    for part in dotted.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return _MISSING
-        value = value[part]
-    return value
 
 
 def _word(model: type[BaseModel]) -> str:

@@ -13,6 +13,7 @@ from judgekit.core.collector import collector_paused
 from judgekit.core.config import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
 from judgekit.core.indexing import IndexedDocument
+from judgekit.storage.dotted import ABSENT, look_up
 from judgekit.storage.problems import MISSING, one_line, problems
 from judgekit.storage.rows import OWN_FORMATS, Row, read_rows
 
@@ -20,7 +21,6 @@ SHOWN_PROBLEMS = 20
 """Bad records that are named; the rest is counted."""
 
 _FIELDS = tuple(IndexedDocument.model_fields)
-_MISSING = object()
 
 
 def load_indexed_documents(source: DataFile, path: Path) -> list[IndexedDocument]:
@@ -92,8 +92,8 @@ def _mapped(data: Mapping[str, Any], fields: Mapping[str, str], *, from_csv: boo
             if near:
                 raise ValueError(f'unknown field {name!r}; did you mean {near[0]!r}? Map it with "fields"')
     for ours, theirs in fields.items():
-        value = _lookup(data, theirs)
-        if value is _MISSING or _is_nan(value) or (from_csv and value == ""):
+        value = look_up(data, theirs)
+        if value is ABSENT or _is_nan(value) or (from_csv and value == ""):
             continue
         head, _, part = ours.partition(".")
         if part:
@@ -121,14 +121,3 @@ def _typed(cells: Mapping[str, Any]) -> dict[str, Any]:
 def _is_nan(value: Any) -> bool:
     """NaN, as some tools write it, counts as absent."""
     return isinstance(value, float) and math.isnan(value)
-
-
-def _lookup(data: Mapping[str, Any], dotted: str) -> Any:
-    if dotted in data:
-        return data[dotted]
-    value: Any = data
-    for part in dotted.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return _MISSING
-        value = value[part]
-    return value

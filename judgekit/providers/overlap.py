@@ -41,6 +41,8 @@ WITHOUT_ORDER = 0.9
 """Factor for a reference whose words are in the answer, but not as one phrase."""
 STRICT_CONTAINED = 0.8
 """Strict value of a reference that the answer contains beside other words."""
+_GROUNDEDNESS_STEPS = (0.6, 0.75, 0.9, 0.95)
+"""Mean support from which the groundedness of a related answer is one above 1."""
 _CORRECTNESS_STEPS = ((0.95, 5), (0.6, 4), (0.5, 3), (0.25, 2), (1e-9, 1))
 """Value from which a correctness score is given."""
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -67,9 +69,10 @@ def judge_groundedness(
 ) -> dict[str, Any]:
     """Groundedness by the rubric of docs/judges.md, as far as words can tell.
 
-    5 every claim is supported; 4 some claim is not, but mean support is 0.75 or more and some claim is supported;
-    3 mean support 0.5 or more, or no citations (`citations` is 0 and no mark such as `[1]` is in the text);
-    2 less; 1 a claim contradicts the context; 0 unrelated (mean share of words below 0.25), no context, or blank.
+    By mean support: 5 from 0.95, 4 from 0.9, 3 from 0.75, 2 from 0.6, else 1. At least 4 where every claim is
+    supported, at most 4 where one is not, at most 3 where none is, or without citations (`citations` is 0 and no mark
+    such as `[1]` is in the text). 1 where a claim contradicts the context; 0 for an answer that is unrelated (mean
+    share of words below 0.25), without context, or blank.
     An answer that only says it could not find the answer claims nothing: 5, with both lists empty.
 
     Args:
@@ -169,16 +172,17 @@ def _groundedness_score(answer: str, findings: Sequence[Finding], *, uncited: bo
     if not findings:
         return 5 if _says_nothing_found(answer) else 0
     support = _support(answer, findings)
-    if any(finding.contradicted for finding in findings):
-        return 1
     if _mean([finding.share for finding in findings], findings) < RELATED_FROM:
         return 0
+    if any(finding.contradicted for finding in findings):
+        return 1
+    score = 1 + sum(support >= step for step in _GROUNDEDNESS_STEPS)
     if all(finding.supported for finding in findings):
-        score = 5
-    elif support >= 0.75 and any(finding.supported for finding in findings):
-        score = 4
+        score = max(score, 4)
+    elif any(finding.supported for finding in findings):
+        score = min(score, 4)
     else:
-        score = 3 if support >= 0.5 else 2
+        score = min(score, 3)
     return min(score, 3) if uncited else score
 
 

@@ -43,19 +43,19 @@ SUPPORTED = [
 
 UNSUPPORTED = [
     # 1 of 1 numbers missing
-    pytest.param("It was built in 1926.", BRIDGE, 2, "1926", id="wrong number"),
-    pytest.param("It was built in 1962 by Marchetti Steel.", BRIDGE, 3, "marchetti", id="1 of 2 names missing"),
-    pytest.param("Reported by NASA.", "Reported by ESA.", 2, "nasa", id="acronym at the only place"),
-    pytest.param("He left in October.", "He left in November.", 2, "octob", id="month"),
+    pytest.param("It was built in 1926.", BRIDGE, 1, "1926", id="wrong number"),
+    pytest.param("It was built in 1962 by Marchetti Steel.", BRIDGE, 1, "marchetti", id="1 of 2 names missing"),
+    pytest.param("Reported by NASA.", "Reported by ESA.", 1, "nasa", id="acronym at the only place"),
+    pytest.param("He left in October.", "He left in November.", 1, "octob", id="month"),
     # Johnson and Johnston begin alike: names are compared whole
-    pytest.param("It was led by Johnston.", "It was led by Johnson.", 2, "johnston", id="names that begin alike"),
+    pytest.param("It was led by Johnston.", "It was led by Johnson.", 1, "johnston", id="names that begin alike"),
     pytest.param("Zebras graze peacefully.", BRIDGE, 0, "zebra", id="unrelated"),
     pytest.param("It is not open on Sundays.", "It is open on Sundays.", 1, "contradicts", id="negation added"),
     pytest.param("It is open on Sundays.", "It is not open on Sundays.", 1, "contradicts", id="negation dropped"),
     pytest.param("The shop opens Sundays.", "The shop closes Sundays.", 1, "contradicts", id="opposites"),
     pytest.param("The cable isn't included.", "The box includes the cable.", 1, "contradicts", id="contracted not"),
     # 東京 against 大阪: of the telling pairs 大阪 日本 首都, 1 is missing
-    pytest.param("大阪は日本の首都です。", "東京は日本の首都です。", 3, "大阪", id="Japanese name"),
+    pytest.param("大阪は日本の首都です。", "東京は日本の首都です。", 2, "大阪", id="Japanese name"),
     pytest.param("Anything at all", "", 0, "anyth", id="no context"),
 ]
 
@@ -64,7 +64,7 @@ UNSUPPORTED = [
 def test_same_claim_in_other_writing_is_supported(answer: str, context: str) -> None:
     verdict = judge_groundedness(answer, [context], citations=None)
     assert verdict["unsupported_claims"] == []
-    assert verdict["score"] == 5
+    assert verdict["score"] == (5 if overlap_score(answer, [context]) >= 0.95 else 4)
 
 
 @pytest.mark.parametrize(("answer", "context", "score", "named"), UNSUPPORTED)
@@ -146,14 +146,14 @@ def test_citation_marks_and_bullets_are_no_part_of_a_claim() -> None:
     assert verdict["score"] == 5
 
 
-def test_mostly_supported_answer_scores_4_and_keeps_claims_in_order() -> None:
-    # Supports 1, 1 and 0 (a wrong number), weighed by words 5, 6 and 3: (5 + 6) / 14 = .79, at least .75
+def test_partly_supported_answer_scores_3_and_keeps_claims_in_order() -> None:
+    # Supports 1, 1 and 0 (a wrong number), weighed by words 5, 6 and 3: (5 + 6) / 14 = .79, from .75 on and below .9
     verdict = judge_groundedness(
         "It was built in 1962. It carries 41,000 vehicles a day. Built in 1926.", [BRIDGE], citations=1
     )
     assert verdict["supported_claims"] == ["It was built in 1962.", "It carries 41,000 vehicles a day."]
     assert verdict["unsupported_claims"] == ["Built in 1926."]
-    assert verdict["score"] == 4
+    assert verdict["score"] == 3
 
 
 def test_overlap_score_is_the_smallest_share_of_words_numbers_and_names() -> None:

@@ -1,6 +1,7 @@
 """What a call costs, from a maintained price list that ships its data."""
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 from judgekit.core.cases import Usage
@@ -54,8 +55,23 @@ def _linear(price: Price) -> Price | None:
     return linear
 
 
-def price_list() -> str:
-    """The price library and its version; a release carries the prices of its day."""
+def price_list(today: date) -> str:
+    """The price library, its version, and the date of the newest price change that its data know.
+
+    Args:
+        today: changes that are announced for later days do not date the list.
+    """
     from importlib.metadata import version
 
-    return f"genai-prices {version('genai-prices')}"
+    from genai_prices.data import providers
+
+    starts = (
+        getattr(entry.constraint, "start_date", None)
+        for provider in providers
+        for model in provider.models
+        if isinstance(model.prices, list)
+        for entry in model.prices
+    )
+    newest = max((start for start in starts if isinstance(start, date) and start <= today), default=None)
+    known = f", newest price change {newest.isoformat()}" if newest is not None else ""
+    return f"genai-prices {version('genai-prices')}{known}"

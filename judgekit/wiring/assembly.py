@@ -6,6 +6,7 @@ import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,8 @@ def _price_models(assembly: Assembly) -> None:
             continue
         from judgekit.providers.prices import price_list, price_of
 
-        assembly.price_list = price_list()
+        if not is_local(runtime.config.base_url):
+            assembly.price_list = price_list(datetime.now(UTC).date())
         runtime.price = price_of(runtime.config)
         if runtime.price is None and assembly.config.budget.max_usd is not None:
             raise ConfigError(

@@ -15,8 +15,8 @@ class Operations(Metric):
 
     * `error_rate`: 1 if the output is an error (time-outs are among them) or an empty response.
     * `timeout_rate`: 1 if the error's kind is `timeout`.
-    * `empty_response_rate`: 1 if the answer is absent or blank, without an error and without a declared
-      abstention (`abstained` true, or unset with `grounded` false).
+    * `empty_response_rate`: 1 if the answer is blank, or absent without a hit either, without an error and without a
+      declared abstention (`abstained` true, or unset with `grounded` false).
 
     A blank answer that declares nothing is an abstention to the abstention scores and an empty response here,
     so that a system which falls silent cannot pass for a cautious one unseen.
@@ -36,6 +36,8 @@ class Operations(Metric):
 
 
 def _is_empty(output: SystemOutput) -> bool:
+    if output.answer is None and output.retrieved:
+        return False  # a system that only retrieves has come back with what it has
     if output.answer is not None and output.answer.strip():
         return False
     value, source = abstained(output)

@@ -17,6 +17,8 @@ from judgekit.metrics.operations import Operations
         ({"error": {"kind": "missing_output"}}, 1, 0, 0),
         ({"answer": "", "error": {"kind": "api"}}, 1, 0, 0),
         ({"answer": ""}, 1, 0, 1),
+        ({"retrieved": [{"chunk_id": "k1"}]}, 0, 0, 0),
+        ({"answer": "", "retrieved": [{"chunk_id": "k1"}]}, 1, 0, 1),
         ({"answer": "  \n"}, 1, 0, 1),
         ({}, 1, 0, 1),
         ({"answer": "", "abstained": True}, 0, 0, 0),

@@ -194,6 +194,12 @@ class RunStore(Protocol):
     def write_lines(self, name: str, lines: Iterable[bytes]) -> int:
         """Replace a JSONL file as a whole; returns the number of lines."""
 
+    def cases(self) -> Iterator[Case]:
+        """Stored cases, streamed."""
+
+    def outputs(self) -> Iterator[SystemOutput]:
+        """Stored outputs in the order of the cases, streamed."""
+
     def judge_inputs(self) -> Iterator[JudgeInput]:
         """Stored judge inputs, streamed."""
 

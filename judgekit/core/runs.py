@@ -13,6 +13,8 @@ FORMAT_VERSION = 1
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
+CASES = "cases.jsonl"
+PROMPTS = "prompts.json"
 OUTPUTS = "outputs.jsonl"
 JUDGE_INPUTS = "judge_inputs.jsonl"
 JUDGMENTS = "judgments.jsonl"

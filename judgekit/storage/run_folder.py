@@ -9,15 +9,31 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError, RunBusy, StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment
-from judgekit.core.runs import CONFIG, FORMAT_VERSION, JUDGE_INPUTS, JUDGMENTS, MANIFEST, Manifest
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.runs import (
+    CASES,
+    CONFIG,
+    FORMAT_VERSION,
+    JUDGE_INPUTS,
+    JUDGMENTS,
+    MANIFEST,
+    OUTPUTS,
+    PROMPTS,
+    SCORES,
+    Manifest,
+)
+from judgekit.core.scores import Score
 from judgekit.core.text import clean_text
+
+M = TypeVar("M", bound=BaseModel)
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 
@@ -206,6 +222,43 @@ class RunFolder:
                 raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
             raise
 
+    def cases(self) -> Iterator[Case]:
+        """Stored cases in their order, streamed; none in a run that was written before runs kept their cases.
+
+        Raises:
+            StorageError: a line is damaged.
+        """
+        yield from self._records(CASES, Case)
+
+    def outputs(self) -> Iterator[SystemOutput]:
+        """Stored outputs in the order of the cases, streamed; a torn last line is left out.
+
+        Raises:
+            StorageError: a line is damaged.
+        """
+        yield from self._records(OUTPUTS, SystemOutput)
+
+    def scores(self) -> Iterator[Score]:
+        """Stored scores, streamed.
+
+        Raises:
+            StorageError: a line is damaged.
+        """
+        yield from self._records(SCORES, Score)
+
+    def prompts(self) -> dict[str, PromptTemplate]:
+        """The wordings that the run was judged with, by `judge/version`; empty in a run that did not keep them.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        if not (self.path / PROMPTS).exists():
+            return {}
+        try:
+            return {name: PromptTemplate.model_validate(data) for name, data in self.read_json(PROMPTS).items()}
+        except ValidationError as error:
+            raise StorageError(f"{self.path / PROMPTS}: damaged: {first_problem(error)}") from None
+
     def judge_inputs(self) -> Iterator[JudgeInput]:
         """Stored judge inputs, streamed; a torn last line is left out.
 
@@ -226,12 +279,15 @@ class RunFolder:
         Raises:
             StorageError: a line is damaged.
         """
-        for number, line in self._lines(JUDGMENTS):
+        yield from self._records(JUDGMENTS, Judgment)
+
+    def _records(self, name: str, model: type[M]) -> Iterator[M]:
+        for number, line in self._lines(name):
             try:
-                judgment = Judgment.model_validate_json(line)
+                record = model.model_validate_json(line)
             except ValidationError as error:
-                raise self._damaged(JUDGMENTS, number, first_problem(error)) from None
-            yield judgment
+                raise self._damaged(name, number, first_problem(error)) from None
+            yield record
 
     def _damaged(self, name: str, number: int, why: object) -> StorageError:
         return StorageError(f"{self.path / name}:{number}: damaged line: {why}; delete the line, then --resume")

@@ -1,8 +1,9 @@
 """The composition root: puts together what workflows run on."""
 
-from judgekit.wiring.assembly import Assembly, Options, assemble, config_path_of, open_estimate, open_models
+from judgekit.wiring.assembly import Assembly, assemble, config_path_of, open_estimate
 from judgekit.wiring.caches import estimating
 from judgekit.wiring.jobs import open_job, results_dir_of, resume_job
+from judgekit.wiring.models import Options, open_models
 
 __all__ = [
     "Assembly",

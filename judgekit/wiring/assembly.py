@@ -1,12 +1,8 @@
 """From a config file to everything that it names, loaded and checked; the only place that names concrete classes."""
 
-import os
 import re
-import resource
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +19,10 @@ from judgekit.core.components import Judge, Metric, build, discover
 from judgekit.core.config import (
     ComponentConfig,
     DataFile,
-    ModelConfig,
     RunConfig,
-    is_floating,
-    is_local,
 )
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.protocols import System
-from judgekit.providers.lookup import provider_class_of
-from judgekit.providers.retrying import Retrying
 from judgekit.storage.cache_entries import CacheReader
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
@@ -42,46 +33,14 @@ from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.shipped import shipped
 from judgekit.systems.recorded import Recorded
 from judgekit.wiring.functions import with_functions
+from judgekit.wiring.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.workflows.estimate import EstimateJob
 from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
-from judgekit.workflows.limiter import AdaptiveLimiter
 from judgekit.workflows.model_runtime import ModelRuntime
-from judgekit.workflows.pinning import PinGuard
-
-_HEADER_TEXT = re.compile(r"[!-~]+")
-"""What can stand in an HTTP header without blanks; a client would show anything else in its error."""
-
-_OTHER_FILES = 40
-"""Open files for everything but connections."""
-
-
-def most_connections(n_models: int) -> int:
-    """How many connections to each of so many models the limit of open files leaves room for."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return sys.maxsize if most == resource.RLIM_INFINITY else max(1, (most - _OTHER_FILES) // max(1, n_models))
-
 
 MATCHING = ("retrieval", "multi_hop")
 """Families that match hits with gold supports as `match` says."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the command line may say beside the config."""
-
-    results_dir: Path | None = None
-    run_id: str | None = None
-    limit: int | None = None
-    shard: str | None = None
-    """`2/4`: the second of four runs that share the cases between them."""
-    use_cache: bool = True
-    environment: Mapping[str, str] | None = None
-    """Where keys are looked up; left out: the process environment."""
-    needs_keys: bool = True
-    """False where nothing is asked, so that a missing key is no error."""
-    most_connections: int = sys.maxsize
-    """To one model, as far as this machine is concerned."""
 
 
 @dataclass
@@ -142,11 +101,11 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         used.add(config.spot_check.model)
     options = replace(options, most_connections=most_connections(len(used)))
     models = {
-        name: _model(name, model, options, needs_key=options.needs_keys and name in used)
+        name: build_model(name, model, options, needs_key=options.needs_keys and name in used)
         for name, model in config.models.items()
     }
     judges = [_plan(config, base, models, number) for number in range(len(config.judges))]
-    metrics = _metrics(config)
+    metrics = build_metrics(config)
     check_gate_names(config.gates, [*metrics, *(plan.judge for plan in judges)])
     assembly = Assembly(
         config=config,
@@ -163,7 +122,7 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         models=models,
         warnings=list(dict.fromkeys(notices)),
     )
-    _price_models(assembly)
+    assembly.price_list = price_models(assembly.used_models(), config.budget)
     for name, runtime in assembly.used_models().items():
         if runtime.config.max_concurrency > runtime.limiter.most:
             text = f"model {name}: at most {runtime.limiter.most} calls at once, since `ulimit -n` allows no more files"
@@ -203,23 +162,6 @@ def shard_of(cases: list[Case], shard: str | None) -> list[Case]:
     return found
 
 
-def _price_models(assembly: Assembly) -> None:
-    """Look up prices of the models that are asked; a budget in money needs all of them."""
-    for name, runtime in assembly.used_models().items():
-        if not runtime.provider.needs_network:
-            continue
-        from judgekit.providers.prices import price_list, price_of
-
-        if not is_local(runtime.config.base_url):
-            assembly.price_list = price_list(datetime.now(UTC).date())
-        runtime.price = price_of(runtime.config)
-        if runtime.price is None and assembly.config.budget.max_usd is not None:
-            raise ConfigError(
-                f"budget.max_usd: the price of model {name} is not known, so it cannot be held; "
-                "set max_tokens or max_calls instead"
-            )
-
-
 def _system(
     config: RunConfig, base: Path, case_ids: list[str], notices: list[tuple[str, str]]
 ) -> tuple[System, dict[str, Any]]:
@@ -243,8 +185,12 @@ def _system(
     return system, {"path": source.path, "sha256": data_sha256(source, path), "n": len(outputs)}
 
 
-def _metrics(config: RunConfig) -> list[Metric]:
-    """The families of the config, or all of them."""
+def build_metrics(config: RunConfig) -> list[Metric]:
+    """The families of the config, or all of them.
+
+    Raises:
+        ConfigError: no such family, wrong arguments, or a family that is listed twice.
+    """
     if config.metrics is None:
         wanted = [ComponentConfig(name=name) for name in sorted(discover(judgekit.metrics, Metric))]
     else:
@@ -261,52 +207,12 @@ def _metrics(config: RunConfig) -> list[Metric]:
     return families
 
 
-def _model(name: str, model: ModelConfig, options: Options, *, needs_key: bool) -> ModelRuntime:
-    """A model of the config; the key of one that nothing asks need not be there."""
-    provider_class = provider_class_of(model.provider, f"models.{name}.provider")
-    environment = os.environ if options.environment is None else options.environment
-    key = None
-    if provider_class.needs_network:
-        variable = model.api_key_env or (None if model.base_url else "OPENAI_API_KEY")
-        key = environment.get(variable, "").strip() if variable else None
-        if variable and not key and needs_key:
-            raise ConfigError(f"models.{name}: environment variable {variable} is not set; it should hold the key")
-        if key and not _HEADER_TEXT.fullmatch(key):
-            raise ConfigError(f"models.{name}: environment variable {variable} holds characters that no key has")
-        if not is_local(model.base_url) and is_floating(model.model) and not model.pin.allow_floating:
-            raise ConfigError(
-                f"models.{name}.model: {model.model!r} is an alias that its provider can point at another model; "
-                'name a dated version, or set "pin": {"allow_floating": true}'
-            )
-    limiter = AdaptiveLimiter(min(model.max_concurrency, options.most_connections))
-    provider = provider_class(model, api_key=key)
-    provider.check()
-    if provider.needs_network:
-        provider.on_rate_limits = limiter.learn
-        provider = Retrying(provider, limiter.observe)
-    return ModelRuntime(
-        model_id=name,
-        config=model,
-        provider=provider,
-        limiter=limiter,
-        guard=PinGuard(name, model, checks_name=provider_class.needs_network),
-    )
-
-
 def _plan(config: RunConfig, base: Path, models: Mapping[str, ModelRuntime], number: int) -> JudgePlan:
     wanted = config.judges[number]
     judge = build(judgekit.judges, Judge, wanted.name, wanted.args, f"judges[{number}]")
     prompt = load_prompt(wanted.name, wanted.prompt_version, _prompts_dir(config, base))
-    _check_plays(judge, models[wanted.model], f"judges[{number}]")
+    check_plays(judge, models[wanted.model], f"judges[{number}]")
     return JudgePlan(judge, prompt, models[wanted.model])
-
-
-def _check_plays(judge: Judge, runtime: ModelRuntime, where: str) -> None:
-    plays = runtime.provider.judges
-    if plays is not None and judge.name not in plays:
-        raise ConfigError(
-            f"{where}: provider {runtime.config.provider} judges {', '.join(sorted(plays))} only, not {judge.name}"
-        )
 
 
 def _prompts_dir(config: RunConfig, base: Path) -> Path | None:
@@ -329,7 +235,7 @@ def _spot_checks(
         runtime = models[check.model] if check.model is not None else plan.runtime
         if prompt.sha256 == plan.prompt.sha256 and runtime is plan.runtime:
             raise ConfigError(f"spot_check: asks judge {plan.judge.name} with the same model and the same prompt again")
-        _check_plays(plan.judge, runtime, "spot_check")
+        check_plays(plan.judge, runtime, "spot_check")
         second = JudgePlan(plan.judge, prompt, runtime, role="spot_check", use_cache=False)
         plans.append(SpotCheckPlan(check, plan, second))
     return plans
@@ -349,19 +255,3 @@ def open_estimate(assembly: Assembly, cache: CacheReader | None = None) -> Estim
         price_list=assembly.price_list,
         warnings=assembly.warnings,
     )
-
-
-def open_models(config_path: Path, only: str | None) -> dict[str, ModelRuntime]:
-    """The models of a config, or one of them.
-
-    Raises:
-        ConfigError: no model of that name.
-    """
-    config = load_config(config_path)
-    if only is not None and only not in config.models:
-        raise ConfigError(f"--model {only!r}{did_you_mean(only, config.models)}")
-    return {
-        name: _model(name, model, Options(), needs_key=False)
-        for name, model in config.models.items()
-        if only in (None, name)
-    }

@@ -9,8 +9,9 @@ from judgekit.storage.cache_entries import open_reader
 from judgekit.storage.reply_cache import CACHE_FOLDER
 from judgekit.storage.run_folder import RunFolder
 from judgekit.systems.recorded import Recorded
-from judgekit.wiring.assembly import Assembly, Options, assemble, open_estimate
+from judgekit.wiring.assembly import Assembly, assemble, open_estimate
 from judgekit.wiring.jobs import find_run, results_dir_of
+from judgekit.wiring.models import Options
 from judgekit.workflows.cache_why import WhyJob
 from judgekit.workflows.estimate import EstimateJob
 

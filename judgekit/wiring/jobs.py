@@ -19,6 +19,7 @@ from judgekit.core.config import (
     config_changes,
 )
 from judgekit.core.errors import ConfigError
+from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import CONFIG, JUDGMENTS, Manifest
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.reports.markdown import render_markdown
@@ -26,8 +27,10 @@ from judgekit.storage.case_files import data_sha256
 from judgekit.storage.config_files import load_config
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder, new_run_id
-from judgekit.wiring.assembly import Assembly, Options, assemble
+from judgekit.wiring.assembly import Assembly, assemble
+from judgekit.wiring.models import Options
 from judgekit.workflows.job import RunJob
+from judgekit.workflows.model_runtime import ModelRuntime
 
 
 def resolved_config(assembly: Assembly) -> dict[str, Any]:
@@ -129,6 +132,24 @@ def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Pa
     return Path("results")
 
 
+def open_cache(
+    results_dir: Path, models: Mapping[str, ModelRuntime], options: Options
+) -> tuple[ReplyCache | None, list[tuple[str, str]]]:
+    """The reply cache beside the runs, given to the models that need a network, and warnings about it.
+
+    None where no such model is asked or the cache is not wanted.
+    """
+    networked = [runtime for runtime in models.values() if runtime.provider.needs_network]
+    if not networked or not options.use_cache:
+        return None, []
+    from judgekit.storage.reply_cache import CACHE_FOLDER, open_reply_cache
+
+    cache, notices = open_reply_cache(results_dir / CACHE_FOLDER)
+    for runtime in networked:
+        runtime.cache = cache
+    return cache, list(notices)
+
+
 def _job(
     assembly: Assembly,
     options: Options,
@@ -139,16 +160,7 @@ def _job(
     found: Manifest | None,
 ) -> RunJob:
     used = assembly.used_models()
-    networked = [runtime for runtime in used.values() if runtime.provider.needs_network]
-    cache = None
-    warnings = list(assembly.warnings)
-    if networked and options.use_cache:
-        from judgekit.storage.reply_cache import CACHE_FOLDER, open_reply_cache
-
-        cache, notices = open_reply_cache(folder.path.parent / CACHE_FOLDER)
-        warnings += notices
-        for runtime in networked:
-            runtime.cache = cache
+    cache, notices = open_cache(folder.path.parent, used, options)
     return RunJob(
         config=assembly.config,
         resolved=resolved,
@@ -175,6 +187,6 @@ def _job(
         render_summary=render_markdown,
         price_list=assembly.price_list,
         indexing=assembly.indexing,
-        warnings=warnings,
+        warnings=[*assembly.warnings, *notices],
         resuming=found is not None,
     )

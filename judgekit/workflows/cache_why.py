@@ -12,10 +12,10 @@ from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
 from judgekit.core.judgments import JudgeInput, Judgment, VerdictError
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, RunStore, System
 from judgekit.core.scores import Failed
-from judgekit.workflows.job import JudgmentKey, last_judgments
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.requests import RequestMaker
+from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
 EntryState = Literal["present", "damaged", "absent"]
 

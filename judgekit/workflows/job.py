@@ -1,6 +1,6 @@
 """What a run works on: everything that wiring has put together from a config."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,13 +10,12 @@ from judgekit.analysis.reliability import Sampler
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig, SpotCheck
-from judgekit.core.judgments import Judgment
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore, System
 from judgekit.core.runs import Manifest
-from judgekit.core.scores import Failed
 from judgekit.workflows.judging import Tally
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.scoring import Faults
 
 
 class Observer(Protocol):
@@ -85,42 +84,12 @@ class RunJob:
     warnings: list[tuple[str, str]] = field(default_factory=list)
     resuming: bool = False
 
-    def own_fault(self, name: str, case_id: str, error: Exception) -> Failed:
-        """Note that our own code failed on one case, which must not cost the other cases."""
-        if not any(text.startswith(f"{name}: ") for code, text in self.warnings if code == "internal_error"):
-            text = f"{name}: {type(error).__name__}: {error} (case {case_id!r}, maybe others); they are in n_error"
-            self.warnings.append(("internal_error", text))
-        return Failed("internal", by_judge=True)
+    @property
+    def faults(self) -> Faults:
+        """Where faults of our own code are noted: among the warnings."""
+        return Faults(self.warnings)
 
     @property
     def judge_components(self) -> Sequence[Judge]:
         """The judges without their prompts and models."""
         return [plan.judge for plan in self.judges]
-
-
-@dataclass(frozen=True)
-class JudgmentKey:
-    """One question: which judge, in which role, about which case."""
-
-    role: str
-    judge: str
-    case_id: str
-
-
-TRANSPORT_KINDS = frozenset({"connection", "timeout", "server_error", "rate_limited", "internal"})
-"""Failures that say nothing about the case; a resumed run asks these again."""
-
-
-def last_judgments(judgments: Iterator[Judgment]) -> dict[JudgmentKey, Judgment]:
-    """The judgment that counts for each question: the last one, and never a failure after a verdict.
-
-    Without its raw reply and its reasoning, so that memory does not grow with the length of replies.
-    """
-    found: dict[JudgmentKey, Judgment] = {}
-    for judgment in judgments:
-        key = JudgmentKey(judgment.role, judgment.judge, judgment.case_id)
-        old = found.get(key)
-        if old is None or old.verdict is None or judgment.verdict is not None:
-            verdict = judgment.verdict.model_copy(update={"reasoning": ""}) if judgment.verdict is not None else None
-            found[key] = judgment.model_copy(update={"raw_reply": None, "verdict": verdict})
-    return found

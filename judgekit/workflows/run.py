@@ -14,45 +14,37 @@ from dataclasses import asdict, dataclass, field
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.reliability import draw_sample
 from judgekit.analysis.summary import rounded
-from judgekit.core.cases import SystemOutput
 from judgekit.core.errors import Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.protocols import JudgmentSink
 from judgekit.core.runs import (
+    CASES,
     CONFIG,
     JUDGE_INPUTS,
     JUDGMENTS,
     MANIFEST,
     METRICS,
     OUTPUTS,
+    PROMPTS,
     SUMMARY,
     RunStatus,
     RunSummary,
 )
-from judgekit.core.scores import Failed, NotApplicable
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.checks import check_applies, one_version
-from judgekit.workflows.job import (
-    TRANSPORT_KINDS,
-    JudgmentKey,
-    Observer,
-    RunJob,
-    SpotCheckPlan,
-    last_judgments,
-)
+from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.judging import JudgingPass, StopSignal
 from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey, Unjudged, judge_inputs, last_judgments
 from judgekit.workflows.summarise import summarise
-
-Unjudged = dict[str, dict[str, NotApplicable | Failed]]
-"""By judge and case id: why a case is not put before a judge."""
 
 
 @dataclass
 class Progress:
     """What a run has so far; enough to write its figures at any moment."""
 
-    outputs: list[SystemOutput] = field(default_factory=list)
+    is_prepared: bool = False
+    """All that is judged is on disk."""
     unjudged: Unjudged = field(default_factory=dict)
     samples: dict[str, list[str]] = field(default_factory=dict)
     """Case ids of the spot check by judge."""
@@ -100,29 +92,21 @@ async def prepare(job: RunJob, progress: Progress) -> None:
         job.store.repair_tail(JUDGMENTS)
     job.store.write_json(CONFIG, dict(job.resolved))
     _write_manifest(job, status="running")
-    progress.outputs = [output async for output in job.system.outputs(job.cases)]
+    plans = [*job.judges, *(check.second for check in job.spot_checks)]
+    job.store.write_json(
+        PROMPTS, {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt.model_dump() for plan in plans}
+    )
+    job.store.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
+    outputs = [output async for output in job.system.outputs(job.cases)]
     job.warnings.extend(job.system.warnings())
-    versions = one_version(job.config.versions, progress.outputs)
+    versions = one_version(job.config.versions, outputs)
     job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **versions}})
-    job.store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in progress.outputs))
-    job.store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in _judge_inputs(job, progress)))
+    job.store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
+    inputs = judge_inputs(job.judge_components, zip(job.cases, outputs, strict=True), progress.unjudged, job.faults)
+    job.store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
+    progress.is_prepared = True
     for plan in job.judges:
         check_applies(plan.judge.name, len(job.cases), progress.unjudged[plan.judge.name])
-
-
-def _judge_inputs(job: RunJob, progress: Progress) -> Iterator[JudgeInput]:
-    for plan in job.judges:
-        reasons = progress.unjudged.setdefault(plan.judge.name, {})
-        for case, output in zip(job.cases, progress.outputs, strict=True):
-            built: JudgeInput | NotApplicable | Failed
-            try:
-                built = plan.judge.build_input(case, output)
-            except Exception as error:  # noqa: BLE001  # one case must not cost the run
-                built = job.own_fault(plan.judge.name, case.id, error)
-            if isinstance(built, JudgeInput):
-                yield built
-            else:
-                reasons[case.id] = built
 
 
 async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
@@ -233,7 +217,7 @@ def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:
 def close_early(job: RunJob, progress: Progress, status: RunStatus, reason: str, seconds: float) -> None:
     """Write what there is of a run that stopped; on a full disk at least try the manifest."""
     try:
-        if status == "interrupted" and progress.outputs:
+        if status == "interrupted" and progress.is_prepared:
             _write_figures(job, progress, status, reason, seconds)
         else:
             _write_manifest(job, status=status, reason=reason, seconds=seconds)
@@ -251,7 +235,7 @@ def _write_figures(
             "finished_at": job.now().isoformat(timespec="seconds"),
         }
     )
-    summary = summarise(job, progress.outputs, progress.unjudged, progress.samples, status=status, reason=reason)
+    summary = summarise(job, progress.unjudged, progress.samples, status=status, reason=reason)
     if status == "complete" and job.manifest.shard is None:
         summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
     job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))

@@ -1,27 +1,22 @@
 """From a run's outputs and judgments to its scores and figures."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgekit.analysis.estimates import Figures
 from judgekit.analysis.indexing import other_index
-from judgekit.analysis.joint import joint_columns, joint_outcomes
 from judgekit.analysis.reliability import Pair, judge_reliability, spot_check_report
 from judgekit.analysis.summary import RunTally, cost_record, judge_record
-from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.components import Judge, Metric, MetricReport
 from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
-from judgekit.core.runs import SCORES, Notice, RunStatus, RunSummary
-from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
-from judgekit.workflows.job import JudgmentKey, RunJob, SpotCheckPlan, last_judgments
+from judgekit.core.runs import Notice, RunStatus, RunSummary
+from judgekit.core.scores import Failed, NotApplicable
+from judgekit.workflows.job import RunJob, SpotCheckPlan
 from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.scoring import JudgmentKey, Scored, Scoring, last_judgments, score_cases
 
 
 def summarise(
     job: RunJob,
-    outputs: Sequence[SystemOutput],
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
     samples: Mapping[str, Sequence[str]],
     *,
@@ -30,34 +25,10 @@ def summarise(
 ) -> RunSummary:
     """Write scores.jsonl and the reports of metric families, and return the figures."""
     judgments = last_judgments(job.store.judgments())
-    components = [*job.metrics, *job.judge_components]
-    columns = [column for component in components for column in component.columns()]
-    joint = joint_columns(columns)
-    columns += joint
-    pooled = [figure for component in components for figure in component.pooled()]
-    tally = RunTally(columns, pooled, job.config.slices, job.config.errors)
-    reports = {metric.name: report for metric in job.metrics if (report := metric.open_report()) is not None}
-    metrics = [reports.get(metric.name, metric) for metric in job.metrics]
-
-    def lines() -> Iterator[bytes]:
-        for case, output in zip(job.cases, outputs, strict=False):
-            outcomes = _metric_outcomes(job, metrics, case, output)
-            outcomes.update(_judge_outcomes(job, case, unjudged, judgments))
-            if joint:
-                outcomes.update(joint_outcomes(outcomes))
-            tally.add(case, output, outcomes)
-            for name, outcome in outcomes.items():
-                yield _score_line(case.id, name, outcome)
-
-    job.store.write_lines(SCORES, lines())
-    for judgment in judgments.values():
-        if judgment.latency_seconds is not None and judgment.role == "primary":
-            tally.add_judge_latency(judgment.latency_seconds)
+    scoring = Scoring(job.config, job.metrics, job.judge_components, job.faults)
+    scored = score_cases(scoring, job.store, job.cases, unjudged, judgments)
     reliability, unstable = _reliability(job, samples, judgments)
-    overall = tally.overall()
-    digests = _write_reports(job, reports, overall)
-    warnings = _warnings(job, tally, judgments) + unstable
-    warnings += [warning for report in reports.values() for warning in report.warnings()]
+    warnings = [*_warnings(job, scored, judgments), *unstable]
     return RunSummary(
         run_id=job.manifest.run_id,
         name=job.manifest.name,
@@ -67,15 +38,15 @@ def summarise(
         config_sha256=job.manifest.config_sha256,
         errors=job.config.errors,
         cases=dict(job.cases_record),
-        overall=overall,
-        slices=tally.slices(),
+        overall=scored.overall,
+        slices=scored.tally.slices(),
         judge_reliability=reliability,
         judges={plan.judge.name: _judge_record(plan, judgments) for plan in job.judges},
-        latency=tally.latency(),
+        latency=scored.tally.latency(),
         cost=cost_record(job.store.judgments(), job.price_list, _unpriced(job)),
-        operational=_operational(job, tally),
+        operational=_operational(job, scored.tally),
         indexing_coverage=None if job.indexing is None else dict(job.indexing),
-        extraction=digests.get("extraction"),
+        extraction=scored.digests.get("extraction"),
         warnings=tuple(Notice(code=code, message=message) for code, message in dict.fromkeys(warnings)),
     )
 
@@ -87,80 +58,6 @@ def _operational(job: RunJob, tally: RunTally) -> dict[str, Any]:
         "n_resumed": job.manifest.n_resumed,
         "versions": dict(job.manifest.versions),
     }
-
-
-def _write_reports(job: RunJob, reports: Mapping[str, MetricReport], overall: Figures) -> dict[str, dict[str, Any]]:
-    """Write the files of metric families; returns what metrics.json shows of them, by family."""
-    digests = {}
-    for name, report in reports.items():
-        document, digest = report.document(overall), report.digest()
-        if document is not None:
-            job.store.write_json(report.file_name, document)
-        if digest is not None:
-            digests[name] = digest
-    return digests
-
-
-def _metric_outcomes(
-    job: RunJob, metrics: Sequence[Metric | MetricReport], case: Case, output: SystemOutput
-) -> Outcomes:
-    """Every deterministic score of one case."""
-    found: Outcomes = {}
-    for family, metric in zip(job.metrics, metrics, strict=True):
-        try:
-            found.update(metric.calculate(case, output))
-        except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
-            found.update(dict.fromkeys(_names(family), job.own_fault(family.name, case.id, error)))
-    return found
-
-
-def _judge_outcomes(
-    job: RunJob,
-    case: Case,
-    unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
-    judgments: Mapping[JudgmentKey, Judgment],
-) -> Outcomes:
-    """Every score of one case by a judge."""
-    found: Outcomes = {}
-    for judge in job.judge_components:
-        reason = unjudged.get(judge.name, {}).get(case.id)
-        judgment = judgments.get(JudgmentKey("primary", judge.name, case.id))
-        try:
-            found.update(judge_outcomes(judge, reason, judgment))
-        except Exception as error:  # noqa: BLE001
-            found.update(dict.fromkeys(_names(judge), job.own_fault(judge.name, case.id, error)))
-    return found
-
-
-def _names(component: Metric | Judge) -> list[str]:
-    return [column.name for column in component.columns()]
-
-
-def judge_outcomes(judge: Judge, reason: NotApplicable | Failed | None, judgment: Judgment | None) -> Outcomes:
-    """The scores of one judge for one case: from its verdict, or the reason why there is none."""
-    outcome: Outcome
-    if reason is not None:
-        outcome = reason
-    elif judgment is None:
-        outcome = Failed("not judged", by_judge=True)
-    elif judgment.verdict is not None:
-        return judge.scores(judgment.verdict)
-    else:
-        kind = judgment.failure.kind if judgment.failure is not None else "internal"
-        outcome = Failed(f"judge {kind}", by_judge=True)
-    return {column.name: outcome for column in judge.columns()}
-
-
-def _score_line(case_id: str, name: str, outcome: Outcome) -> bytes:
-    value, reason = None, None
-    if isinstance(outcome, NotApplicable):
-        reason = f"n/a: {outcome.reason}"
-    elif isinstance(outcome, Failed):
-        reason = f"failed: {outcome.kind}"
-    else:
-        value = outcome
-    score = {"case_id": case_id, "name": name, "value": value, "reason": reason}
-    return json.dumps(score, ensure_ascii=False, allow_nan=False).encode()
 
 
 def _judge_record(plan: Any, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
@@ -235,8 +132,8 @@ def _opinion(judgment: Judgment | None) -> Verdict | JudgeFailure:
     return judgment.verdict or judgment.failure or JudgeFailure(kind="internal", message="neither verdict nor failure")
 
 
-def _warnings(job: RunJob, tally: RunTally, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
-    found = [*job.warnings, *tally.warnings]
+def _warnings(job: RunJob, scored: Scored, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
+    found = [*job.warnings, *scored.warnings]
     for name, runtime in job.models.items():
         found += _model_warnings(name, runtime)
     found += [("indexing_of_other_version", line) for line in other_index(job.indexing, job.manifest.versions)]

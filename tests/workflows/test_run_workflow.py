@@ -35,6 +35,8 @@ def test_the_quickstart_fills_every_part_of_the_run_folder(tmp_path: Path) -> No
     files = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     assert files == {
         "config.json",
+        "cases.jsonl",
+        "prompts.json",
         "manifest.json",
         "outputs.jsonl",
         "judge_inputs.jsonl",

@@ -1,0 +1,143 @@
+"""Stored runs: from a run folder to everything that rejudging, checking, rescoring or comparing it needs.
+
+The run folder is enough: it holds the config as used, cases, outputs, judge inputs, wordings and judgments. The
+system under test is never asked, and the files that the config names need not be there any more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+import judgekit.judges
+from judgekit.core.components import Judge, Metric, build
+from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.runs import CONFIG, Manifest
+from judgekit.storage.config_files import load_config
+from judgekit.storage.prompt_files import load_prompt
+from judgekit.storage.run_folder import RunFolder
+from judgekit.wiring.assembly import build_metrics
+from judgekit.wiring.jobs import find_run
+from judgekit.wiring.models import Options, build_model, check_plays
+from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.model_runtime import ModelRuntime
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run folder and the config that it was made with."""
+
+    folder: RunFolder
+    manifest: Manifest
+    config: RunConfig
+    resolved: Mapping[str, Any]
+    """Hashes of everything that the config named."""
+
+    @property
+    def config_folder(self) -> Path:
+        """Where relative paths of the config started; it may be gone."""
+        return Path(self.manifest.config_path).parent
+
+    def metrics(self) -> list[Metric]:
+        """The metric families of the run.
+
+        Raises:
+            ConfigError: a family is not known here.
+        """
+        return build_metrics(self.config)
+
+    def judge(self, name: str) -> Judge:
+        """A judge of the run, with its arguments.
+
+        Raises:
+            ConfigError: the run has no such judge.
+        """
+        wanted = self.judge_config(name)
+        return build(judgekit.judges, Judge, wanted.name, wanted.args, f"judge {name}")
+
+    def judge_config(self, name: str) -> JudgeConfig:
+        """What the config of the run says of a judge.
+
+        Raises:
+            ConfigError: the run has no such judge.
+        """
+        known = {judge.name: judge for judge in self.config.judges}
+        if name not in known:
+            there = f"; it has {', '.join(known)}" if known else "; it has none"
+            raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{there}{did_you_mean(name, known)}")
+        return known[name]
+
+    def prompt(self, judge: str, version: str) -> PromptTemplate:
+        """A wording: as the run kept it, else from the run's own prompts folder or the shipped ones.
+
+        Raises:
+            ConfigError: no such version.
+        """
+        kept = self.folder.prompts().get(f"{judge}/{version}")
+        if kept is not None:
+            return kept
+        own = self.config.prompts_dir
+        folder = None if own is None else self.config_folder / own
+        return load_prompt(judge, version, folder if folder is not None and folder.is_dir() else None)
+
+
+def open_stored(run: str, options: Options) -> StoredRun:
+    """A stored run, by its folder or its id.
+
+    Raises:
+        ConfigError: there is no run, or one of a newer format.
+        StorageError: its manifest or config is damaged.
+    """
+    folder = RunFolder.open(find_run(run, None, options))
+    data = folder.read_json(CONFIG)
+    resolved = data.pop("resolved", {})
+    try:
+        config = RunConfig.model_validate(data)
+    except ValidationError as error:
+        raise StorageError(f"{folder.path / CONFIG}: damaged: {first_problem(error)}") from None
+    return StoredRun(folder, folder.manifest(), config, resolved)
+
+
+def models_of(stored: StoredRun, config_path: Path | None) -> dict[str, ModelConfig]:
+    """The models that judges of a stored run can be asked of: the run's own, and those of another config.
+
+    Raises:
+        ConfigError: the other config cannot be read.
+    """
+    return {**stored.config.models, **({} if config_path is None else load_config(config_path).models)}
+
+
+def model_runtime(models: Mapping[str, ModelConfig], name: str, options: Options) -> ModelRuntime:
+    """One of these models, ready to be asked.
+
+    Raises:
+        ConfigError: no model of that name, or its key is missing.
+    """
+    if name not in models:
+        there = ", ".join(sorted(models)) or "none"
+        raise ConfigError(f"no model {name!r}{did_you_mean(name, models)}; there are: {there}; add others by --config")
+    return build_model(name, models[name], options, needs_key=options.needs_keys)
+
+
+def stored_plan(
+    stored: StoredRun,
+    judge: str,
+    runtime: ModelRuntime,
+    *,
+    prompt_version: str | None = None,
+    role: Literal["primary", "spot_check"] = "primary",
+) -> JudgePlan:
+    """A judge of a stored run asked of a model, with the run's wording or another version.
+
+    Raises:
+        ConfigError: no such judge or wording, or the provider cannot play the judge.
+    """
+    wanted = stored.judge_config(judge)
+    component = stored.judge(judge)
+    check_plays(component, runtime, f"judge {judge}")
+    prompt = stored.prompt(judge, prompt_version or wanted.prompt_version)
+    return JudgePlan(component, prompt, runtime, role=role, use_cache=role == "primary")

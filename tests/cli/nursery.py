@@ -51,7 +51,8 @@ class Birth:
     def ended(self) -> Ended:
         """Wait for its end."""
         answer = self._nursery.exchange({"wait": self.pid})
-        text = self._text_path.read_text(encoding="utf-8")
+        # One that was killed at once did not come to open its file.
+        text = self._text_path.read_text(encoding="utf-8") if self._text_path.exists() else ""
         lines = text.split("\n")
         steps = tuple(line.removeprefix("STEP ") for line in lines if line.startswith("STEP "))
         return Ended(answer["returncode"], text, steps)

@@ -31,6 +31,9 @@ from tests.cli.nursery import Birth, Ended, Nursery
 N_CASES = 40
 N_CHECKED = 12
 SEED = 20260131
+WHOLE_FILES = ("config.json", "cases.jsonl", "prompts.json", "outputs.jsonl", "judge_inputs.jsonl", "scores.jsonl")
+"""Files that are the same to the byte, however often the run was killed."""
+
 CHANGES_WITH_TIME = ("created_at", "latency", "cost")
 
 
@@ -120,7 +123,14 @@ def account(folder: Path) -> dict[str, Any]:
         "builds": [(model["build_hash"], model["build_source"], model["capabilities"]) for model in models],
         **{
             name: (folder / name).read_bytes().decode()
-            for name in ("config.json", "outputs.jsonl", "judge_inputs.jsonl", "scores.jsonl")
+            for name in (
+                "config.json",
+                "cases.jsonl",
+                "prompts.json",
+                "outputs.jsonl",
+                "judge_inputs.jsonl",
+                "scores.jsonl",
+            )
         },
     }
 

@@ -127,9 +127,7 @@ def decide(n_flips: int, n: int, threshold: float) -> Side | None:
     return None
 
 
-def n_to_decide(
-    rate: float, threshold: float, confidence: float = 0.95, n_population: int | None = None
-) -> int | None:
+def n_to_decide(rate: float, threshold: float, confidence: float = 0.95, n_population: int | None = None) -> int | None:
     """How many checked pairs until Wilson's interval leaves the threshold out, if the rate stays what it is.
 
     The interval leaves m0 out where the score test rejects it: `n >= z^2 m0 (1 - m0) / (rate - m0)^2`.

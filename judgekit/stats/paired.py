@@ -176,7 +176,7 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     Multiple Testing".
     """
     order = _sorted_tests(p_values)
-    steps = [min(1.0, len(order) * p / rank) for rank, (p, _) in enumerate(order, start=1)]
+    steps = [min(1.0, max(p, len(order) * p / rank)) for rank, (p, _) in enumerate(order, start=1)]
     return _in_order(p_values, order, list(accumulate(reversed(steps), min))[::-1])
 
 
@@ -219,7 +219,8 @@ def standard_deviation(values: Sequence[float]) -> float | None:
 def minimum_detectable_effect(sd: float, n: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
     """Smallest mean difference that n pairs would find: `(t_{1 - alpha/2} + t_power) sd / sqrt(n)`, n - 1 df.
 
-    Assumptions: a two-sided Student test of the mean paired difference; within some 2% of the exact power from n = 10.
+    Assumptions: a two-sided Student test of the mean paired difference; power within 0.03 of the exact one
+        from n = 10.
 
     Args:
         sd: standard deviation of the paired differences, at least 0.

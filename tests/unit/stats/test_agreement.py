@@ -34,9 +34,7 @@ TWELVE_UNITS = [list(unit) for unit in zip(*OBSERVERS, strict=True)]
 # Gwet 2014, "Handbook of Inter-Rater Reliability": 100 pregnancies put into three classes by two abstractors (data set
 # `cont3x3abstractors` of the R package irrCAC, whose vignettes print the coefficients).
 ABSTRACTORS = [
-    pair
-    for pair, count in {(0, 0): 13, (1, 1): 20, (1, 2): 7, (2, 1): 4, (2, 2): 56}.items()
-    for _ in range(count)
+    pair for pair, count in {(0, 0): 13, (1, 1): 20, (1, 2): 7, (2, 1): 4, (2, 2): 56}.items() for _ in range(count)
 ]
 
 

@@ -247,6 +247,8 @@ class _Data:
         n, m = len(human), len(further)
         if len(judge) != n:
             raise ValueError(f"{n} human scores stand beside {len(judge)} scores of the judge")
+        if not all(map(math.isfinite, (*human, *judge, *further))):
+            raise ValueError("a corrected mean is asked for over scores that are not all finite numbers")
         wanted = n + m if target == "population" else n
         if clusters is not None and len(clusters) not in {wanted, n + m}:
             raise ValueError(f"{len(clusters)} clusters are given for {wanted} cases")

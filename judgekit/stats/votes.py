@@ -71,4 +71,4 @@ def _correlation(a: Sequence[float | None], b: Sequence[float | None]) -> float 
     if spread_a <= 0.0 or spread_b <= 0.0:
         return None
     together = math.fsum(x * y for x, y in off)
-    return max(-1.0, min(1.0, together / math.sqrt(spread_a) / math.sqrt(spread_b)))
+    return max(-1.0, min(1.0, together / spread_b / math.sqrt(spread_a / spread_b)))

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from judgekit.stats.distributions import beta_quantile, normal_quantile
 
+_JUST_ABOVE = 1.0 + 1e-9
+"""A tail has to be larger than the limit by more than rounding; at the limit itself the test rejects."""
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -152,7 +155,7 @@ def hypergeometric_interval(
         raise ValueError(f"a sample of {n_sampled} cannot come from a population of {n_population}")
     if n_sampled == 0:
         return None
-    tail = 0.5 - 0.5 * confidence
+    tail = (0.5 - 0.5 * confidence) * _JUST_ABOVE
     n_failures = n_sampled - n_successes
     fewest, most = n_successes, n_population - n_failures
     low = _first(fewest, most, lambda k: _upper_tail(n_successes, n_sampled, k, n_population) > tail)

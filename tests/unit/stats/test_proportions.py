@@ -124,14 +124,20 @@ def test_the_finite_interval_holds_just_what_scipys_tails_do_not_reject(
     s = data.draw(st.integers(0, n))
     interval = hypergeometric_interval(s, n, n_population, confidence)
     assert interval is not None
+    limit = (0.5 - confidence / 2) * (1 + 1e-9)  # a tail of exactly the limit is rejected, whatever it is rounded to
     inside = [
         k
         for k in range(n_population + 1)
-        if scipy_stats.hypergeom.sf(s - 1, n_population, k, n) > 0.5 - confidence / 2
-        and scipy_stats.hypergeom.cdf(s, n_population, k, n) > 0.5 - confidence / 2
+        if scipy_stats.hypergeom.sf(s - 1, n_population, k, n) > limit
+        and scipy_stats.hypergeom.cdf(s, n_population, k, n) > limit
     ]
     assert interval == pytest.approx((inside[0] / n_population, inside[-1] / n_population), abs=1e-12)
     assert interval[0] <= s / n <= interval[1]
+
+
+def test_a_tail_of_exactly_the_limit_is_rejected() -> None:
+    # no success in 1 of 4: P(X = 0 | K = 3) = 1/4 is the limit at 50%, so K is at most 2
+    assert hypergeometric_interval(0, 1, 4, 0.5) == (0.0, 0.5)
 
 
 def test_a_full_count_is_certain_and_a_large_population_is_like_clopper_and_pearson() -> None:

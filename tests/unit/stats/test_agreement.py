@@ -213,7 +213,7 @@ def test_two_raters_equal_the_published_values() -> None:
 
 
 def test_ac2_on_a_scale_of_two_is_ac1() -> None:
-    # Gwet 2008, p. 31: p_a and the share of positive ratings alone: AC1 = (p_a - 2 pi (1 - pi)) / (1 - 2 pi (1 - pi)).
+    # Gwet 2008: p_a and the share of positive ratings alone: AC1 = (p_a - 2 pi (1 - pi)) / (1 - 2 pi (1 - pi)).
     # 118 both positive, 5 and 2 apart, none both negative: p_a = 118/125, pi = (118 + 7/2) / 125 = 0.972
     pairs = [(1, 1)] * 118 + [(1, 0)] * 5 + [(0, 1)] * 2
     chance = 2 * 0.972 * 0.028

@@ -1,14 +1,21 @@
 """How far raters agree: on plain whole numbers, computed exactly and rounded once.
 
-Raw agreement is high wherever one rating is common; kappa and alpha take off what chance would give. Both are
-undefined, not 1, where every rating is the same: chance alone would agree as well.
+Raw agreement is high wherever one rating is common; kappa, AC2 and alpha take off what chance would give. All are
+undefined, not 1, where every rating is the same: such ratings cannot tell agreement from habit.
+
+They depend on how often each combination of ratings came up, and on nothing else. So each is there twice: on ratings
+in a row, and, as `..._of`, on counts of combinations, which leaving out one case after the other needs.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 
 from judgekit.stats.means import mean
+
+Counts = Mapping[tuple[int | None, ...], int]
+"""The ratings of a unit, one for each rater with None for a gap -> how many units have just these."""
 
 
 def exact_agreement(a: Sequence[int], b: Sequence[int]) -> float | None:
@@ -48,6 +55,37 @@ def mean_signed_difference(a: Sequence[int], b: Sequence[int]) -> float | None:
     return mean([second - first for first, second in zip(a, b, strict=True)])
 
 
+def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
+    """Cohen's kappa of two raters, all disagreements alike: `(p_o - p_e) / (1 - p_e)`.
+
+    p_o is the share of units rated the same, p_e the share expected if each rater kept the own distribution but rated
+    blindly.
+
+    Assumptions: categories without order; the same two raters for all units.
+
+    Args:
+        a: ratings of the first rater, one for each unit.
+        b: ratings of the second rater, in the same order.
+
+    Returns:
+        In [-1, 1]: 1 full agreement, 0 as by chance, below 0 worse. None for no units, and where both raters gave one
+        and the same rating throughout.
+
+    Raises:
+        ValueError: the two differ in length.
+
+    Source: Cohen 1960, "A Coefficient of Agreement for Nominal Scales".
+    """
+    pairs = list(zip(a, b, strict=True))
+    n = len(pairs)
+    seen = n * sum(first == second for first, second in pairs)
+    first_counts, second_counts = Counter(a), Counter(b)
+    expected = sum(count * second_counts[rating] for rating, count in first_counts.items())
+    if n * n == expected:
+        return None
+    return float(Fraction(seen - expected, n * n - expected))
+
+
 def quadratic_weighted_kappa(a: Sequence[int], b: Sequence[int], low: int = 0, high: int = 5) -> float | None:
     """Cohen's kappa of two raters with weights (i - j)^2.
 
@@ -72,16 +110,102 @@ def quadratic_weighted_kappa(a: Sequence[int], b: Sequence[int], low: int = 0, h
     Source: Cohen 1968, "Weighted Kappa: Nominal Scale Agreement with Provision for Scaled Disagreement or Partial
     Credit".
     """
-    pairs = list(zip(a, b, strict=True))
-    for rating in {*a, *b}:
-        if not low <= rating <= high:
-            raise ValueError(f"rating {rating} is outside the scale {low} to {high}")
-    n = len(pairs)
-    seen = sum((first - second) ** 2 for first, second in pairs)
-    expected = n * sum(first * first + second * second for first, second in pairs) - 2 * sum(a) * sum(b)
+    pairs = Counter(zip(a, b, strict=True))
+    _check_scale({*a, *b}, low, high)
+    return quadratic_weighted_kappa_of(pairs)
+
+
+def quadratic_weighted_kappa_of(counts: Mapping[tuple[int, int], int]) -> float | None:
+    """`quadratic_weighted_kappa` on counts of pairs of ratings.
+
+    Args:
+        counts: rating of the first rater and of the second -> number of units.
+
+    Returns:
+        As `quadratic_weighted_kappa`.
+
+    Source: as there.
+    """
+    n = sum(counts.values())
+    seen = sum(count * (a - b) ** 2 for (a, b), count in counts.items())
+    squares = sum(count * (a * a + b * b) for (a, b), count in counts.items())
+    sum_a = sum(count * a for (a, _), count in counts.items())
+    sum_b = sum(count * b for (_, b), count in counts.items())
+    expected = n * squares - 2 * sum_a * sum_b
     if expected == 0:
         return None
     return float(1 - Fraction(n * seen, expected))
+
+
+def gwet_ac2(ratings: Sequence[Sequence[int | None]], low: int, high: int) -> float | None:
+    """Gwet's AC2 with quadratic weights, of any number of raters, with gaps.
+
+    `(p_a - p_e) / (1 - p_e)` with weights `w_kl = 1 - (k - l)^2 / (high - low)^2`. p_a is the mean weight of two
+    ratings of one unit, over units with at least two. `p_e = sum(w) / (q (q - 1)) sum_k pi_k (1 - pi_k)` with q
+    ratings on the scale and pi_k the mean share of rating k over all rated units. Unlike kappa it stays high where
+    raters agree on a rating that is common. On a scale of two it is AC1.
+
+    Assumptions: a scale with equal steps, of which all ratings were on offer, used or not.
+
+    Args:
+        ratings: one sequence for each unit with one rating for each rater, whole numbers in [low, high], None where
+            there is none; the order and number of raters in a unit are free.
+        low: lowest rating of the scale.
+        high: highest rating of the scale, above low.
+
+    Returns:
+        At most 1: 1 full agreement, 0 as by chance, below 0 worse. None where no unit has two ratings, and where all
+        ratings are the same: the formula would say 1, of ratings that show no sign of looking at the unit.
+
+    Raises:
+        ValueError: high is not above low, or a rating is outside [low, high].
+
+    Source: Gwet 2014, "Handbook of Inter-Rater Reliability", 4th edition, chapters 3 and 5; Gwet 2008, "Computing
+    Inter-rater Reliability and Its Variance in the Presence of High Agreement".
+    """
+    return gwet_ac2_of(Counter(tuple(unit) for unit in ratings), low, high)
+
+
+def gwet_ac2_of(counts: Counts, low: int, high: int) -> float | None:
+    """`gwet_ac2` on counts of combinations of ratings.
+
+    Args:
+        counts: ratings of a unit -> number of units.
+        low: lowest rating of the scale.
+        high: highest rating of the scale, above low.
+
+    Returns:
+        As `gwet_ac2`.
+
+    Raises:
+        ValueError: high is not above low, or a rating is outside [low, high].
+
+    Source: as `gwet_ac2`.
+    """
+    if high <= low:
+        raise ValueError(f"a scale goes from low to a higher rating, not from {low} to {high}")
+    shares: defaultdict[int, Fraction] = defaultdict(Fraction)
+    distance = Fraction(0)
+    n_rated = n_pairable = 0
+    for unit, n_units in counts.items():
+        given = [rating for rating in unit if rating is not None]
+        _check_scale(given, low, high)
+        m = len(given)
+        for rating, count in Counter(given).items():
+            shares[rating] += Fraction(n_units * count, m)
+        n_rated += n_units if m else 0
+        if m >= 2:
+            n_pairable += n_units
+            # the sum of (x - y)^2 over all ordered pairs of m numbers
+            spread = 2 * m * sum(rating * rating for rating in given) - 2 * sum(given) ** 2
+            distance += Fraction(n_units * spread, m * (m - 1))
+    if n_pairable == 0 or len(shares) == 1:
+        return None
+    width, q = high - low, high - low + 1
+    agreed = 1 - distance / n_pairable / width**2
+    weights = q * q - Fraction(q * q * (q * q - 1), 6 * width**2)  # the sum of (k - l)^2 is q^2 (q^2 - 1) / 6
+    chance = weights / (q * (q - 1)) * (1 - sum(share * share for share in shares.values()) / n_rated**2)
+    return float((agreed - chance) / (1 - chance))
 
 
 def krippendorff_alpha_ordinal(ratings: Sequence[Sequence[int | None]]) -> float | None:
@@ -102,30 +226,89 @@ def krippendorff_alpha_ordinal(ratings: Sequence[Sequence[int | None]]) -> float
 
     Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability".
     """
-    units = [unit for unit in (_counts(ratings_of_unit) for ratings_of_unit in ratings) if unit.total() >= 2]
+    return krippendorff_alpha_ordinal_of(Counter(tuple(unit) for unit in ratings))
+
+
+def krippendorff_alpha_ordinal_of(counts: Counts) -> float | None:
+    """`krippendorff_alpha_ordinal` on counts of combinations of ratings.
+
+    Args:
+        counts: ratings of a unit -> number of units.
+
+    Returns:
+        As `krippendorff_alpha_ordinal`.
+
+    Source: as there.
+    """
+    return _alpha(counts, _ordinal_differences)
+
+
+def krippendorff_alpha_interval(ratings: Sequence[Sequence[int | None]]) -> float | None:
+    """Krippendorff's alpha for ratings on a scale with equal steps: the difference of c and k is `(c - k)^2`.
+
+    Else as `krippendorff_alpha_ordinal`.
+
+    Args:
+        ratings: one sequence for each unit with one rating for each rater, None where there is none.
+
+    Returns:
+        At most 1; None without pairable ratings, and where all of them are the same.
+
+    Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability".
+    """
+    return _alpha(Counter(tuple(unit) for unit in ratings), _interval_differences)
+
+
+def krippendorff_alpha_nominal(ratings: Sequence[Sequence[int | None]]) -> float | None:
+    """Krippendorff's alpha for categories without order: the difference of c and k is 1 unless they are the same.
+
+    Else as `krippendorff_alpha_ordinal`.
+
+    Args:
+        ratings: one sequence for each unit with one rating for each rater, None where there is none.
+
+    Returns:
+        At most 1; None without pairable ratings, and where all of them are the same.
+
+    Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability".
+    """
+    return _alpha(Counter(tuple(unit) for unit in ratings), _nominal_differences)
+
+
+def _check_scale(ratings: Iterable[int], low: int, high: int) -> None:
+    for rating in ratings:
+        if not low <= rating <= high:
+            raise ValueError(f"rating {rating} is outside the scale {low} to {high}")
+
+
+Differences = dict[tuple[int, int], int]
+"""Squared difference of each c < k, up to a factor that cancels out in alpha."""
+
+
+def _alpha(counts: Counts, differences: Callable[[Counter[int]], Differences]) -> float | None:
+    units: Counter[tuple[tuple[int, int], ...]] = Counter()
     totals: Counter[int] = Counter()
-    for unit in units:
-        totals.update(unit)
-    difference = _ordinal_differences(totals)
+    for unit, n_units in counts.items():
+        values = Counter(rating for rating in unit if rating is not None)
+        if values.total() >= 2:
+            units[tuple(sorted(values.items()))] += n_units
+            for rating, count in values.items():
+                totals[rating] += count * n_units
+    difference = differences(totals)
     expected = sum(totals[c] * totals[k] * squared for (c, k), squared in difference.items())
     if expected == 0:
         return None
     by_size: defaultdict[int, int] = defaultdict(int)
-    for unit in units:
-        values = sorted(unit)
-        for position, c in enumerate(values):
-            for k in values[position + 1 :]:
-                by_size[unit.total()] += unit[c] * unit[k] * difference[c, k]
+    for values_of_unit, n_units in units.items():
+        size = sum(count for _, count in values_of_unit)
+        for (c, n_c), (k, n_k) in combinations(values_of_unit, 2):
+            by_size[size] += n_units * n_c * n_k * difference[c, k]
     seen = sum((Fraction(amount, size - 1) for size, amount in by_size.items()), Fraction(0))
     return float(1 - (totals.total() - 1) * seen / expected)
 
 
-def _counts(ratings_of_unit: Sequence[int | None]) -> Counter[int]:
-    return Counter(rating for rating in ratings_of_unit if rating is not None)
-
-
-def _ordinal_differences(totals: Counter[int]) -> dict[tuple[int, int], int]:
-    """Four times the squared ordinal difference of each c < k, a whole number; the factor cancels out in alpha."""
+def _ordinal_differences(totals: Counter[int]) -> Differences:
+    """Four times the squared ordinal difference, a whole number."""
     values = sorted(totals)
     differences = {}
     for position, c in enumerate(values):
@@ -134,3 +317,11 @@ def _ordinal_differences(totals: Counter[int]) -> dict[tuple[int, int], int]:
             up_to += totals[k]
             differences[c, k] = (2 * up_to - totals[c] - totals[k]) ** 2
     return differences
+
+
+def _interval_differences(totals: Counter[int]) -> Differences:
+    return {(c, k): (c - k) ** 2 for c, k in combinations(sorted(totals), 2)}
+
+
+def _nominal_differences(totals: Counter[int]) -> Differences:
+    return dict.fromkeys(combinations(sorted(totals), 2), 1)

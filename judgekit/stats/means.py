@@ -204,8 +204,22 @@ def jackknife_interval(
     """
     if math.isclose(min(without_one), max(without_one), rel_tol=_SAME):
         return None
-    variance = _spread(without_one, n) * (n - 1) / n
-    return _student_interval(value, math.sqrt(variance), n - 1, limits, confidence)
+    return _student_interval(value, math.sqrt(jackknife_variance(without_one, n)), n - 1, limits, confidence)
+
+
+def jackknife_variance(without_one: Mapping[float, int], n: int) -> float:
+    """Variance of a figure from its values without each of the cases: `(n-1)/n sum((f_i - m)^2)`, m their mean.
+
+    Args:
+        without_one: the figure without one case -> how many cases give this value; n in all.
+        n: number of cases, at least 1.
+
+    Returns:
+        At least 0.0.
+
+    Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples".
+    """
+    return _spread(without_one, n) * (n - 1) / n
 
 
 def round4(value: float) -> float:

@@ -1,8 +1,55 @@
 """Intervals of proportions: of a rate, a pass share, the mean of a score that is only 0 or 1."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from judgekit.stats.distributions import normal_quantile
+from judgekit.stats.distributions import beta_quantile, normal_quantile
+
+_JUST_ABOVE = 1.0 + 1e-9
+"""A tail has to be larger than the limit by more than rounding; at the limit itself the test rejects."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A proportion with what it is a proportion of."""
+
+    value: float | None
+    """`n_successes / n`, in [0, 1]; None for no trials."""
+
+    low: float | None
+    """Lower end of Wilson's interval; None for no trials."""
+
+    high: float | None
+    """Upper end of Wilson's interval; None for no trials."""
+
+    n_successes: int
+    """Number of trials that count."""
+
+    n: int
+    """Number of trials."""
+
+
+def rate(n_successes: int, n: int, confidence: float = 0.95) -> Rate:
+    """A proportion with Wilson's interval and its counts, see `wilson_interval`.
+
+    Args:
+        n_successes: number of trials that count, 0 to n.
+        n: number of trials.
+        confidence: coverage aimed at, in (0, 1).
+
+    Returns:
+        The rate; value and ends None for n = 0.
+
+    Raises:
+        ValueError: n_successes outside 0 to n, or confidence outside (0, 1).
+
+    Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
+    """
+    interval = wilson_interval(n_successes, n, confidence)
+    if interval is None:
+        return Rate(None, None, None, n_successes, n)
+    return Rate(n_successes / n, *interval, n_successes, n)
 
 
 def wilson_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple[float, float] | None:
@@ -29,10 +76,7 @@ def wilson_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference"; recommended by
     Brown, Cai and DasGupta 2001, "Interval Estimation for a Binomial Proportion".
     """
-    if not 0 <= n_successes <= n:
-        raise ValueError(f"successes must be between 0 and the {n} trials, not {n_successes}")
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence is in (0, 1), not {confidence}")
+    _check(n_successes, n, confidence)
     if n == 0:
         return None
     z2 = normal_quantile(0.5 + 0.5 * confidence) ** 2
@@ -42,3 +86,156 @@ def wilson_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple
     low = 0.0 if n_successes == 0 else max(0.0, (centre - half) / (n + z2))
     high = 1.0 if n_failures == 0 else min(1.0, (centre + half) / (n + z2))
     return low, high
+
+
+def clopper_pearson_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Clopper and Pearson's exact interval of a proportion: all p that neither exact one-sided test rejects.
+
+    The lower end is the (1 - confidence) / 2 quantile of Beta(s, n - s + 1), the upper the (1 + confidence) / 2
+    quantile of Beta(s + 1, n - s), with s successes.
+
+    Assumptions: independent trials with one probability, drawn from a population much larger than n. Covers at
+    least `confidence`, mostly more: use it where a promise has to hold, `wilson_interval` where it is to be right on
+    average.
+
+    Args:
+        n_successes: number of trials that count, 0 to n.
+        n: number of trials.
+        confidence: coverage aimed at, in (0, 1).
+
+    Returns:
+        Lower and upper end in [0, 1], the proportion between them; exactly 0.0 below no successes, exactly 1.0 above
+        nothing else. None for n = 0.
+
+    Raises:
+        ValueError: n_successes outside 0 to n, or confidence outside (0, 1).
+
+    Source: Clopper and Pearson 1934, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the
+    Binomial".
+    """
+    _check(n_successes, n, confidence)
+    if n == 0:
+        return None
+    tail = 0.5 - 0.5 * confidence
+    n_failures = n - n_successes
+    low = beta_quantile(tail, n_successes, n_failures + 1) if n_successes else 0.0
+    high = 1.0 - beta_quantile(tail, n_failures, n_successes + 1) if n_failures else 1.0
+    return low, high
+
+
+def hypergeometric_interval(
+    n_successes: int, n_sampled: int, n_population: int, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """Exact interval of the proportion in a finite population, from a simple random sample without replacement.
+
+    With K successes in the population, the sample has a hypergeometric number of them. The interval goes from the
+    smallest to the largest K / N that neither exact one-sided test rejects: `P(X >= s | K)` and `P(X <= s | K)` both
+    above (1 - confidence) / 2.
+
+    Assumptions: every sample of this size was equally likely. The interval is about these N units, not about further
+    ones like them; a full count has zero width, and rightly.
+
+    Args:
+        n_successes: number of sampled units that count, 0 to n_sampled.
+        n_sampled: number of units in the sample, 0 to n_population.
+        n_population: number of units sampled from.
+        confidence: coverage aimed at, in (0, 1); the true coverage is at least this.
+
+    Returns:
+        Lower and upper end in [0, 1], both a whole number of units over n_population. None for an empty sample.
+
+    Raises:
+        ValueError: n_successes outside 0 to n_sampled, n_sampled above n_population, or confidence outside (0, 1).
+
+    Source: Buonaccorsi 1987, "A Note on Confidence Intervals for Proportions in Finite Populations"; Wright 1991,
+    "Exact Confidence Bounds when Sampling from Small Finite Universes".
+    """
+    _check(n_successes, n_sampled, confidence)
+    if n_sampled > n_population:
+        raise ValueError(f"a sample of {n_sampled} cannot come from a population of {n_population}")
+    if n_sampled == 0:
+        return None
+    tail = (0.5 - 0.5 * confidence) * _JUST_ABOVE
+    n_failures = n_sampled - n_successes
+    fewest, most = n_successes, n_population - n_failures
+    low = _first(fewest, most, lambda k: _upper_tail(n_successes, n_sampled, k, n_population) > tail)
+    worst = _first(n_failures, n_population - low, lambda k: _upper_tail(n_failures, n_sampled, k, n_population) > tail)
+    return low / n_population, (n_population - worst) / n_population
+
+
+def mcnemar_exact(n_only_first: int, n_only_second: int) -> float:
+    """McNemar's exact test that two paired 0/1 scores have the same mean: two-sided p.
+
+    Only pairs that differ tell them apart. If neither is better, each of these n pairs is a fair coin:
+    `p = min(1, 2 P(B <= min(b, c)))`, B ~ Binomial(b + c, 1/2).
+
+    Assumptions: independent pairs.
+
+    Args:
+        n_only_first: pairs where only the first succeeds, at least 0.
+        n_only_second: pairs where only the second succeeds, at least 0.
+
+    Returns:
+        In (0, 1]; 1.0 where no pair differs. The smallest float above 0 stands for what is smaller still.
+
+    Raises:
+        ValueError: a negative count.
+
+    Source: McNemar 1947, "Note on the Sampling Error of the Difference between Correlated Proportions or
+    Percentages"; Fagerland, Lydersen and Laake 2013, "The McNemar Test for Binary Matched-pairs Data".
+    """
+    if n_only_first < 0 or n_only_second < 0:
+        raise ValueError(f"numbers of pairs are at least 0, not {n_only_first} and {n_only_second}")
+    n = n_only_first + n_only_second
+    ways = term = 1
+    for i in range(min(n_only_first, n_only_second)):
+        term = term * (n - i) // (i + 1)
+        ways += term
+    if 2 * ways >= 1 << n:
+        return 1.0
+    return max(ways / (1 << (n - 1)), math.ulp(0.0))
+
+
+def _check(n_successes: int, n: int, confidence: float) -> None:
+    if not 0 <= n_successes <= n:
+        raise ValueError(f"successes must be between 0 and the {n} trials, not {n_successes}")
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence is in (0, 1), not {confidence}")
+
+
+def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """Smallest number in [low, high] for which a condition holds that goes on to hold; high if there is none."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _upper_tail(s: int, n: int, k: int, total: int) -> float:
+    """`P(X >= s)` of a sample of n from `total` units with k successes."""
+    least, most = max(0, n - (total - k)), min(n, k)
+    if s <= least:
+        return 1.0
+    if s > most:
+        return 0.0
+    centre = n * k / total
+    upwards = s > centre
+    i = s if upwards else s - 1
+    term = math.exp(_log_choose(k, i) + _log_choose(total - k, n - i) - _log_choose(total, n))
+    terms = []
+    while least <= i <= most and term > 0.0:
+        terms.append(term)
+        if upwards:
+            term *= (k - i) * (n - i) / ((i + 1) * (total - k - n + i + 1))
+        else:
+            term *= i * (total - k - n + i) / ((k - i + 1) * (n - i + 1))
+        i += 1 if upwards else -1
+    area = math.fsum(terms)
+    return area if upwards else 1.0 - area
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

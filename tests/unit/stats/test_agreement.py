@@ -1,13 +1,18 @@
 """Agreement of raters, against published worked examples and a naive reading of the definitions."""
 
 import itertools
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.stats.agreement import (
+    cohen_kappa,
     exact_agreement,
+    gwet_ac2,
+    krippendorff_alpha_interval,
+    krippendorff_alpha_nominal,
     krippendorff_alpha_ordinal,
     mean_signed_difference,
     quadratic_weighted_kappa,
@@ -25,6 +30,31 @@ OBSERVERS: list[list[int | None]] = [
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
 ]
 TWELVE_UNITS = [list(unit) for unit in zip(*OBSERVERS, strict=True)]
+
+# Gwet 2014, "Handbook of Inter-Rater Reliability": 100 pregnancies put into three classes by two abstractors (data set
+# `cont3x3abstractors` of the R package irrCAC, whose vignettes print the coefficients).
+ABSTRACTORS = [
+    pair for pair, count in {(0, 0): 13, (1, 1): 20, (1, 2): 7, (2, 1): 4, (2, 2): 56}.items() for _ in range(count)
+]
+
+
+def naive_ac2(units: list[list[int | None]], low: int, high: int) -> float | None:
+    """Rating by rating with a matrix of weights, as in the handbook."""
+    q = high - low + 1
+    weight = [[1 - Fraction((k - l) ** 2, (q - 1) ** 2) for l in range(q)] for k in range(q)]  # noqa: E741
+    rated = [[r - low for r in unit if r is not None] for unit in units]
+    rated = [unit for unit in rated if unit]
+    pairable = [unit for unit in rated if len(unit) >= 2]
+    if not pairable or len({r for unit in rated for r in unit}) == 1:
+        return None
+    agreed = [
+        sum(weight[x][y] for x, y in itertools.permutations(unit, 2)) / (len(unit) * (len(unit) - 1))
+        for unit in pairable
+    ]
+    p_a = sum(agreed) / len(pairable)
+    pi = [sum(Fraction(unit.count(k), len(unit)) for unit in rated) / len(rated) for k in range(q)]
+    p_e = sum(map(sum, weight)) / (q * (q - 1)) * sum(share * (1 - share) for share in pi)
+    return float((p_a - p_e) / (1 - p_e))
 
 
 def naive_kappa(pairs: list[tuple[int, int]]) -> float | None:
@@ -156,3 +186,87 @@ def test_raters_of_different_length_are_refused(figure: object) -> None:
     assert callable(figure)
     with pytest.raises(ValueError, match="argument 2"):
         figure([1, 2], [1])
+
+
+def test_ac2_equals_the_published_values() -> None:
+    # irrCAC on Krippendorff's twelve units (`cac.raw4raters`), quadratic weights: p_a 0.97538, p_e 0.7137, AC2 0.914.
+    # p_a: eleven units with pairs; off by (1, 0, 0) twice among 4 (6 of 12 ordered pairs, weight 1/16 off) in units 2
+    # and 8, 1 2 3 4 in unit 6 (sum of squares 40 of 12 pairs): 1 - (2 * 6/12 + 40/12) / 11 / 16 = 1 - 13/528
+    # p_e: weights sum to 25 - 100/16 = 18.75; shares over twelve units, of 1: (1 + 1/4 + 3/4 + 1) / 12 = 1/4, of 2:
+    # (3/4 + 1 + 1/4 + 1/4 + 1) / 12 = 13/48, of 3: (1/4 + 1 + 1 + 1/4 + 1) / 12 = 14/48, of 4: 5/48, of 5: 4/48;
+    # squares sum to (144 + 169 + 196 + 25 + 16) / 2304 = 550/2304; 18.75 / 20 * (1 - 550/2304)
+    p_a, p_e = Fraction(515, 528), Fraction(15, 16) * Fraction(1754, 2304)
+    assert (round(float(p_a), 5), round(float(p_e), 5)) == (0.97538, 0.7137)
+    value = gwet_ac2(TWELVE_UNITS, 1, 5)
+    assert value == pytest.approx(float((p_a - p_e) / (1 - p_e)), abs=1e-12)
+    assert value is not None
+    assert round(value, 5) == 0.914
+
+
+def test_two_raters_equal_the_published_values() -> None:
+    # irrCAC, vignettes "overview" and "weighting": kappa 0.7964094; AC2 with quadratic weights 0.940
+    first, second = [a for a, _ in ABSTRACTORS], [b for _, b in ABSTRACTORS]
+    assert cohen_kappa(first, second) == pytest.approx(0.7964094, abs=5e-8)
+    ac2 = gwet_ac2(ABSTRACTORS, 0, 2)
+    assert ac2 is not None
+    assert round(ac2, 3) == 0.940
+
+
+def test_ac2_on_a_scale_of_two_is_ac1() -> None:
+    # Gwet 2008: p_a and the share of positive ratings alone: AC1 = (p_a - 2 pi (1 - pi)) / (1 - 2 pi (1 - pi)).
+    # 118 both positive, 5 and 2 apart, none both negative: p_a = 118/125, pi = (118 + 7/2) / 125 = 0.972
+    pairs = [(1, 1)] * 118 + [(1, 0)] * 5 + [(0, 1)] * 2
+    chance = 2 * 0.972 * 0.028
+    value = gwet_ac2(pairs, 0, 1)
+    assert value == pytest.approx((118 / 125 - chance) / (1 - chance), abs=1e-12)
+    # the paradox that AC1 was made for: kappa of these raters is below 0
+    kappa = cohen_kappa([a for a, _ in pairs], [b for _, b in pairs])
+    assert value is not None
+    assert kappa is not None
+    assert kappa < 0 < 0.9 < value
+
+
+def test_alphas_equal_krippendorffs_worked_example() -> None:
+    # The same paper, section D: nominal 0.743, interval 0.849
+    nominal, interval = krippendorff_alpha_nominal(TWELVE_UNITS), krippendorff_alpha_interval(TWELVE_UNITS)
+    assert nominal is not None
+    assert interval is not None
+    assert round(nominal, 3) == 0.743
+    assert round(interval, 3) == 0.849
+
+
+@given(UNITS)
+def test_ac2_is_the_naive_one(units: list[list[int | None]]) -> None:
+    value, expected = gwet_ac2(units, 0, 5), naive_ac2(units, 0, 5)
+    assert value == (None if expected is None else pytest.approx(expected, abs=1e-12))
+    assert value is None or value <= 1.0
+    assert gwet_ac2([unit[::-1] for unit in reversed(units)], 0, 5) == value
+    # the scale turned round and moved
+    assert gwet_ac2([[None if r is None else 9 - r for r in unit] for unit in units], 4, 9) == value
+
+
+@given(PAIRS)
+def test_kappa_on_two_categories_needs_no_weights(pairs: list[tuple[int, int]]) -> None:
+    first, second = [int(a > 3) for a, _ in pairs], [int(b > 3) for _, b in pairs]
+    assert cohen_kappa(first, second) == quadratic_weighted_kappa(first, second, 0, 1)
+    assert cohen_kappa([a for a, _ in pairs], [b for _, b in pairs]) == cohen_kappa(
+        [f"{b}" for _, b in pairs], [f"{a}" for a, _ in pairs]
+    )
+
+
+@pytest.mark.parametrize("units", [[], [[None, 4], [3]], [[4, 4], [4, 4, None]], [[4, 4], [4]]])
+def test_ac2_without_pairs_or_without_variation_is_undefined(units: list[list[int | None]]) -> None:
+    assert gwet_ac2(units, 0, 5) is None
+
+
+def test_ac2_needs_a_scale_that_holds_the_ratings() -> None:
+    assert gwet_ac2([[0, 0], [5, 5]], 0, 5) == 1.0
+    with pytest.raises(ValueError, match="rating 6 is outside the scale 0 to 5"):
+        gwet_ac2([[6, 5]], 0, 5)
+    with pytest.raises(ValueError, match="from low to a higher rating"):
+        gwet_ac2([[3, 3]], 3, 3)
+
+
+@pytest.mark.parametrize(("first", "second"), [([], []), (["a"], ["a"]), (["a", "a"], ["a", "a"])])
+def test_unweighted_kappa_without_variation_is_undefined(first: list[str], second: list[str]) -> None:
+    assert cohen_kappa(first, second) is None

@@ -141,7 +141,7 @@ def test_row16_a_constant_scorer_has_all_figures_from_one_ranking(tmp_path: Path
     for gold in ("000", "050", "099"):
         scores = trec(tmp_path, f"q 0 {gold} 1\n", run, ties, k=100)["q"]
         rank = int(gold) + 1 if ties == "given" else 100 - int(gold)
-        assert (scores["mrr"], scores["ndcg@100"]) == (1 / rank, pytest.approx(1 / math.log2(rank + 1)))
+        assert [scores["mrr"], scores["ndcg@100"]] == pytest.approx([1 / rank, 1 / math.log2(rank + 1)])
 
 
 def test_row17_an_unjudged_or_missing_query_leaves_the_others_alone(tmp_path: Path) -> None:

@@ -3,9 +3,8 @@
 Fields that a metric or judge cannot do without, spans that do not fit the text, headings that cannot be told apart.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from judgekit.core.cases import Case, Hit, Span, SystemOutput
 from judgekit.core.components import Component, Judge, Metric
@@ -25,7 +24,7 @@ class Asked:
     by_name: Collection[str]
     """Those of them that the config names, so that they must be possible."""
     is_part: bool = False
-    """The cases are only some of the file's, so that a label may be missing by chance."""
+    """The cases are only some of the file's, so that a field may be missing by chance."""
 
 
 def asked_of(config: RunConfig, metrics: Sequence[Metric], judges: Sequence[Judge], *, is_part: bool) -> Asked:
@@ -67,8 +66,8 @@ def check_fields(asked: Asked, cases: Sequence[Case], outputs: Sequence[SystemOu
         if not missing:
             continue
         labels_missing = any(group[0].startswith("case.") for group in missing)
-        line = f"{_kind(component)} {component.name} needs {' and '.join(map(_in_words, missing))}"
-        if component.name in asked.by_name and not (asked.is_part and labels_missing):
+        line = f"{_kind(component)} {component.name} needs {', and '.join(map(_in_words, missing))}"
+        if component.name in asked.by_name and not asked.is_part:
             wrong.append(f'{line}; add it, map it with "fields", or leave {component.name} out')
         elif component.name in asked.by_name or not labels_missing:
             notices.append(("field_missing", line))
@@ -142,7 +141,10 @@ def _same(one: str, other: str) -> bool:
 
 def _offset_notices(cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> list[Notice]:
     """Hits whose spans are as long as their text in UTF-16 units, as JavaScript, Java and C# count."""
-    found = [case.id for case, hit in _hits(cases, outputs, lambda case: case.expected_spans) if _counts_utf16(hit)]
+    found: list[str] = []
+    for case, output in zip(cases, outputs, strict=True):
+        if case.expected_spans is not None:
+            found += [case.id for hit in output.retrieved if _counts_utf16(hit)]
     if not found:
         return []
     text = (
@@ -162,7 +164,11 @@ def _counts_utf16(hit: Hit) -> bool:
 
 def _heading_notices(cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> list[Notice]:
     """Headings given as one text that are those of a gold support but for how they are split."""
-    found = [case.id for case, hit in _hits(cases, outputs, _headings) if _is_ambiguous(hit, _headings(case))]
+    found: list[str] = []
+    for case, output in zip(cases, outputs, strict=True):
+        headings = _headings(case)
+        if headings:
+            found += [case.id for hit in output.retrieved if _is_ambiguous(hit, headings)]
     if not found:
         return []
     text = (
@@ -173,6 +179,7 @@ def _heading_notices(cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> 
 
 
 def _headings(case: Case) -> dict[str, list[tuple[str, ...]]]:
+    """Headings of the gold supports that have some, by path."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for support in case.gold_supports:
         if support.heading_path:
@@ -186,17 +193,7 @@ def _is_ambiguous(hit: Hit, headings: Mapping[str, list[tuple[str, ...]]]) -> bo
         return False
     own = heading_parts(heading)
     for parts in headings.get(normalise_path(hit.rel_path), ()):
-        joined = (" > ".join(parts), "/".join(parts))
-        if own[: len(parts)] != parts and (" ".join(heading.split()) == joined[0] or heading.strip("/ ") == joined[1]):
+        written = " ".join(heading.split()) == " > ".join(parts) or heading.strip("/ ") == "/".join(parts)
+        if written and own[: len(parts)] != parts:
             return True
     return False
-
-
-def _hits(
-    cases: Sequence[Case], outputs: Sequence[SystemOutput], concerns: Callable[[Case], Any]
-) -> Iterator[tuple[Case, Hit]]:
-    """The hits of the cases that a check is about; a run may have millions that none is."""
-    for case, output in zip(cases, outputs, strict=True):
-        if concerns(case):
-            for hit in output.retrieved:
-                yield case, hit

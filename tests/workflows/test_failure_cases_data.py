@@ -159,7 +159,7 @@ class TestFieldsThatAreMissing:
         assert isinstance(ran.error, InputError)
         hint = '; add it, map it with "fields", or leave'
         assert str(ran.error).split("\n") == [
-            "metrics: retrieval needs gold_supports, which no case has and retrieved, which no output has"
+            "metrics: retrieval needs gold_supports, which no case has, and retrieved, which no output has"
             f"{hint} retrieval out",
             f"metrics: abstention needs answerable, which no case has{hint} abstention out",
             f"judge groundedness needs retrieved, which no output has{hint} groundedness out",

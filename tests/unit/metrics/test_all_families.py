@@ -92,6 +92,16 @@ def test_the_order_of_cases_changes_no_figure_and_all_are_accounted_for(
             assert figure.value is None or math.isfinite(figure.value)
 
 
+def test_failed_cases_are_left_out_or_counted_as_the_worst_as_asked() -> None:
+    family = next(family for family in FAMILIES if family.name == "answer_checks")
+    outputs = [given_output([]), SystemOutput(case_id="q", error={"kind": "timeout"})]
+    scores = [family.calculate(CASE, output) for output in outputs]
+    name = "keyword_groundedness"
+    left_out, as_zero = (aggregate(family, scores, errors=policy)[name] for policy in ("exclude", "as_zero"))
+    assert (left_out.value, left_out.n, left_out.n_error) == (1.0, 1, 1)
+    assert (as_zero.value, as_zero.n, as_zero.n_error) == (0.5, 2, 0)
+
+
 @each_family
 def test_nothing_is_failed_quietly_by_an_empty_case(family: Metric) -> None:
     # Without a label and without an output field, only what always applies is a number.

@@ -29,6 +29,7 @@ _PUBLIC = {
     "chunk_precision": "judgekit.metrics.chunks",
     "chunk_f1": "judgekit.metrics.chunks",
     "run": "judgekit.api",
+    "aggregate": "judgekit.api",
     "compare_fields": "judgekit.metrics.fields",
     "FieldComparison": "judgekit.metrics.field_counts",
 }

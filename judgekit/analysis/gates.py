@@ -15,6 +15,10 @@ RELIABILITY_GATES = ("judge_reliability.disagreement_rate", "judge_reliability.s
 """Figures of the spot check that a gate can name."""
 
 
+COVERAGE = ".coverage"
+"""`<figure>.coverage`: the share of the cases that a figure applies to for which there is a value."""
+
+
 def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResult, ...]:
     """Whether each gate holds; a figure without data fails it.
 
@@ -34,16 +38,18 @@ def check_gate_names(gates: Sequence[Gate], components: Sequence[Component]) -> 
     known = {column.aggregate or column.name for column in columns if column.aggregate != ""}
     known |= {figure.name for component in components for figure in component.pooled()}
     for number, gate in enumerate(gates):
-        if gate.metric not in known and gate.metric not in RELIABILITY_GATES:
+        if gate.metric.removesuffix(COVERAGE) not in known and gate.metric not in RELIABILITY_GATES:
             hint = did_you_mean(gate.metric, known | set(RELIABILITY_GATES))
             raise ConfigError(f"gates[{number}]: no figure called {gate.metric!r} in this run{hint}")
 
 
 def _check(gate: Gate, summary: RunSummary) -> GateResult:
     figures, where = _figures(gate, summary)
-    found = figures.get(gate.metric)
+    found = figures.get(gate.metric.removesuffix(COVERAGE))
     observed, n, note = None, 0, ""
-    if gate.metric not in figures:
+    if isinstance(found, Estimate) and gate.metric.endswith(COVERAGE):
+        observed, n, note = _coverage(found)
+    elif gate.metric not in figures:
         note = "no data"
     elif isinstance(found, Estimate):
         observed, n, note = _observed(gate, found)
@@ -95,6 +101,13 @@ def _observed(gate: Gate, found: Estimate) -> tuple[float | None, int, str]:
     if observed is None:
         return None, found.n, f"no interval from {found.n} cases"
     return observed, found.n, note
+
+
+def _coverage(found: Estimate) -> tuple[float | None, int, str]:
+    n_wanted = found.n + found.n_error
+    if not n_wanted:
+        return None, 0, f"no data (0 of {found.n_not_applicable} cases)"
+    return found.n / n_wanted, n_wanted, f"{found.n} of {n_wanted} cases"
 
 
 def _holds(observed: float, op: str, limit: float) -> bool:

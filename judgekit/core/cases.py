@@ -107,11 +107,20 @@ class Span(Record):
     """Left out in the spans of a hit: the hit's own document."""
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=0)]
+    text: OptionalText = None
+    """What stands there; only held against the offsets and the text of hits, to find offsets in another unit."""
 
     @model_validator(mode="after")
-    def _ends_after_its_start(self) -> "Span":
+    def _is_as_long_as_its_text(self) -> "Span":
         if self.end < self.start:
             raise ValueError(f"a span ends at {self.end}, before its start at {self.start}")
+        if self.text is not None and len(self.text) != self.end - self.start:
+            n_units = len(self.text.encode("utf-16-le")) // 2
+            hint = ", or as UTF-16 units, which these seem to be" if n_units == self.end - self.start else ""
+            raise ValueError(
+                f"a span from {self.start} to {self.end} has a text of {len(self.text)} characters; offsets count "
+                f"Unicode code points, not bytes{hint}"
+            )
         return self
 
 

@@ -29,6 +29,8 @@ class Component(BaseModel):
 
     name: ClassVar[str] = ""
     """Set from the name of the file that defines the component."""
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Fields without which it has nothing to say, such as `output.retrieved`; of each group, one is enough."""
 
     @abstractmethod
     def columns(self) -> tuple[Column, ...]:

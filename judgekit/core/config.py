@@ -127,6 +127,8 @@ class ModelConfig(Section):
     """Name of the environment variable that holds the key, `OPENAI_API_KEY` or `${OPENAI_API_KEY}`; never the key."""
     pin: Pin = Pin()
     max_output_tokens: Annotated[int, Field(ge=16)] = 1024
+    max_prompt_bytes: Annotated[int, Field(ge=1)] | None = None
+    """A prompt with more bytes of UTF-8 is not sent, and its case fails as `context_length`; left out: no limit."""
     timeout_seconds: Annotated[float, Field(gt=0)] | None = 120.0
     """Wall-clock limit of one request, from sending to the last byte; null means the default of 120."""
     max_attempts: Annotated[int, Field(ge=1, le=20)] = 5
@@ -207,7 +209,9 @@ class Gate(Section):
     """A condition on a figure; missed, the command ends with exit code 1."""
 
     metric: str
-    """Name in metrics.json, such as `recall_any@5`, `error_rate` or `judge_reliability.disagreement_rate`."""
+    """Name in metrics.json, such as `recall_any@5`, `error_rate` or `judge_reliability.disagreement_rate`.
+
+    `<name>.coverage` is the share of the cases that a figure applies to for which there is a value."""
     op: Literal[">=", ">", "<=", "<"]
     value: float
     bound: Literal["point", "lower", "upper"] = "point"

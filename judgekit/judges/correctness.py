@@ -20,6 +20,8 @@ class Correctness(Judge):
     otherwise: abstention metrics cover it. Source: in-house.
     """
 
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.question",), ("output.answer",))
+
     verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "score")
 
     pass_score: Annotated[int, Field(ge=1, le=5)] = 4

@@ -19,6 +19,8 @@ class Groundedness(Judge):
     Not applicable to an answer that is an abstention, and where hits carry no text. Source: in-house.
     """
 
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("output.answer",), ("output.retrieved",))
+
     verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "supported_claims", "unsupported_claims", "score")
 
     pass_score: Annotated[int, Field(ge=1, le=5)] = 4

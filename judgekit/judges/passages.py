@@ -68,7 +68,9 @@ def unjudgeable(case: Case, output: SystemOutput) -> NotApplicable | Failed | No
         return Failed(output.error.kind)
     if has_abstained(output) and case.answerable is not True:
         return NotApplicable("abstained")
-    if output.answer is None or not output.answer.strip():
+    if output.answer is None:
+        return Failed("no_answer")
+    if not output.answer.strip():
         return Failed("blank_answer")
     return None
 

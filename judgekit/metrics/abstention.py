@@ -1,6 +1,6 @@
 """Abstention: does the system decline where it should, and only there."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
@@ -93,6 +93,11 @@ class Abstention(Metric):
 
     Source: in-house; F1 of van Rijsbergen 1979.
     """
+
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("case.answerable",),
+        ("output.abstained", "output.grounded", "output.answer"),
+    )
 
     def columns(self) -> tuple[Column, ...]:
         return (

@@ -1,5 +1,7 @@
 """Checks of the answer's text that need no judge."""
 
+from typing import ClassVar
+
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
@@ -18,6 +20,8 @@ class AnswerChecks(Metric):
 
     Source: in-house.
     """
+
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.must_contain", "case.forbidden"), ("output.answer",))
 
     def columns(self) -> tuple[Column, ...]:
         return (Column("keyword_groundedness", binary=True),)

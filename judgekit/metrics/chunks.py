@@ -115,6 +115,8 @@ class Chunks(Metric):
     Source: see `ChunkRecall`, `ChunkPrecision`, `ChunkF1`.
     """
 
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.expected_chunk_ids",), ("output.retrieved",))
+
     def columns(self) -> tuple[Column, ...]:
         return tuple([Column(name) for name in _NAMES])
 

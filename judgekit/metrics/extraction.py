@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
@@ -34,6 +34,8 @@ class Extraction(Metric):
 
     Source: in-house.
     """
+
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.expected_fields",), ("output.extracted_fields",))
 
     model_config = ConfigDict(serialize_by_alias=True)
 

@@ -1,6 +1,6 @@
 """Multi-hop cases: at which hop does retrieval lose the thread?"""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -25,6 +25,8 @@ class MultiHop(Metric):
 
     Source: in-house.
     """
+
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.required_support_groups",), ("output.retrieved",))
 
     k: Annotated[int, Field(ge=1, strict=True)] = 10
     """Hits with a rank up to this are looked at."""

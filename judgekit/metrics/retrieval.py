@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import ClassVar
 
 from judgekit.core.cases import Case, Hit, Scope, SystemOutput
 from judgekit.core.components import Metric
@@ -42,6 +43,8 @@ class Retrieval(Metric):
 
     Source: Järvelin and Kekäläinen 2002 (nDCG), Voorhees 1999 (MRR), trec_eval (precision); the rest in-house.
     """
+
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.gold_supports",), ("output.retrieved",))
 
     ks: Cutoffs = (1, 3, 5, 10)
     """Cut-offs of recall_any, recall_all, precision and ndcg."""

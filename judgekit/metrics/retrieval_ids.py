@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import ClassVar
 
 from judgekit.core.cases import Case, Hit, Id, SystemOutput
 from judgekit.core.components import Metric
@@ -41,6 +42,8 @@ class RetrievalIds(Metric):
 
     Source: trec_eval (precision, recall, success), Voorhees 1999 (MRR); the rest in-house.
     """
+
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("output.retrieved",),)
 
     ks: Cutoffs = (1, 3, 5, 10)
     """Cut-offs of hit, recall_doc and precision_chunk."""

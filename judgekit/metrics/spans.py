@@ -238,6 +238,8 @@ class Spans(Metric):
     Source: see `SpanRecall`, `SpanPrecision`, `SpanIou`.
     """
 
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.expected_spans",), ("output.retrieved",))
+
     def columns(self) -> tuple[Column, ...]:
         return tuple([Column(name) for name in _NAMES])
 

@@ -39,11 +39,14 @@ class Recorded(System):
                 'map the right field with "fields": {"case_id": ...}'
             )
         self._warnings.clear()
+        both = f" (cases {len(case_ids)}, outputs {len(self._outputs)}, both {len(case_ids) - len(missing)})"
         if missing:
             effect = "; nothing was retrieved there, which counts as 0" if self._missing_is_empty else ""
-            self._warnings.append(("cases_without_output", f"{self._source}: no output for {_named(missing)}{effect}"))
+            self._warnings.append(
+                ("cases_without_output", f"{self._source}: no output for {_named(missing)}{effect}{both}")
+            )
         if unknown:
-            self._warnings.append(("outputs_without_case", f"{self._source}: no case for {_named(unknown)}"))
+            self._warnings.append(("outputs_without_case", f"{self._source}: no case for {_named(unknown)}{both}"))
 
     async def outputs(self, cases: Sequence[Case]) -> AsyncIterator[SystemOutput]:
         """The recorded output of each case."""

@@ -34,6 +34,7 @@ from judgekit.storage.shipped import shipped
 from judgekit.systems.recorded import Recorded
 from judgekit.wiring.functions import with_functions
 from judgekit.wiring.models import Options, build_model, check_plays, most_connections, price_models
+from judgekit.workflows.data_checks import asked_of
 from judgekit.workflows.estimate import EstimateJob
 from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -253,5 +254,11 @@ def open_estimate(assembly: Assembly, cache: CacheReader | None = None) -> Estim
         spot_checks=assembly.spot_checks,
         versions=assembly.config.versions,
         price_list=assembly.price_list,
+        asked=asked_of(
+            assembly.config,
+            assembly.metrics,
+            [plan.judge for plan in assembly.judges],
+            is_part=len(assembly.cases) < assembly.n_cases_in_file,
+        ),
         warnings=assembly.warnings,
     )

@@ -12,6 +12,7 @@ from judgekit.core.protocols import System
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.workflows.cache_why import CacheLookup
 from judgekit.workflows.checks import check_applies, one_version
+from judgekit.workflows.data_checks import Asked, check_data
 from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.requests import RequestMaker
@@ -30,6 +31,7 @@ class EstimateJob:
     spot_checks: Sequence[SpotCheckPlan]
     versions: Mapping[str, str]
     price_list: str | None
+    asked: Asked
     cache: CacheLookup | None = None
     """Replies of earlier runs, for reading only."""
     warnings: Sequence[tuple[str, str]] = ()
@@ -43,9 +45,11 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
 
     Raises:
         ConfigError: a judge applies to no case, or a prompt cannot be rendered.
+        InputError: what the config names needs fields that no record has.
     """
     outputs = [output async for output in job.system.outputs(job.cases)]
     one_version(job.versions, outputs)
+    notices = check_data(job.asked, job.cases, outputs)
     passes = {}
     for plan in job.judges:
         reasons: dict[str, NotApplicable | Failed] = {}
@@ -67,7 +71,7 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
         "price_list": job.price_list,
         "judges": passes,
         "spot_checks": checks,
-        "warnings": [list(warning) for warning in [*job.warnings, *job.system.warnings()]],
+        "warnings": [list(warning) for warning in [*job.warnings, *job.system.warnings(), *notices]],
     }
 
 

@@ -12,6 +12,7 @@ from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig, SpotCheck
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore, System
 from judgekit.core.runs import Manifest
+from judgekit.workflows.data_checks import Asked, asked_of
 from judgekit.workflows.judging import Tally
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
@@ -88,6 +89,11 @@ class RunJob:
     def faults(self) -> Faults:
         """Where faults of our own code are noted: among the warnings."""
         return Faults(self.warnings)
+
+    def asked(self) -> Asked:
+        """What the run is to calculate, and what of it the config names."""
+        is_part = len(self.cases) < self.cases_record["n_in_file"]
+        return asked_of(self.config, self.metrics, self.judge_components, is_part=is_part)
 
     @property
     def judge_components(self) -> Sequence[Judge]:

@@ -267,6 +267,7 @@ class JudgingPass:
 
     async def _ask(self, request: ModelRequest, key: str) -> Reply:
         runtime = self.plan.runtime
+        _check_length(request, runtime.config.max_prompt_bytes)
         await runtime.identified()
         n_prompt = sum(len(message["content"]) for message in request.messages) // 4
         tokens = n_prompt + runtime.config.max_output_tokens
@@ -295,6 +296,20 @@ class JudgingPass:
         pinned = runtime.guard.check_reply(response)
         to_cache = (key, encode_reply(response)) if pinned and self._cache is not None else None
         return Reply(response, from_cache=False, pinned=pinned, to_cache=to_cache)
+
+
+def _check_length(request: ModelRequest, most: int | None) -> None:
+    """Refuse to send a prompt that is longer than the config allows.
+
+    Raises:
+        CallError: names both lengths.
+    """
+    if most is None:
+        return
+    n_bytes = sum(len(message["content"].encode("utf-8", "replace")) for message in request.messages)
+    if n_bytes > most:
+        text = f"the prompt has {n_bytes:,} bytes, more than max_prompt_bytes of {most:,}; it was not sent"
+        raise CallError("context_length", text, n_requests=0)
 
 
 def _was_truncated(request: ModelRequest, response: ModelResponse) -> bool:

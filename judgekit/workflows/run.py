@@ -32,6 +32,7 @@ from judgekit.core.runs import (
 )
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.checks import check_applies, one_version
+from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.judging import JudgingPass, StopSignal
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -100,6 +101,7 @@ async def prepare(job: RunJob, progress: Progress) -> None:
     outputs = [output async for output in job.system.outputs(job.cases)]
     job.warnings.extend(job.system.warnings())
     versions = one_version(job.config.versions, outputs)
+    job.warnings.extend(check_data(job.asked(), job.cases, outputs))
     job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **versions}})
     job.store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
     inputs = judge_inputs(job.judge_components, zip(job.cases, outputs, strict=True), progress.unjudged, job.faults)

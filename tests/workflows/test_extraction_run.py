@@ -24,7 +24,7 @@ ARGS = {"fields": {"total": {"compare": "number", "absolute": 0.01}, "items": "a
 
 def suite(folder: Path, args: dict[str, Any] = ARGS, **config: Any) -> Path:
     rows: dict[str, Any] = {"case_rows": CASES, "output_rows": OUTPUTS, "judges": [], "models": {}}
-    return write_suite(folder, metrics=[{"name": "extraction", "args": args}], **{**rows, **config})
+    return write_suite(folder, **{"metrics": [{"name": "extraction", "args": args}], **rows, **config})
 
 
 def test_eval_results_hold_every_case_the_figures_and_the_tables(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_gates_hold_macro_f1_and_totals(tmp_path: Path) -> None:
 
 
 def test_a_run_without_expected_fields_has_no_such_file(tmp_path: Path) -> None:
-    judgekit.run(suite(tmp_path, case_rows=[case("a"), case("b"), case("c")]), run_id="r")
+    judgekit.run(suite(tmp_path, metrics=None, case_rows=[case("a"), case("b"), case("c")]), run_id="r")
     assert not (tmp_path / "results" / "r" / "eval-results.json").exists()
     assert read_json(tmp_path / "results" / "r" / "metrics.json")["extraction"] is None
 

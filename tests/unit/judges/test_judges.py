@@ -69,7 +69,7 @@ SITUATIONS: list[tuple[dict[str, Any], dict[str, Any], object, object]] = [
     ({}, {"error": {"kind": "api"}}, Failed("api"), Failed("api")),
     ({"answerable": False}, {"error": {"kind": "api"}, "abstained": True}, Failed("api"), Failed("api")),
     # so is an answer without a text
-    ({}, {"answer": None}, BLANK, BLANK),
+    ({}, {"answer": None}, Failed("no_answer"), Failed("no_answer")),
     ({}, {"answer": ""}, BLANK, BLANK),
     ({}, {"answer": " \n\t"}, BLANK, BLANK),
     ({"answerable": False}, {"answer": ""}, BLANK, BLANK),

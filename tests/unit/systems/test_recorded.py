@@ -31,9 +31,10 @@ def test_outputs_come_in_the_order_of_the_cases_and_a_gap_becomes_an_error() -> 
 def test_c06_c26_ids_that_stand_on_one_side_only_are_named() -> None:
     system = recorded("1", "2", "extra")
     system.check(["1", "2", "gap", "gap2"])
+    both = " (cases 4, outputs 3, both 2)"
     assert system.warnings() == (
-        ("cases_without_output", "o.jsonl: no output for 2 of them: 'gap', 'gap2'"),
-        ("outputs_without_case", "o.jsonl: no case for 'extra'"),
+        ("cases_without_output", f"o.jsonl: no output for 2 of them: 'gap', 'gap2'{both}"),
+        ("outputs_without_case", f"o.jsonl: no case for 'extra'{both}"),
     )
     system.check(["1", "2", "extra"])
     assert system.warnings() == ()
@@ -44,7 +45,7 @@ def test_long_lists_of_ids_are_cut() -> None:
     system.check(["1", *(f"c{number}" for number in range(30))])
     ((_, message),) = system.warnings()
     assert message.startswith("o.jsonl: no output for 30 of them: 'c0', ")
-    assert message.endswith("'c19' ... and 10 more")
+    assert message.endswith("'c19' ... and 10 more (cases 31, outputs 1, both 1)")
 
 
 @pytest.mark.parametrize(
@@ -60,4 +61,4 @@ def test_outputs_of_which_none_belongs_to_a_case_are_refused(outputs: list[str],
 def test_no_cases_at_all_are_no_mismatch() -> None:
     system = recorded("1")
     system.check([])
-    assert system.warnings() == (("outputs_without_case", "o.jsonl: no case for '1'"),)
+    assert system.warnings() == (("outputs_without_case", "o.jsonl: no case for '1' (cases 0, outputs 1, both 0)"),)

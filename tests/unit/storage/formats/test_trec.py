@@ -86,8 +86,9 @@ def test_c26_queries_on_one_side_only_are_named_and_a_missing_one_counts_0(tmp_p
     system = Recorded({output.case_id: output for output in outputs}, "x.run", missing_is_empty=True)
     system.check([case.id for case in cases])
     assert dict(system.warnings()) == {
-        "cases_without_output": "x.run: no output for 'q2'; nothing was retrieved there, which counts as 0",
-        "outputs_without_case": "x.run: no case for 'q3'",
+        "cases_without_output": "x.run: no output for 'q2'; nothing was retrieved there, which counts as 0"
+        " (cases 2, outputs 2, both 1)",
+        "outputs_without_case": "x.run: no case for 'q3' (cases 2, outputs 2, both 1)",
     }
 
 

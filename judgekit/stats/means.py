@@ -109,7 +109,21 @@ def quantile(values: Sequence[float], q: float) -> float | None:
         raise ValueError("a quantile is asked for over values that are not all finite numbers")
     if not values:
         return None
-    ordered = sorted(values)
+    return quantile_of_sorted(sorted(values), q)
+
+
+def quantile_of_sorted(ordered: Sequence[float], q: float) -> float:
+    """The q-quantile of finite numbers that are in ascending order and not none, see `quantile`.
+
+    Args:
+        ordered: at least one finite number, ascending.
+        q: share of the values below, in [0, 1].
+
+    Returns:
+        Between the smallest and the largest value.
+
+    Source: as for `quantile`.
+    """
     position = q * (len(ordered) - 1)
     below = math.floor(position)
     left, right = ordered[below], ordered[min(below + 1, len(ordered) - 1)]

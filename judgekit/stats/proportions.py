@@ -52,7 +52,7 @@ def rate(n_successes: int, n: int, confidence: float = 0.95) -> Rate:
     return Rate(n_successes / n, *interval, n_successes, n)
 
 
-def wilson_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple[float, float] | None:
+def wilson_interval(n_successes: float, n: float, confidence: float = 0.95) -> tuple[float, float] | None:
     """Wilson's score interval of a proportion p = n_successes / n.
 
     `(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)` with z the normal quantile of (1 + confidence) / 2:
@@ -63,7 +63,7 @@ def wilson_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple
 
     Args:
         n_successes: number of trials that count, 0 to n.
-        n: number of trials.
+        n: number of trials; an effective number need not be whole.
         confidence: coverage aimed at, in (0, 1).
 
     Returns:
@@ -196,7 +196,7 @@ def mcnemar_exact(n_only_first: int, n_only_second: int) -> float:
     return max(ways / (1 << (n - 1)), math.ulp(0.0))
 
 
-def _check(n_successes: int, n: int, confidence: float) -> None:
+def _check(n_successes: float, n: float, confidence: float) -> None:
     if not 0 <= n_successes <= n:
         raise ValueError(f"successes must be between 0 and the {n} trials, not {n_successes}")
     if not 0.0 < confidence < 1.0:

@@ -4,10 +4,13 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from judgekit.core.scores import SUM_METHOD, Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
-from judgekit.stats.means import mean, mean_interval, pooled_estimate
+from judgekit.stats.bootstrap import Interval, Resampling, bootstrap_mean, bootstrap_pooled
+from judgekit.stats.cluster_intervals import cluster_sums, clustered_bootstrap_mean, clustered_wilson
+from judgekit.stats.means import mean
 from judgekit.stats.proportions import wilson_interval
 
 ErrorPolicy = Literal["exclude", "as_zero"]
@@ -15,13 +18,37 @@ ErrorPolicy = Literal["exclude", "as_zero"]
 Figures = dict[str, Estimate | dict[str, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class FigureRules:
+    """How the figures of a run are made, apart from its error policy."""
+
+    seed: int = 0
+    """Seed of the bootstrap."""
+    min_n: int = 5
+    """A figure over fewer cases is marked as small."""
+    cluster_by: str | None = None
+    """Dimension whose values say which cases belong together; None: cases are independent."""
+
+    @property
+    def resampling(self) -> Resampling:
+        """What the bootstrap draws."""
+        return Resampling(self.seed, "cases" if self.cluster_by is None else "clusters")
+
+
+DEFAULT_RULES = FigureRules()
+
+
 class ColumnTally:
     """The values of one column over a set of cases, and how many cases have none."""
 
-    __slots__ = ("labels", "n_error", "n_judge_error", "n_not_applicable", "values")
+    __slots__ = ("clusters", "failed_clusters", "labels", "n_error", "n_judge_error", "n_not_applicable", "values")
 
     def __init__(self) -> None:
         self.values = array("d")
+        self.clusters = array("q")
+        """Cluster of each value, where the run has clusters."""
+        self.failed_clusters = array("q")
+        """Cluster of each case that the system failed, where the run has clusters."""
         self.n_not_applicable = 0
         self.n_error = 0
         self.n_judge_error = 0
@@ -29,10 +56,12 @@ class ColumnTally:
         self.labels: Counter[str] = Counter()
         """Of the cases without a value, those that the distribution counts by name."""
 
-    def add(self, outcome: Outcome) -> None:
-        """Count one case."""
+    def add(self, outcome: Outcome, cluster: int | None = None) -> None:
+        """Count one case, with the number of its cluster where the run has clusters."""
         if isinstance(outcome, float):
             self.values.append(outcome)
+            if cluster is not None:
+                self.clusters.append(cluster)
         elif isinstance(outcome, NotApplicable):
             self.n_not_applicable += 1
             if outcome.label is not None:
@@ -40,30 +69,36 @@ class ColumnTally:
         else:
             self.n_error += 1
             self.n_judge_error += outcome.by_judge
+            if cluster is not None and not outcome.by_judge:
+                self.failed_clusters.append(cluster)
 
 
 class Tally:
     """All columns over one set of cases: the whole run, or one slice."""
 
-    def __init__(self, columns: Sequence[Column], pooled: Sequence[Pooled]) -> None:
+    def __init__(self, columns: Sequence[Column], pooled: Sequence[Pooled], rules: FigureRules = DEFAULT_RULES) -> None:
         """Prepare for the columns; a case must bring an outcome for each."""
         self._columns = columns
         self._pooled = pooled
+        self._rules = rules
         self._tallies = {column.name: ColumnTally() for column in columns}
         self._rows: dict[str, list[tuple[float, ...]]] = {figure.name: [] for figure in pooled}
+        self._row_clusters: dict[str, array[int]] = {figure.name: array("q") for figure in pooled}
         self._missing: dict[str, list[int]] = {figure.name: [0, 0] for figure in pooled}
         self.n_cases = 0
 
-    def add(self, outcomes: Outcomes) -> None:
-        """Count one case."""
+    def add(self, outcomes: Outcomes, cluster: int | None = None) -> None:
+        """Count one case, with the number of its cluster where the run has clusters."""
         self.n_cases += 1
         for name, tally in self._tallies.items():
-            tally.add(outcomes[name])
+            tally.add(outcomes[name], cluster)
         for figure in self._pooled:
             values = [outcomes[name] for name in figure.over]
             numbers = tuple(value if isinstance(value, float) else 0.0 for value in values)
             if any(isinstance(value, float) for value in values):
                 self._rows[figure.name].append(numbers)
+                if cluster is not None:
+                    self._row_clusters[figure.name].append(cluster)
             else:
                 failed = not all(isinstance(value, NotApplicable) for value in values)
                 self._missing[figure.name][failed] += 1
@@ -76,14 +111,19 @@ class Tally:
                 continue
             tally = self._tallies[column.name]
             if column.aggregate != "":
-                found[column.aggregate or column.name] = estimate(column, tally, policy)
+                found[column.aggregate or column.name] = estimate(column, tally, policy, self._rules)
             if column.distribution:
                 found[f"{column.name}.distribution"] = distribution(column, tally)
         if section == "overall":
             for figure in self._pooled:
-                n_not_applicable, n_error = self._missing[figure.name]
-                found[figure.name] = pool(figure, self._rows[figure.name], n_not_applicable, n_error)
+                found[figure.name] = self._pool(figure)
         return found
+
+    def _pool(self, figure: Pooled) -> Estimate:
+        n_not_applicable, n_error = self._missing[figure.name]
+        rows: Sequence[tuple[float, ...]] = self._rows[figure.name]
+        clusters = self._row_clusters[figure.name] if self._rules.cluster_by is not None else None
+        return pool(figure, rows, n_not_applicable, n_error, rules=self._rules, clusters=clusters)
 
 
 def distribution(column: Column, tally: ColumnTally) -> dict[str, int]:
@@ -94,85 +134,110 @@ def distribution(column: Column, tally: ColumnTally) -> dict[str, int]:
     return {**{str(value): counts[value] for value in range(low, high + 1)}, **dict(sorted(tally.labels.items()))}
 
 
-def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy) -> Estimate:
+def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy, rules: FigureRules) -> Estimate:
     """The mean of a column with its 95% interval and what it rests on.
 
     With `as_zero`, a case that the system failed counts as the worst value and `method` says so; a judge's failure
     is never a score. `worst` and `best` say what the failed cases left could make of the mean.
     """
-    values: Sequence[float] = tally.values
+    values, clusters = tally.values, tally.clusters
     n_error = tally.n_error
     how = "mean"
     n_by_system = n_error - tally.n_judge_error
     if policy == "as_zero" and n_by_system:
-        values = array("d", [*tally.values, *([column.worst] * n_by_system)])
+        values = array("d", [*values, *([column.worst] * n_by_system)])
+        clusters = clusters + tally.failed_clusters
         n_error, how = tally.n_judge_error, "mean, errors as worst"
     n = len(values)
     value = mean(values)
-    interval: tuple[float, float] | None
-    if column.binary:
-        n_high = sum(1 for item in values if item == column.high)
-        interval, method = wilson_interval(n_high, n), f"{how}, wilson 95%"
-    else:
-        interval, method = mean_interval(values, column.low, column.high), f"{how}, t 95%"
+    interval = _interval(column, values, clusters, rules)
     worst = best = None
     if n_error:
         total = (value or 0.0) * n
         worst = (total + n_error * column.worst) / (n + n_error)
         best = (total + n_error * column.best) / (n + n_error)
     return Estimate(
-        value=None if value is None else value,
-        low=None if interval is None else interval[0],
-        high=None if interval is None else interval[1],
+        value=value,
+        low=interval.low,
+        high=interval.high,
         n=n,
         n_not_applicable=tally.n_not_applicable,
         n_error=n_error,
         worst=worst,
         best=best,
-        method=method,
+        method=f"{how}, {interval.method}",
+        small=n < rules.min_n,
     )
 
 
-def pool(figure: Pooled, rows: Sequence[tuple[float, ...]], n_not_applicable: int, n_error: int) -> Estimate:
-    """A figure of sums over cases, with a jackknife interval; a plain sum has none."""
+def _interval(column: Column, values: Sequence[float], clusters: Sequence[int], rules: FigureRules) -> Interval:
+    limits = (column.low, column.high)
+    if rules.cluster_by is not None:
+        if column.binary:
+            return clustered_wilson([value == column.high for value in values], clusters)
+        return clustered_bootstrap_mean(values, clusters, limits, rules.resampling)
+    if column.binary:
+        low, high = wilson_interval(sum(1 for value in values if value == column.high), len(values)) or (None, None)
+        return Interval(low, high, "wilson 95%")
+    return bootstrap_mean(values, limits, rules.resampling)
+
+
+def pool(
+    figure: Pooled,
+    rows: Sequence[tuple[float, ...]],
+    n_not_applicable: int,
+    n_error: int,
+    *,
+    rules: FigureRules,
+    clusters: Sequence[int] | None,
+) -> Estimate:
+    """A figure of sums over cases, with a bootstrap interval; a plain sum has none."""
+    n = len(rows)
+    counts = {"n": n, "n_not_applicable": n_not_applicable, "n_error": n_error, "small": n < rules.min_n}
+    sums = [math.fsum(column) for column in zip(*rows, strict=True)]
     if figure.is_total:
-        total = math.fsum(row[0] for row in rows) if rows else None
-        counts = {"n": len(rows), "n_not_applicable": n_not_applicable, "n_error": n_error}
-        return Estimate(value=total, **counts, method=SUM_METHOD)
-    columns = list(zip(*rows, strict=True)) if rows else [() for _ in figure.over]
-    value, low, high = pooled_estimate(columns, figure.function, figure.low, figure.high)
+        return Estimate(value=sums[0] if rows else None, **counts, method=SUM_METHOD)
+    value = figure.function(*sums) if rows else None
+    # Behind the sums of a cluster stands its size, which the figure does not take.
+    units = rows if clusters is None else [row[:-1] for row in cluster_sums(rows, clusters)]
+    interval = bootstrap_pooled(units, figure.function, (figure.low, figure.high), rules.resampling)
     ends = (figure.low, figure.high) if figure.higher_is_better else (figure.high, figure.low)
     return Estimate(
-        value=None if value is None else value,
-        low=None if low is None else low,
-        high=None if high is None else high,
-        n=len(rows),
-        n_not_applicable=n_not_applicable,
-        n_error=n_error,
+        value=value,
+        low=interval.low,
+        high=interval.high,
+        **counts,
         # What failed cases would add to the sums is not bounded, so the ends are those of the scale.
         worst=ends[0] if n_error else None,
         best=ends[1] if n_error else None,
-        method="pooled over cases, jackknife 95%",
+        method=f"pooled over cases, {interval.method}",
     )
 
 
 class SlicedTally:
     """A tally of all cases and one for each value of each dimension."""
 
-    def __init__(self, columns: Sequence[Column], pooled: Sequence[Pooled], dimensions: Sequence[str]) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        pooled: Sequence[Pooled],
+        dimensions: Sequence[str],
+        rules: FigureRules = DEFAULT_RULES,
+    ) -> None:
         """Prepare for the columns and dimensions."""
         self._columns = columns
         self._pooled = pooled
-        self.overall = Tally(columns, pooled)
+        self._rules = rules
+        self.overall = Tally(columns, pooled, rules)
         self.slices: dict[str, dict[str, Tally]] = {dimension: {} for dimension in dimensions}
 
-    def add(self, outcomes: Outcomes, memberships: Mapping[str, Iterable[str]]) -> None:
+    def add(self, outcomes: Outcomes, memberships: Mapping[str, Iterable[str]], cluster: int | None = None) -> None:
         """Count one case, in all slices that it belongs to."""
-        self.overall.add(outcomes)
+        self.overall.add(outcomes, cluster)
         for dimension, values in memberships.items():
             tallies = self.slices[dimension]
             for value in values:
                 tally = tallies.get(value)
                 if tally is None:
-                    tally = tallies[value] = Tally(self._columns, self._pooled)
-                tally.add(outcomes)
+                    tally = tallies[value] = Tally(self._columns, self._pooled, self._rules)
+                tally.add(outcomes, cluster)

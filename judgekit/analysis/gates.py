@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judgekit.analysis.indexing import FIGURES_WITH_N
 from judgekit.analysis.joint import joint_columns
+from judgekit.analysis.risk_coverage import risk_score
 from judgekit.core.components import Component
 from judgekit.core.config import Gate
 from judgekit.core.errors import ConfigError, did_you_mean
@@ -13,6 +15,11 @@ from judgekit.stats.means import TOLERANCE
 
 RELIABILITY_GATES = ("judge_reliability.disagreement_rate", "judge_reliability.spot_check_n")
 """Figures of the spot check that a gate can name."""
+
+RISK_GATE = "risk_coverage.aurc"
+
+INDEXING = "indexing_coverage."
+"""Begins the names of figures of indexing coverage."""
 
 
 COVERAGE = ".coverage"
@@ -27,20 +34,36 @@ def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResul
     return tuple(_check(gate, summary) for gate in gates)
 
 
-def check_gate_names(gates: Sequence[Gate], components: Sequence[Component]) -> None:
-    """Refuse a gate on a figure that no metric or judge of the run can give.
+def check_gate_names(gates: Sequence[Gate], components: Sequence[Component], *, has_indexing: bool = False) -> None:
+    """Refuse a gate on a figure that nothing in the run can give.
+
+    Args:
+        gates: the gates of the config.
+        components: metrics and judges of the run.
+        has_indexing: whether the config names a file for indexing coverage.
 
     Raises:
-        ConfigError: names the nearest figure.
+        ConfigError: names the nearest figure, or what a figure of indexing coverage lacks.
     """
     columns = [column for component in components for column in component.columns()]
     columns += joint_columns(columns)
     known = {column.aggregate or column.name for column in columns if column.aggregate != ""}
     known |= {figure.name for component in components for figure in component.pooled()}
+    known |= {RISK_GATE} if risk_score(columns) else set()
+    indexing = {INDEXING + name for name in FIGURES_WITH_N}
     for number, gate in enumerate(gates):
-        if gate.metric.removesuffix(COVERAGE) not in known and gate.metric not in RELIABILITY_GATES:
-            hint = did_you_mean(gate.metric, known | set(RELIABILITY_GATES))
+        if gate.metric in indexing:
+            _check_indexing_gate(gate, f"gates[{number}]: {gate.metric}", has_indexing=has_indexing)
+        elif gate.metric.removesuffix(COVERAGE) not in known and gate.metric not in RELIABILITY_GATES:
+            hint = did_you_mean(gate.metric, {*known, *RELIABILITY_GATES, *indexing})
             raise ConfigError(f"gates[{number}]: no figure called {gate.metric!r} in this run{hint}")
+
+
+def _check_indexing_gate(gate: Gate, where: str, *, has_indexing: bool) -> None:
+    if not has_indexing:
+        raise ConfigError(f'{where} needs "indexing" in the config, the file that says what became of each document')
+    if gate.bound != "point" or gate.slice:
+        raise ConfigError(f"{where} is counted over the whole corpus: it has no interval and no slices")
 
 
 def _check(gate: Gate, summary: RunSummary) -> GateResult:
@@ -54,7 +77,7 @@ def _check(gate: Gate, summary: RunSummary) -> GateResult:
     elif isinstance(found, Estimate):
         observed, n, note = _observed(gate, found)
     elif isinstance(found, int | float) and not isinstance(found, bool):
-        observed, n = float(found), 1
+        observed, n = float(found), _cases_behind(gate.metric, summary)
     else:
         note = "no data"
     passed = observed is not None and _holds(observed, gate.op, gate.value)
@@ -79,7 +102,22 @@ def _figures(gate: Gate, summary: RunSummary) -> tuple[Mapping[str, Any], str]:
         return summary.slices.get(dimension, {}).get(value, {}), f" [{dimension}={value}]"
     reliability = summary.judge_reliability or {}
     flat = {f"judge_reliability.{name}": value for name, value in reliability.items()}
+    flat |= {INDEXING + name: figure for name, (figure, _) in _indexing(summary).items()}
+    flat[RISK_GATE] = (summary.operational.get("risk_coverage") or {}).get("aurc")
     return {**flat, **summary.operational, **summary.overall}, ""
+
+
+def _indexing(summary: RunSummary) -> dict[str, tuple[Any, int]]:
+    """Figures of indexing coverage, each with what it counts; empty where the run has none."""
+    coverage = summary.indexing_coverage
+    return {} if coverage is None else {name: read(coverage) for name, read in FIGURES_WITH_N.items()}
+
+
+def _cases_behind(metric: str, summary: RunSummary) -> int:
+    """How many documents, chunks or pairs a figure without an estimate rests on."""
+    if metric.startswith(INDEXING):
+        return _indexing(summary)[metric.removeprefix(INDEXING)][1]
+    return int((summary.judge_reliability or {}).get("spot_check_n", 1))
 
 
 def _observed(gate: Gate, found: Estimate) -> tuple[float | None, int, str]:

@@ -8,8 +8,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from judgekit.analysis.estimates import ErrorPolicy
+from judgekit.analysis.estimates import DEFAULT_RULES, ErrorPolicy, FigureRules
 from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcome
+from judgekit.stats.cluster_intervals import cluster_sums
 from judgekit.stats.means import jackknife_interval
 
 RISK_SCORES = ("correctness_pass", "keyword_groundedness")
@@ -88,21 +89,28 @@ def risk_score(columns: Iterable[Column]) -> str | None:
 class RiskCoverage:
     """Gathers confidence and score of the cases of a run."""
 
-    def __init__(self, score: str) -> None:
+    def __init__(self, score: str, rules: FigureRules = DEFAULT_RULES) -> None:
         """Take 1 less the score called `score` as risk."""
         self.score = score
+        self._rules = rules
         self._pairs: list[Pair] = []
+        self._clusters: list[int] = []
+        self._failed_clusters: list[int] = []
         self._n_not_applicable = self._n_error = self._n_judge_error = 0
 
-    def add(self, confidence: float | None, outcome: Outcome) -> None:
+    def add(self, confidence: float | None, outcome: Outcome, cluster: int | None = None) -> None:
         """Count one case: failed if its score is, not applicable without a score or a confidence."""
         if isinstance(outcome, Failed):
             self._n_error += 1
             self._n_judge_error += outcome.by_judge
+            if cluster is not None and not outcome.by_judge:
+                self._failed_clusters.append(cluster)
         elif isinstance(outcome, NotApplicable) or confidence is None:
             self._n_not_applicable += 1
         else:
             self._pairs.append((confidence, 1.0 - outcome))
+            if cluster is not None:
+                self._clusters.append(cluster)
 
     def report(self, policy: ErrorPolicy) -> dict[str, Any] | None:
         """The `risk_coverage` object of metrics.json; None where no case has both confidence and score.
@@ -112,14 +120,17 @@ class RiskCoverage:
         """
         if not self._pairs:
             return None
-        pairs, n_error, how = self._pairs, self._n_error, ""
+        pairs, clusters, n_error, how = self._pairs, self._clusters, self._n_error, ""
         n_by_system = n_error - self._n_judge_error
         if policy == "as_zero" and n_by_system:
             pairs = [*pairs, *[(FULL_CONFIDENCE, 1.0)] * n_by_system]
+            clusters = [*clusters, *self._failed_clusters]
             n_error, how = self._n_judge_error, ", errors as worst"
         points = risk_coverage_curve(pairs)
         value = area_under_curve(points)
-        ends = None if value is None else _interval(pairs, value)
+        clustered = self._rules.cluster_by is not None
+        ends = None if value is None else _interval(pairs, value, clusters if clustered else None)
+        jackknife = f"jackknife 95%, {len(set(clusters))} clusters" if clustered else "jackknife 95%"
         aurc = Estimate(
             value=value,
             low=None if ends is None else ends[0],
@@ -129,7 +140,8 @@ class RiskCoverage:
             n_error=n_error,
             worst=_with_failed(pairs, n_error, 1.0),
             best=_with_failed(pairs, n_error, 0.0),
-            method=f"area under the risk-coverage curve{how}, jackknife 95%",
+            method=f"area under the risk-coverage curve{how}, {jackknife}",
+            small=len(pairs) < self._rules.min_n,
         )
         return {"risk": f"1 - {self.score}", "aurc": aurc, "points": [asdict(point) for point in thinned(points)]}
 
@@ -153,8 +165,30 @@ def _with_failed(pairs: Sequence[Pair], n_failed: int, risk: float) -> float | N
     return area_under_curve(risk_coverage_curve([*pairs, *[(FULL_CONFIDENCE, risk)] * n_failed]))
 
 
-def _interval(pairs: Sequence[Pair], value: float) -> tuple[float, float] | None:
-    """Jackknife interval of the area; the areas without one case come from sums before and after its step.
+def _interval(pairs: Sequence[Pair], value: float, clusters: Sequence[int] | None) -> tuple[float, float] | None:
+    """Jackknife interval of the area, by case or by cluster.
+
+    A cluster's share of the variance comes from the sum of its cases' pseudo-values: what these do together is what
+    leaving the cluster out would do, up to terms of second order.
+    """
+    n = len(pairs)
+    if n < 2 or len({risk for _, risk in pairs}) < 2:
+        return None
+    without = _without_one(pairs)
+    if clusters is None:
+        return jackknife_interval(value, Counter(without[pair] for pair in pairs), n, (0.0, 1.0))
+    excess = [(value - without[pair],) for pair in pairs]
+    moves = [total for total, _ in cluster_sums(excess, clusters)]
+    n_clusters = len(moves)
+    if n_clusters < 2:
+        return None
+    scale = (n - 1) / n * n_clusters / (n_clusters - 1)  # a mean then has the interval of its clusters' sums
+    left_out = Counter(value - scale * move for move in moves)
+    return jackknife_interval(value, left_out, n_clusters, (0.0, 1.0))
+
+
+def _without_one(pairs: Sequence[Pair]) -> dict[Pair, float]:
+    """The area without one case, by its confidence and risk, from sums before and after its step.
 
     With n_g cases in step g, N_g up to its end and risk sum S_g there, the area is `sum n_g S_g / N_g / n`. Without a
     case of step h with risk r, steps before h keep their term, step h has `(n_h - 1)(S_h - r) / (N_h - 1)`, and each
@@ -162,21 +196,19 @@ def _interval(pairs: Sequence[Pair], value: float) -> tuple[float, float] | None
     """
     steps = _steps(pairs)
     n = len(pairs)
-    if n < 2 or len({risk for _, risk in pairs}) < 2:
-        return None
     points = risk_coverage_curve(pairs)
     sizes = [len(risks) for _, risks in steps]
     sums = [point.risk * point.n for point in points]
     before = 0.0
     after = math.fsum(sizes[g] * sums[g] / (points[g].n - 1) for g in range(1, len(steps)))
     weight = math.fsum(sizes[g] / (points[g].n - 1) for g in range(1, len(steps)))
-    without_one: Counter[float] = Counter()
-    for h, (_, risks) in enumerate(steps):
+    without: dict[Pair, float] = {}
+    for h, (confidence, risks) in enumerate(steps):
         if h:
             after -= sizes[h] * sums[h] / (points[h].n - 1)
             weight -= sizes[h] / (points[h].n - 1)
-        for risk, count in Counter(risks).items():
+        for risk in set(risks):
             own = (sizes[h] - 1) * (sums[h] - risk) / (points[h].n - 1) if points[h].n > 1 else 0.0
-            without_one[(before + own + after - risk * weight) / (n - 1)] += count
+            without[confidence, risk] = (before + own + after - risk * weight) / (n - 1)
         before += sizes[h] * sums[h] / points[h].n
-    return jackknife_interval(value, without_one, n, (0.0, 1.0))
+    return without

@@ -23,6 +23,49 @@ def check_dimensions(dimensions: Sequence[str]) -> None:
             raise ConfigError(f"slices: no dimension {name!r}{did_you_mean(name, [*DIMENSIONS, 'metadata.<name>'])}")
 
 
+def check_cluster_field(name: str | None, cases: Iterable[Case]) -> None:
+    """Refuse a field to cluster by that no case has, or of which a case has several values.
+
+    Raises:
+        ConfigError: names the field, and the nearest known one or the case.
+    """
+    if name is None:
+        return
+    if name not in DIMENSIONS and not name.startswith("metadata."):
+        raise ConfigError(f"cluster_by: no field {name!r}{did_you_mean(name, [*DIMENSIONS, 'metadata.<name>'])}")
+    found = False
+    present: dict[str, None] = {}
+    for case in cases:
+        n_values = len(slice_values(case, name))
+        if n_values > 1:
+            raise ConfigError(
+                f"cluster_by: case {case.id!r} has {n_values} values of {name!r}; a case belongs to one cluster"
+            )
+        found = found or n_values == 1
+        present.update((f"metadata.{key}", None) for key in case.metadata)
+    if not found:
+        present.pop(name, None)
+        raise ConfigError(f"cluster_by: no case has a value of {name!r}{did_you_mean(name, present)}")
+
+
+class Clusters:
+    """Numbers the clusters of a run; a case without a value is a cluster of its own."""
+
+    def __init__(self, dimension: str) -> None:
+        """Take the values of this dimension."""
+        self._dimension = dimension
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._n_alone = 0
+
+    def number(self, case: Case) -> int:
+        """Number of the case's cluster: 0 and above, below 0 for cases without a value."""
+        values = slice_values(case, self._dimension)
+        if not values:
+            self._n_alone += 1
+            return -self._n_alone
+        return self._numbers.setdefault(values, len(self._numbers))
+
+
 def slice_values(case: Case, dimension: str) -> tuple[str, ...]:
     """The case's values of one dimension as texts; empty where it is not labelled.
 

@@ -5,9 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judgekit.analysis.estimates import ErrorPolicy, Figures, SlicedTally
+from judgekit.analysis.estimates import DEFAULT_RULES, ErrorPolicy, FigureRules, Figures, SlicedTally
+from judgekit.analysis.label_forms import LabelForms
 from judgekit.analysis.risk_coverage import RiskCoverage, risk_score
-from judgekit.analysis.slices import MOST_VALUES, doc_types, slice_values
+from judgekit.analysis.slices import MOST_VALUES, Clusters, doc_types, slice_values
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.judgments import Judgment
 from judgekit.core.scores import Column, Outcomes, Pooled
@@ -21,38 +22,52 @@ class RunTally:
     """Gathers cases one by one; `overall`, `slices` and the rest read the result."""
 
     def __init__(
-        self, columns: Sequence[Column], pooled: Sequence[Pooled], dimensions: Sequence[str], policy: ErrorPolicy
+        self,
+        columns: Sequence[Column],
+        pooled: Sequence[Pooled],
+        dimensions: Sequence[str],
+        policy: ErrorPolicy,
+        rules: FigureRules = DEFAULT_RULES,
     ) -> None:
         """Prepare for the columns of all metrics and judges of a run."""
         self._policy = policy
-        self._sliced = SlicedTally(columns, pooled, dimensions)
+        self._clusters = None if rules.cluster_by is None else Clusters(rules.cluster_by)
+        self._sliced = SlicedTally(columns, pooled, dimensions, rules)
         coverage = [column for column in columns if column.name == DOC_TYPE_METRIC]
-        self._by_type = SlicedTally(coverage, (), ("doc_type",)) if coverage else None
+        self._by_type = SlicedTally(coverage, (), ("doc_type",), rules) if coverage else None
         score = risk_score(columns)
-        self._risk = None if score is None else RiskCoverage(score)
+        self._risk = None if score is None else RiskCoverage(score, rules)
         self._latency: dict[str, array[float]] = defaultdict(lambda: array("d"))
-        self.warnings: list[tuple[str, str]] = []
+        self._forms = LabelForms()
+        self._left_out: list[tuple[str, str]] = []
 
     def add(self, case: Case, output: SystemOutput, outcomes: Outcomes) -> None:
         """Count one case."""
         memberships = {name: slice_values(case, name) for name in self._sliced.slices}
-        self._sliced.add(outcomes, memberships)
+        cluster = None if self._clusters is None else self._clusters.number(case)
+        self._sliced.add(outcomes, memberships, cluster)
+        self._forms.add(case, output)
         if self._by_type is not None:
-            self._by_type.add({DOC_TYPE_METRIC: outcomes[DOC_TYPE_METRIC]}, {"doc_type": doc_types(case)})
+            self._by_type.add({DOC_TYPE_METRIC: outcomes[DOC_TYPE_METRIC]}, {"doc_type": doc_types(case)}, cluster)
         if self._risk is not None:
-            self._risk.add(output.confidence, outcomes[self._risk.score])
+            self._risk.add(output.confidence, outcomes[self._risk.score], cluster)
         for stage, seconds in output.latency_seconds.items():
             self._latency[stage].append(seconds)
         for dimension, values in list(self._sliced.slices.items()):
             if len(values) > MOST_VALUES:
                 del self._sliced.slices[dimension]
-                self.warnings.append(
+                self._left_out.append(
                     ("too_many_slices", f"slices: {dimension} has more than {MOST_VALUES} values and is left out")
                 )
 
     def add_judge_latency(self, seconds: float) -> None:
         """Count the latency of one judgment."""
         self._latency["judge"].append(seconds)
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """(code, message) of what a reader of the figures must know."""
+        return [*self._left_out, *self._forms.warnings()]
 
     @property
     def n_cases(self) -> int:

@@ -209,7 +209,7 @@ class Gate(Section):
     """A condition on a figure; missed, the command ends with exit code 1."""
 
     metric: str
-    """Name in metrics.json, such as `recall_any@5`, `error_rate` or `judge_reliability.disagreement_rate`.
+    """Name in metrics.json, such as `recall_any@5`, `risk_coverage.aurc` or `indexing_coverage.no_chunks_rate`.
 
     `<name>.coverage` is the share of the cases that a figure applies to for which there is a value."""
     op: Literal[">=", ">", "<=", "<"]
@@ -248,6 +248,10 @@ class RunConfig(Section):
     spot_check: SpotCheck | None = None
     slices: tuple[str, ...] = DEFAULT_SLICES
     """Dimensions: a field of the case, or `metadata.name`."""
+    min_n: Annotated[int, Field(ge=1)] = 5
+    """Figures over fewer cases are marked as small wherever they are shown."""
+    cluster_by: str | None = None
+    """Dimension whose values say which cases belong together, such as `metadata.document`; left out: none do."""
     gates: tuple[Gate, ...] = ()
     budget: Budget = Budget()
     errors: Literal["exclude", "as_zero"] = "exclude"

@@ -92,6 +92,10 @@ class RunSummary(Frozen):
     reason: str | None = None
     config_sha256: str
     errors: Literal["exclude", "as_zero"]
+    min_n: int = 5
+    """Figures over fewer cases are marked as small."""
+    cluster_by: str | None = None
+    """The field by which cases are resampled together; None: cases are taken as independent."""
     cases: dict[str, Any]
     overall: dict[str, Estimate | dict[str, int]]
     slices: dict[str, dict[str, dict[str, Estimate | dict[str, int]]]]
@@ -104,5 +108,7 @@ class RunSummary(Frozen):
     indexing_coverage: dict[str, Any] | None = None
     extraction: dict[str, Any] | None = None
     """Field extraction by error type, and by field path where most goes wrong; None where no case expects fields."""
+    n_gates: int = 0
+    """Gates of the config; `gates` has none of them where they were not checked, since the run is only a part."""
     gates: tuple[GateResult, ...] = ()
     warnings: tuple[Notice, ...] = ()

@@ -113,3 +113,5 @@ class Estimate(BaseModel):
     best: float | None = None
     method: str
     """How value and interval were made, for example `mean, wilson 95%`."""
+    small: bool = False
+    """True where n is below the config's `min_n`: too few cases to read much into the figure."""

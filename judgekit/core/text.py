@@ -32,3 +32,13 @@ def canonical_id(value: object) -> object:
     if isinstance(value, int):
         return str(value)
     return value
+
+
+def nfc(text: str) -> str:
+    """The text in Unicode normal form C; ASCII, the common case, is handed back at once."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def normalise_path(path: str) -> str:
+    r"""The path as compared: NFC, `\` read as `/`, a leading `./` dropped; case counts."""
+    return nfc(path).replace("\\", "/").removeprefix("./")

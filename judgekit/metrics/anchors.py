@@ -5,28 +5,18 @@ right, its text where the heading is right too.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from judgekit.core.cases import Anchor, Hit, Support
+from judgekit.core.text import nfc, normalise_path
 
 SnippetMode = Literal["if_text", "require", "ignore"]
 """`if_text`: checked where the hit has whole text; `require`: always; `ignore`: never."""
 
 _SEPARATOR = re.compile(r"(?<=\s)>(?=\s)")
-
-
-def nfc(text: str) -> str:
-    """The text in Unicode normal form C; ASCII, the common case, is handed back at once."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
-def normalise_path(path: str) -> str:
-    r"""The path as compared: NFC, `\` read as `/`, a leading `./` dropped; case counts."""
-    return nfc(path).replace("\\", "/").removeprefix("./")
 
 
 @lru_cache(maxsize=4096)  # the hits of many cases share their headings

@@ -5,7 +5,7 @@ from typing import ClassVar
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
-from judgekit.metrics.anchors import nfc
+from judgekit.core.text import nfc
 
 _NO_KEYWORDS = NotApplicable("no must_contain and no forbidden")
 _NO_ANSWER = NotApplicable("no answer")

@@ -7,7 +7,8 @@ from typing import ClassVar
 from judgekit.core.cases import Case, Hit, Scope, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
-from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences, normalise_path
+from judgekit.core.text import normalise_path
+from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
 from judgekit.metrics.ranking import Cutoffs, hit_at, ndcg_at, precision_at, reciprocal_rank
 
 _NO_SUPPORTS = NotApplicable("no gold_supports")

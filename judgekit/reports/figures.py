@@ -46,8 +46,8 @@ def interval(figure: Estimate) -> str:
 
 
 def coverage(figure: Estimate) -> str:
-    """`31` cases with a value, and how many failed or do not apply."""
-    parts = [str(figure.n)]
+    """`31` cases with a value, and how many failed or do not apply; says where they are too few."""
+    parts = [f"{figure.n} (small)" if figure.small and figure.n else str(figure.n)]
     if figure.n_error:
         parts.append(f"{figure.n_error} failed")
     if figure.n_not_applicable:
@@ -58,6 +58,35 @@ def coverage(figure: Estimate) -> str:
 def if_failed(figure: Estimate) -> str:
     """What the failed cases could make of the value: `0.41 to 0.62`; nothing where none failed."""
     return "" if figure.worst is None or figure.best is None else f"{figure.worst:.3f} to {figure.best:.3f}"
+
+
+def gate_lines(summary: RunSummary) -> list[tuple[bool | None, str]]:
+    """(passed, line) of each gate; None where nothing was checked, and why."""
+    if not summary.n_gates:
+        return [(None, "no gate was set, so the exit code says nothing about the figures")]
+    if not summary.gates:
+        return [(None, f"gates set: {summary.n_gates}, not checked, since these are the figures of a part of the run")]
+    return [(gate.passed, gate.message) for gate in summary.gates]
+
+
+SMALL_SLICES_NAMED = 8
+"""Small slices that the line names; the rest is counted."""
+
+
+def small_slices_line(summary: RunSummary) -> str | None:
+    """The slices with too few cases for any figure in one line, or None where there are none."""
+    sizes = {
+        f"{dimension}={value}": max(
+            (figure.n for figure in figures.values() if isinstance(figure, Estimate)), default=0
+        )
+        for dimension, values in summary.slices.items()
+        for value, figures in values.items()
+    }
+    small = [f"{name} ({n})" for name, n in sizes.items() if n < summary.min_n]
+    if not small:
+        return None
+    more = f" and {len(small) - SMALL_SLICES_NAMED} more" if len(small) > SMALL_SLICES_NAMED else ""
+    return f"small slices, fewer than {summary.min_n} cases: {', '.join(small[:SMALL_SLICES_NAMED])}{more}"
 
 
 def judge_lines(summary: RunSummary) -> list[str]:

@@ -7,6 +7,7 @@ from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.reports.figures import (
     coverage,
+    gate_lines,
     headline,
     if_failed,
     indexing_lines,
@@ -25,6 +26,9 @@ _SPECIAL = re.compile(r"[\\|`*\[\]#]|(?<!\w)_|_(?!\w)")
 SLICE_FIGURES = 6
 """Columns of a slice table."""
 
+SMALL = ", small"
+"""Behind a number of cases that is below `min_n`."""
+
 EXTRACTION_FIELDS = 10
 """Rows of the table of fields."""
 
@@ -35,7 +39,7 @@ def render_markdown(summary: RunSummary) -> str:
     parts.append(f"Run `{summary.run_id}`, {summary.created_at}, {summary.cases['n']} cases.")
     if summary.reason:
         parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]
-    parts += _section("Gates", [f"* {cell(gate.message)}" for gate in summary.gates])
+    parts += _section("Gates", [f"* {cell(line)}" for _, line in gate_lines(summary)])
     parts += _section("Warnings", [f"* `{item.code}`: {cell(item.message)}" for item in summary.warnings])
     parts += ["", "## Figures", ""]
     rows = [
@@ -46,8 +50,13 @@ def render_markdown(summary: RunSummary) -> str:
     parts += _section("Instruments", [f"* {cell(line)}" for line in instrument_lines(summary)])
     parts += _extraction_tables(summary)
     parts += _section("Indexing", [f"* {cell(line)}" for line in indexing_lines(summary.indexing_coverage)])
-    for dimension, values in summary.slices.items():
-        parts += _slice_table(summary, dimension, values)
+    slices = [line for dimension, values in summary.slices.items() for line in _slice_table(summary, dimension, values)]
+    if any(SMALL in line for line in slices):
+        slices += [
+            "",
+            f"In brackets the number of cases; small: fewer than {summary.min_n}, too few to read much into.",
+        ]
+    parts += slices
     parts += ["", "All figures, with every cut-off and slice, are in `metrics.json`.", ""]
     return "\n".join(parts)
 
@@ -81,9 +90,13 @@ def _slice_table(summary: RunSummary, dimension: str, values: dict[str, Figures]
         row = [cell(value)]
         for name in names:
             figure = figures.get(name)
-            row.append(f"{number(figure.value, 2)} ({figure.n})" if isinstance(figure, Estimate) else "")
+            row.append(f"{number(figure.value, 2)} ({_size(figure)})" if isinstance(figure, Estimate) else "")
         rows.append(row)
     return ["", f"## By {cell(dimension)}", "", *table([dimension, *(f"`{name}`" for name in names)], rows)]
+
+
+def _size(figure: Estimate) -> str:
+    return f"{figure.n}{SMALL}" if figure.small and figure.n else str(figure.n)
 
 
 def _slice_figures(summary: RunSummary) -> list[str]:

@@ -3,7 +3,16 @@
 from typing import TYPE_CHECKING
 
 from judgekit.core.runs import RunSummary
-from judgekit.reports.figures import coverage, headline, instrument_lines, interval, printable, shown
+from judgekit.reports.figures import (
+    coverage,
+    gate_lines,
+    headline,
+    instrument_lines,
+    interval,
+    printable,
+    shown,
+    small_slices_line,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,8 +27,9 @@ def rows(summary: RunSummary) -> list[tuple[str, str, str, str]]:
 
 def notes(summary: RunSummary) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `good` or `bad`."""
-    found = [("plain", line) for line in instrument_lines(summary)]
-    found += [("good" if gate.passed else "bad", f"gate: {gate.message}") for gate in summary.gates]
+    found = [("plain", line) for line in [*instrument_lines(summary), small_slices_line(summary)] if line]
+    for passed, line in gate_lines(summary):
+        found.append(("plain", line) if passed is None else ("good" if passed else "bad", f"gate: {line}"))
     found += [("bad", f"warning: {item.message} [{item.code}]") for item in summary.warnings]
     return [(kind, printable(line)) for kind, line in found]
 

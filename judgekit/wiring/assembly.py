@@ -13,7 +13,7 @@ import judgekit.judges
 import judgekit.metrics
 from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.indexing import indexing_coverage
-from judgekit.analysis.slices import check_dimensions
+from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric, build, discover
 from judgekit.core.config import (
@@ -95,6 +95,7 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     cases_path = base / config.cases_file.path
     notices: list[tuple[str, str]] = []
     all_cases = load_cases(config.cases_file, cases_path, notices)
+    check_cluster_field(config.cluster_by, all_cases)
     cases = shard_of(all_cases[: options.limit], options.shard)
     system, outputs_record = _system(config, base, [case.id for case in all_cases], notices)
     used = {judge.model for judge in config.judges}
@@ -107,7 +108,8 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     }
     judges = [_plan(config, base, models, number) for number in range(len(config.judges))]
     metrics = build_metrics(config)
-    check_gate_names(config.gates, [*metrics, *(plan.judge for plan in judges)])
+    components = [*metrics, *(plan.judge for plan in judges)]
+    check_gate_names(config.gates, components, has_indexing=config.indexing is not None)
     assembly = Assembly(
         config=config,
         config_path=config_path,

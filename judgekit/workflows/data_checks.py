@@ -10,7 +10,8 @@ from judgekit.core.cases import Case, Hit, Span, SystemOutput
 from judgekit.core.components import Component, Judge, Metric
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import InputError
-from judgekit.metrics.anchors import heading_parts, normalise_path
+from judgekit.core.text import normalise_path
+from judgekit.metrics.anchors import heading_parts
 
 Notice = tuple[str, str]
 

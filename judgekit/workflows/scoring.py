@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judgekit.analysis.estimates import Figures
+from judgekit.analysis.estimates import FigureRules, Figures
 from judgekit.analysis.joint import joint_columns, joint_outcomes
 from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
@@ -123,7 +123,8 @@ def score_cases(
     joint = joint_columns(columns)
     columns += joint
     pooled = [figure for component in components for figure in component.pooled()]
-    tally = RunTally(columns, pooled, scoring.config.slices, scoring.config.errors)
+    rules = FigureRules(scoring.config.seed, scoring.config.min_n, scoring.config.cluster_by)
+    tally = RunTally(columns, pooled, scoring.config.slices, scoring.config.errors, rules)
     reports = {metric.name: report for metric in scoring.metrics if (report := metric.open_report()) is not None}
     metrics = [reports.get(metric.name, metric) for metric in scoring.metrics]
 

@@ -152,9 +152,11 @@ def test_e05_every_screen_shows_one_pass_rate(tmp_path: Path) -> None:
     assert (figure.value, figure.worst) == (0.75, 0.3)
     (line,) = [line for line in plain_text(ran.summary).splitlines() if line.startswith("groundedness_pass_rate")]
     assert line.split()[1] == "0.750"
-    assert line.endswith("4, 6 failed")
+    assert line.endswith("4 (small), 6 failed")
     markdown = (ran.folder / "summary.md").read_text(encoding="utf-8")
-    assert re.search(r"\| `groundedness_pass_rate` \| 0\.750 \|.*\| 4, 6 failed \| 0\.300 to 0\.900 \|", markdown)
+    assert re.search(
+        r"\| `groundedness_pass_rate` \| 0\.750 \|.*\| 4 \(small\), 6 failed \| 0\.300 to 0\.900 \|", markdown
+    )
     rows = [row for row in read_lines(ran.folder / "scores.jsonl") if row["name"] == "groundedness_pass"]
     assert [row["value"] for row in rows].count(1.0) == 3
 

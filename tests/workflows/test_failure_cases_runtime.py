@@ -213,6 +213,7 @@ def test_the_exit_code_is_that_of_the_gate(tmp_path: Path, gate: dict[str, Any] 
     result = command_line(write_suite(tmp_path, n_cases=20, output_rows=outputs, gates=gates), tmp_path)
     assert result.returncode == code, result.stderr
     assert ("gate: " in result.stdout) is (gate is not None)
+    assert ("no gate was set" in result.stdout) is (gate is None)
 
 
 def test_f12_a_run_without_a_single_verdict_is_no_success(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """The risk-coverage curve, the area under it, and what cases without confidence or score do to it."""
 
 import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.analysis.estimates import FigureRules
 from judgekit.analysis.risk_coverage import (
     MOST_POINTS,
     CurvePoint,
@@ -15,8 +18,8 @@ from judgekit.analysis.risk_coverage import (
     risk_score,
     thinned,
 )
-from judgekit.core.scores import Column, Failed, NotApplicable
-from judgekit.stats.means import pooled_estimate
+from judgekit.core.scores import Column, Estimate, Failed, NotApplicable
+from judgekit.stats.means import jackknife_interval
 
 
 def area(pairs: list[tuple[float, float]]) -> float:
@@ -79,19 +82,40 @@ def test_the_interval_is_the_jackknife_done_case_by_case(pairs: list[tuple[float
     report = gathered.report("exclude")
     assert report is not None
     found = report["aurc"]
-    left_out = [area(pairs[:i] + pairs[i + 1 :]) for i in range(len(pairs))] if len(pairs) > 1 else []
-    # The jackknife of a mean is Student's interval, so pseudo-values n f - (n - 1) f_i put through it must agree; a
-    # shift of their mean to the area itself is what is left.
     n = len(pairs)
+    left_out = [area(pairs[:i] + pairs[i + 1 :]) for i in range(n)] if n > 1 else []
     if len({risk for _, risk in pairs}) < 2 or max(left_out) - min(left_out) < 1e-12:
         assert found.low is None
         return
-    pseudo = [n * found.value - (n - 1) * value for value in left_out]
-    mean, low, high = pooled_estimate([pseudo, [1.0] * n], lambda total, count: total / count, -1e9, 1e9)
-    assert mean is not None and low is not None and high is not None
-    shift = found.value - mean
-    assert found.low == pytest.approx(max(0.0, low + shift), abs=1e-9)
-    assert found.high == pytest.approx(min(1.0, high + shift), abs=1e-9)
+    ends = jackknife_interval(found.value, Counter(left_out), n, (0.0, 1.0))
+    assert (found.low, found.high) == pytest.approx(ends, abs=1e-9)
+    # Each case a cluster of its own is the same; two copies of each case in one cluster say no more than one of them.
+    alone = clustered(pairs, range(n))
+    assert (alone.low, alone.high) == pytest.approx(ends, abs=1e-9)
+    assert alone.method.endswith(f"jackknife 95%, {n} clusters")
+
+
+def clustered(pairs: Sequence[tuple[float, float]], clusters: Iterable[int]) -> Estimate:
+    gathered = RiskCoverage("correctness_pass", FigureRules(cluster_by="metadata.document"))
+    for (confidence, risk), cluster in zip(pairs, clusters, strict=True):
+        gathered.add(confidence, 1.0 - risk, cluster)
+    report = gathered.report("exclude")
+    assert report is not None
+    found = report["aurc"]
+    assert isinstance(found, Estimate)
+    return found
+
+
+def test_copies_of_a_case_in_its_cluster_make_the_interval_no_narrower() -> None:
+    rng = random.Random(5)
+    pairs = [(rng.random(), float(rng.random() < 0.4)) for _ in range(40)]
+    once = clustered(pairs, range(40))
+    four_times = clustered(pairs * 4, [*range(40)] * 4)
+    as_if_independent = clustered(pairs * 4, range(160))
+    width = [found.high - found.low for found in (once, four_times, as_if_independent) if found.high and found.low]
+    assert width[1] == pytest.approx(width[0], rel=0.1)
+    assert width[2] == pytest.approx(width[0] / 2, rel=0.1)
+    assert clustered(pairs, [7] * 40).low is None
 
 
 def test_every_case_is_accounted_for() -> None:

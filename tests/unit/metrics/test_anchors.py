@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.cases import Anchor, Hit, Support
+from judgekit.core.text import normalise_path
 from judgekit.metrics.anchors import (
     GoldSupports,
     SnippetMode,
@@ -13,7 +14,6 @@ from judgekit.metrics.anchors import (
     fold_text,
     heading_parts,
     matches,
-    normalise_path,
 )
 
 

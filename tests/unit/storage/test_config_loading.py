@@ -123,7 +123,7 @@ def test_a_file_that_is_no_config_is_refused_in_one_line_for_each_problem(
     ("parts", "said"),
     [
         ({"jugdes": []}, "c.json:20: $.jugdes: unknown key; did you mean 'judges'?"),
-        ({"zzz": 1}, "c.json:20: $.zzz: unknown key; known: budget, cases, errors, "),
+        ({"zzz": 1}, "c.json:20: $.zzz: unknown key; known: budget, cases, cluster_by, "),
         ({"budget": {"max_dollars": 1}}, "c.json:21: $.budget.max_dollars: unknown key; did you mean 'max_calls'?"),
         ({"models": {"m": {"modle": "x"}}}, "$.models.m.modle: unknown key; did you mean 'model'?"),
         ({"cases": {"path": "x", "feilds": {}}}, "c.json:5: $.cases.feilds: unknown key; did you mean 'fields'?"),

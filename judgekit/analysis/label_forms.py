@@ -1,0 +1,166 @@
+"""Whether labels and hits write paths and ids in the same way: if not, nothing can match and recall is 0 unseen."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from urllib.parse import unquote
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.text import normalise_path
+
+MOST_KEPT = 20_000
+"""Distinct names kept on either side; a healthy run keeps none, since one match settles it."""
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_DRIVE = re.compile(r"[A-Za-z]:/")
+_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
+_UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
+_HASH = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{12,}", re.IGNORECASE)
+_TOKEN = re.compile(r"[^\W\d_]+|\d+")
+
+SHARE_ALIKE = 0.2
+"""Share of the gold names that must be found with something in front, where it is not the same thing everywhere."""
+
+MOST_COMPARED = 50
+"""Gold names with the same last part that a hit is compared with; thousands of `index.md` would take a square."""
+
+Parts = tuple[str, ...]
+
+
+class LabelForms:
+    """Gathers gold labels and hits of a run, and says where they look written in different ways.
+
+    There is a warning only where not one gold name of the run occurs among its hits, both sides have some, and either
+
+    * a gold name and a hit are the same but for a way of writing: another case, another or no extension, URL encoding;
+      for ids, other separators or leading zeros; or
+    * they are the same but for something in front, which all names of the longer side have in front, or which sets
+      apart a fifth of the gold names and at least two; or
+    * all names of one side are of one kind and none of the other side is: numbers, UUIDs, hashes; for paths also
+      addresses and absolute paths.
+
+    A run that merely finds the wrong documents fits none of these.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self._paths = _Names()
+        self._chunks = _Names()
+        self._documents = _Names()
+
+    def add(self, case: Case, output: SystemOutput) -> None:
+        """Count one case; once a gold name was found among the hits, its kind of name is not looked at again."""
+        hits = output.retrieved
+        if self._paths.is_open:
+            gold = (normalise_path(support.rel_path) for support in case.gold_supports)
+            self._paths.add(gold, (normalise_path(hit.rel_path) for hit in hits if hit.rel_path is not None))
+        if self._chunks.is_open:
+            self._chunks.add(case.expected_chunk_ids or (), (hit.chunk_id for hit in hits if hit.chunk_id is not None))
+        if self._documents.is_open:
+            self._documents.add(case.expected_doc_ids or (), (hit.doc_id for hit in hits if hit.doc_id is not None))
+
+    def warnings(self) -> list[tuple[str, str]]:
+        """(code, message) of each kind of name that looks different in labels and hits."""
+        found = []
+        for names, what, code, key, kind in (
+            (self._paths, "path", "paths_look_different", _path_parts, _path_kind),
+            (self._chunks, "chunk id", "ids_look_different", _id_parts, _id_kind),
+            (self._documents, "document id", "ids_look_different", _id_parts, _id_kind),
+        ):
+            pair = names.odd_pair(key, kind)
+            if pair is not None:
+                gold, hit = (name if len(name) <= 120 else f"...{name[-117:]}" for name in pair)
+                text = (
+                    f"no gold {what} of this run occurs among the hits, and they look different: gold {gold!r}, hit "
+                    f"{hit!r}; scores over {what}s are 0 until both are written alike"
+                )
+                found.append((code, text))
+        return found
+
+
+class _Names:
+    """Gold names and names of hits, as long as no gold name is among the hits."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self._gold: dict[str, None] = {}
+        self._hits: dict[str, None] = {}
+
+    def add(self, gold: Iterable[str], hits: Iterable[str]) -> None:
+        """Take the names of one case."""
+        new_gold, new_hits = set(gold), set(hits)
+        if new_gold & new_hits or not new_gold.isdisjoint(self._hits) or not new_hits.isdisjoint(self._gold):
+            self.is_open = False
+            self._gold, self._hits = {}, {}
+            return
+        for kept, new in ((self._gold, new_gold), (self._hits, new_hits)):
+            if len(kept) < MOST_KEPT:
+                kept.update(dict.fromkeys(new))
+
+    def odd_pair(self, key: Callable[[str], Parts], kind: Callable[[str], str]) -> tuple[str, str] | None:
+        """A gold name and one of a hit that show the difference; None where there is none to show."""
+        if not (self.is_open and self._gold and self._hits):
+            return None
+        gold, hits = sorted(self._gold), sorted(self._hits)
+        pair = _alike(gold, hits, key)
+        if pair is not None:
+            return pair
+        kinds = {kind(name) for name in gold}, {kind(name) for name in hits}
+        one_kind = any(len(own) == 1 and own != {""} for own in kinds)
+        return (gold[0], hits[0]) if one_kind and not kinds[0] & kinds[1] else None
+
+
+def _alike(gold: Sequence[str], hits: Sequence[str], key: Callable[[str], Parts]) -> tuple[str, str] | None:
+    """A gold name and one of a hit that are the same but for the way of writing, or for what stands in front."""
+    by_last: dict[str, list[tuple[Parts, str]]] = {}
+    for name in gold:
+        parts = key(name)
+        if parts:
+            by_last.setdefault(parts[-1], []).append((parts, name))
+    prefixed: dict[str, str] = {}
+    gold_is_longer = False
+    for hit in hits:
+        parts = key(hit)
+        for other, name in by_last.get(parts[-1], [])[:MOST_COMPARED] if parts else ():
+            if parts == other:
+                return name, hit
+            shorter = min(len(parts), len(other))
+            if parts[-shorter:] == other[-shorter:]:
+                prefixed.setdefault(name, hit)
+                gold_is_longer = len(other) > shorter
+    if not prefixed:
+        return None
+    in_front = {key(name)[:1] for name in (gold if gold_is_longer else hits)}
+    if len(in_front) > 1 and len(prefixed) < max(2, SHARE_ALIKE * len(gold)):
+        return None
+    return min(prefixed.items())
+
+
+def _path_parts(path: str) -> Parts:
+    """Folders and name as a lenient reader sees them: decoded, without address, extension and case."""
+    plain = _URL.sub("", unquote(path)).replace("\\", "/").split("#")[0].split("?")[0]
+    return tuple([part for part in _EXTENSION.sub("", plain).casefold().split("/") if part not in ("", ".")])
+
+
+def _path_kind(path: str) -> str:
+    """What sets a path apart at first sight; empty for an ordinary relative path."""
+    if _URL.match(path):
+        return "address"
+    if path.startswith("/") or _DRIVE.match(path):
+        return "absolute"
+    if "/" not in path and not _EXTENSION.search(path):
+        return _id_kind(path)
+    return ""
+
+
+def _id_parts(name: str) -> Parts:
+    """Words and numbers of an id; `doc_0012` and `Doc-12` are the same two."""
+    return tuple([part.lstrip("0") or "0" for part in _TOKEN.findall(unquote(name).casefold())])
+
+
+def _id_kind(name: str) -> str:
+    """What sets an id apart at first sight; empty for any other text."""
+    if name.isdigit():
+        return "number"
+    if _UUID.fullmatch(name):
+        return "uuid"
+    return "hash" if _HASH.fullmatch(name) else ""

@@ -21,6 +21,9 @@ from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcom
 
 C = TypeVar("C", bound="Component")
 
+Verdicts = Mapping[str, Verdict | NotApplicable | Failed]
+"""What the judges of a run say of one case, by judge: a verdict, or why there is none."""
+
 
 class Component(BaseModel):
     """Base of metrics and judges."""
@@ -42,7 +45,14 @@ class Component(BaseModel):
 
 
 class Metric(Component):
-    """A family of deterministic scores: a pure function of (case, output)."""
+    """A family of deterministic scores: a pure function of (case, output).
+
+    A few scores take a yes/no judge as well. A family names such judges in `judges_wanted` and gives those scores in
+    `calculate_judged`; in a run without one of them, and for the others, what `calculate` says stands.
+    """
+
+    judges_wanted: ClassVar[tuple[str, ...]] = ()
+    """Judges whose verdicts some scores of the family take, where the run has them."""
 
     @abstractmethod
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
@@ -50,6 +60,22 @@ class Metric(Component):
 
         A case whose output is an error is `Failed` in every column whose precondition on the case holds.
         """
+
+    def calculate_judged(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Outcomes:  # noqa: ARG002  # a hook
+        """Outcomes that hang on verdicts, in place of those of `calculate`; none unless overridden.
+
+        Pure, like `calculate`. A judge that failed makes the score `Failed` by the judge.
+
+        Args:
+            case: the case.
+            output: what the system gave for it.
+            verdicts: of the wanted judges, those that the run has; at least one.
+        """
+        return {}
+
+    def sources(self, output: SystemOutput) -> Mapping[str, str]:  # noqa: ARG002  # a hook
+        """By score name, what the score rests on, where several things could say it; none unless overridden."""
+        return {}
 
     def open_report(self) -> "MetricReport | None":
         """What the family writes beside its scores; nothing unless overridden."""
@@ -89,6 +115,10 @@ class Judge(Component):
     """Keys of the reply that the judge reads."""
     decisive_key: ClassVar[str] = "score"
     """The key without which a reply holds no verdict."""
+    optional_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that the judge reads where the reply schema of the wording has them."""
+    fills_gaps: ClassVar[bool] = False
+    """The judge is asked only where nothing else decides, so that a run without a case for it is in order."""
 
     @abstractmethod
     def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
@@ -101,6 +131,10 @@ class Judge(Component):
         Raises:
             VerdictError: the reply has the wrong shape, type or range; the error carries the kind.
         """
+
+    def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:  # noqa: ARG002  # a hook
+        """The verdict held against what was judged, such as quotes against the passages; as it is unless overridden."""
+        return verdict
 
     @abstractmethod
     def scores(self, verdict: Verdict) -> Outcomes:

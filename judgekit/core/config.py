@@ -172,16 +172,56 @@ class ModelConfig(Section):
         return value.rstrip("/")
 
 
+class PanelConfig(Section):
+    """Several models that judge side by side, and how their verdicts become one."""
+
+    models: Annotated[tuple[str, ...], Field(min_length=2, max_length=16)]
+    """Keys in `models`, two or more, each once."""
+    rule: Literal["median", "majority"] = "median"
+    """`median`: the lower median of the verdicts. `majority`: passes (or is yes) if more than half do; the score is
+    then the lower median of that side."""
+    quorum: Annotated[int, Field(ge=1)] | None = None
+    """Verdicts that a case needs at least; left out: more than half of the members."""
+
+    @property
+    def least(self) -> int:
+        """The quorum in force."""
+        return self.quorum or len(self.models) // 2 + 1
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> "PanelConfig":
+        if len(set(self.models)) != len(self.models):
+            raise ValueError("a model is listed twice; two equal votes are one")
+        if self.quorum is not None and self.quorum > len(self.models):
+            raise ValueError(f"quorum is {self.quorum}, but there are only {len(self.models)} members")
+        return self
+
+
 class JudgeConfig(Section):
-    """One judge: which wording, asked of which model."""
+    """One judge: which wording, asked of which model or of a panel of models."""
 
     name: str
     """The name of a file in judgekit/judges, or of an installed judge."""
     prompt_version: str = "v1"
-    model: str
-    """Key in `models`."""
+    model: str | None = None
+    """Key in `models`; left out for a panel."""
+    panel: PanelConfig | None = None
+    """Ask several models instead of one."""
     args: dict[str, Any] = {}
     """Arguments of the judge, such as {"pass_score": 4}."""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Keys of the models that are asked: one, or the members of the panel."""
+        if self.panel is not None:
+            return self.panel.models
+        return () if self.model is None else (self.model,)
+
+    @model_validator(mode="after")
+    def _has_a_model_or_a_panel(self) -> "JudgeConfig":
+        if (self.model is None) == (self.panel is None):
+            raise ValueError('name either one "model" or a "panel" of several')
+        return self
 
 
 class SpotCheck(Section):
@@ -279,8 +319,10 @@ class RunConfig(Section):
     def _names_exist(self) -> "RunConfig":
         seen: set[str] = set()
         for number, judge in enumerate(self.judges):
-            if judge.model not in self.models:
-                raise ValueError(f"judges[{number}].model names {judge.model!r}, {_known(self.models)}")
+            where = "model" if judge.panel is None else "panel.models"
+            for model in judge.asked:
+                if model not in self.models:
+                    raise ValueError(f"judges[{number}].{where} names {model!r}, {_known(self.models)}")
             if judge.name in seen:
                 raise ValueError(f"judges[{number}]: {judge.name!r} is listed twice")
             seen.add(judge.name)
@@ -292,6 +334,9 @@ class RunConfig(Section):
                 raise ValueError(f"spot_check.judge names {check.judge!r}, which is not among the judges")
             if not self.judges:
                 raise ValueError("spot_check is set, but there are no judges to check")
+            checked = [judge for judge in self.judges if check.judge in (None, judge.name)]
+            if check.model is None and any(judge.panel is not None for judge in checked):
+                raise ValueError("spot_check: a panel is no single model, so name the model that checks it")
         return self
 
 

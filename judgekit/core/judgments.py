@@ -26,6 +26,7 @@ FailureKind = Literal[
     "server_error",  # retries exhausted on 5xx, or a body that is no reply
     "timeout",  # retries exhausted on time-outs
     "connection",  # retries exhausted on resets and refused connections
+    "panel_quorum",  # too few members of a panel gave a verdict
     "internal",  # our own fault; the message names the exception
 ]
 
@@ -121,6 +122,15 @@ class ModelResponse:
     latency_seconds: float = 0.0
 
 
+class Quote(Frozen):
+    """What a judge quotes of the passages as evidence for a claim."""
+
+    claim: str
+    quote: str
+    is_real: bool | None = None
+    """Whether the quote stands in a passage word for word; None: not looked up yet."""
+
+
 class Verdict(Frozen):
     """The parsed content of a reply: a score on the judge's scale, or yes/no, and what it rests on."""
 
@@ -130,8 +140,30 @@ class Verdict(Frozen):
     reasoning: str = ""
     supported_claims: tuple[str, ...] | None = None
     unsupported_claims: tuple[str, ...] | None = None
+    quotes: tuple[Quote, ...] | None = None
+    """Evidence for supported claims; None where the wording does not ask for it."""
     inconsistent: bool = False
     """The verdict contradicts itself, such as a full score with unsupported claims."""
+
+    @property
+    def rating(self) -> int | None:
+        """The score, or 1 for yes and 0 for no; None for a verdict that says nothing."""
+        if self.score is not None:
+            return self.score
+        return None if self.answer is None else int(self.answer)
+
+    @property
+    def n_real_quotes(self) -> int:
+        """Quotes that stand in a passage."""
+        return sum(quote.is_real is True for quote in self.quotes or ())
+
+    @property
+    def quote_flags(self) -> tuple[str, ...]:
+        """`fabricated_quote`: a quote stands in no passage; `missing_quote`: fewer quotes than supported claims."""
+        if self.quotes is None:
+            return ()
+        flags = ("fabricated_quote",) if any(quote.is_real is False for quote in self.quotes) else ()
+        return (*flags, "missing_quote") if len(self.quotes) < len(self.supported_claims or ()) else flags
 
 
 class JudgeFailure(Frozen):
@@ -149,6 +181,11 @@ class VerdictError(Exception):
         self.kind: FailureKind = kind
 
 
+Role = Literal["primary", "member", "spot_check"]
+"""What a judgment is for: the figures (`primary`), a panel whose verdict is made of those of its members (`member`), or
+a second opinion, which feeds judge_reliability and no metric (`spot_check`)."""
+
+
 class Attempt(Frozen):
     """One answered call of a judgment that was followed by another."""
 
@@ -162,8 +199,7 @@ class Judgment(Frozen):
 
     case_id: str
     judge: str
-    role: Literal["primary", "spot_check"] = "primary"
-    """`spot_check`: a second opinion, which feeds judge_reliability and no metric."""
+    role: Role = "primary"
     prompt_version: str
     prompt_sha256: str
     input_sha256: str

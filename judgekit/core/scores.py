@@ -93,6 +93,8 @@ class Score(BaseModel):
     value: float | None
     reason: str | None = None
     """`n/a: ...` where the score does not apply, `failed: ...` where it is missing; None beside a value."""
+    source: str | None = None
+    """What the score rests on, where several things could say it, such as the flag or the judge for `abstained`."""
 
 
 class Estimate(BaseModel):

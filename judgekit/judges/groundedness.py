@@ -8,20 +8,25 @@ from pydantic import Field
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, Verdict
-from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes, Pooled
-from judgekit.judges.parsing import read_score, read_text, read_texts
-from judgekit.judges.passages import citations, has_abstained, passages, unjudgeable
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
+from judgekit.judges.parsing import read_quotes, read_score, read_text, read_texts
+from judgekit.judges.passages import citations, folded, has_abstained, passages, unjudgeable
+
+_NO_QUOTES_ASKED = NotApplicable("the prompt asks for no quotes")
+_NO_QUOTES = NotApplicable("no quotes")
 
 
 class Groundedness(Judge):
     """Whole number 0 (unrelated to the passages) to 5 (every claim supported, every major one cited).
 
-    Not applicable to an answer that is an abstention, and where hits carry no text. Source: in-house.
+    Not applicable to an answer that is an abstention by the system's own flags, and where hits carry no text. From
+    prompt v2 on the judge quotes the passages for each supported claim, and the quotes are looked up. Source: in-house.
     """
 
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("output.answer",), ("output.retrieved",))
 
     verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "supported_claims", "unsupported_claims", "score")
+    optional_keys: ClassVar[tuple[str, ...]] = ("quotes",)
 
     pass_score: Annotated[int, Field(ge=1, le=5)] = 4
     """Smallest score that counts as a pass."""
@@ -51,16 +56,33 @@ class Groundedness(Judge):
             reasoning=read_text(payload, "reasoning"),
             supported_claims=supported,
             unsupported_claims=unsupported,
+            quotes=read_quotes(payload, "quotes"),
             inconsistent=_contradicts(score, supported, unsupported),
         )
 
+    def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
+        """Every quote looked up in the passages: it is real if it stands in the text of one of them as it is.
+
+        Compared after Unicode NFC, with every run of white space as one space; case and punctuation count. A quote
+        that runs over two passages is not real.
+        """
+        if verdict.quotes is None:
+            return verdict
+        texts = [folded(passage["text"]) for passage in judge_input.variables["passages"]]
+        quotes = [
+            quote.model_copy(update={"is_real": any(folded(quote.quote) in text for text in texts)})
+            for quote in verdict.quotes
+        ]
+        return verdict.model_copy(update={"quotes": tuple(quotes)})
+
     def columns(self) -> tuple[Column, ...]:
-        """Score, pass, and the two counts that feed `unsupported_claim_rate`."""
+        """Score, pass, the two counts that feed `unsupported_claim_rate`, and the share of quotes that are real."""
         return (
             Column(self.name, high=5.0, distribution=True),
             Column(f"{self.name}_pass", binary=True, aggregate=f"{self.name}_pass_rate"),
             Column(f"{self.name}.n_unsupported_claims", high=float("inf"), higher_is_better=False, aggregate=""),
             Column(f"{self.name}.n_claims", high=float("inf"), aggregate=""),
+            Column(f"{self.name}.quote_real_rate"),
         )
 
     def pooled(self) -> tuple[Pooled, ...]:
@@ -69,7 +91,7 @@ class Groundedness(Judge):
         return (Pooled(f"{self.name}.unsupported_claim_rate", names, _share, higher_is_better=False),)
 
     def scores(self, verdict: Verdict) -> Outcomes:
-        """The four columns; a part that the verdict lacks is a failure, never 0."""
+        """The five columns; a part that the verdict lacks is a failure, never 0."""
         missing = Failed("invalid")
         score, supported, unsupported = verdict.score, verdict.supported_claims, verdict.unsupported_claims
         has_claims = supported is not None and unsupported is not None
@@ -80,6 +102,7 @@ class Groundedness(Judge):
             f"{self.name}_pass": missing if score is None else float(score >= self.pass_score),
             f"{self.name}.n_unsupported_claims": float(n_unsupported) if has_claims else missing,
             f"{self.name}.n_claims": float(n_claims) if has_claims else missing,
+            f"{self.name}.quote_real_rate": _quote_real_rate(verdict),
         }
 
 
@@ -94,6 +117,12 @@ def _contradicts(score: int, supported: tuple[str, ...], unsupported: tuple[str,
     if score >= 4:
         return len(unsupported) > (0 if score == 5 else len(supported))
     return score <= 1 and bool(supported) and not unsupported
+
+
+def _quote_real_rate(verdict: Verdict) -> Outcome:
+    if verdict.quotes is None:
+        return _NO_QUOTES_ASKED
+    return verdict.n_real_quotes / len(verdict.quotes) if verdict.quotes else _NO_QUOTES
 
 
 def _share(n_unsupported: float, n_claims: float) -> float | None:

@@ -129,10 +129,11 @@ def _repaired(text: str, judge: Judge) -> Mapping[str, Any] | None:
     known = {name.casefold() for name in judge.verdict_keys}
     deciding = {key: item for key, item in value.items() if fold(key) in known and not isinstance(item, str)}
     deciding |= {key: item for key, item in value.items() if fold(key) == judge.decisive_key.casefold()}
-    return value if all(_stands(text, key, item) for key, item in deciding.items()) else None
+    return value if all(stands(text, key, item) for key, item in deciding.items()) else None
 
 
-def _stands(text: str, key: str, value: object) -> bool:
+def stands(text: str, key: str, value: object) -> bool:
+    """Whether the text names the key once, with the value as valid JSON."""
     places = list(re.finditer(rf"(?<!\w){re.escape(key)}[\"']?\s*:\s*", text, re.IGNORECASE))
     if len(places) != 1:
         return False

@@ -13,14 +13,14 @@ that a better parser needs no new calls.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from judgekit.core.components import Judge
-from judgekit.core.judgments import JudgeInput, ModelResponse, Verdict, VerdictError
+from judgekit.core.judgments import JudgeInput, ModelResponse, Quote, Verdict, VerdictError
 from judgekit.core.text import clean_text
-from judgekit.judges.mending import decode, fold, mend
+from judgekit.judges.mending import decode, fold, mend, stands
 
 PARSER_VERSION = 1
 
@@ -54,13 +54,20 @@ class _Found:
     path: str
 
 
-def parse_reply(response: ModelResponse, judge: Judge, judge_input: JudgeInput | None = None) -> ParsedReply:
+def parse_reply(
+    response: ModelResponse,
+    judge: Judge,
+    judge_input: JudgeInput | None = None,
+    reply_schema: Mapping[str, Any] | None = None,
+) -> ParsedReply:
     """The verdict that a reply holds.
 
     Args:
         response: what came back.
         judge: knows the right shape and scale.
         judge_input: what was judged; where given, an object copied from it is refused as a verdict.
+        reply_schema: what the wording asked for. An optional key of the judge is read only if it stands there, and
+            must then be in the reply. None: no optional key is read.
 
     Raises:
         VerdictError: there is no verdict, or more than one; its kind says which.
@@ -69,8 +76,9 @@ def parse_reply(response: ModelResponse, judge: Judge, judge_input: JudgeInput |
     text = (response.text or "").strip(_BLANK)
     if not text:
         raise VerdictError("empty", "the reply is empty")
-    found = _find(text, judge)
-    verdict, mended = _read(found.payload, judge)
+    asked = frozenset(judge.optional_keys).intersection((reply_schema or {}).get("properties", ()))
+    found = _find(text, judge, asked)
+    verdict, mended = _read(found, judge, asked)
     if judge_input is not None and _is_copied(found.source, judge_input.variables):
         raise VerdictError("invalid", "the object of the reply is copied from the judged text")
     source = "tool_call+" if response.source == "tool_call" else ""
@@ -91,19 +99,19 @@ def _check_server_word(response: ModelResponse) -> None:
         raise VerdictError("refused", f"the model declined: {clean_text(str(response.refusal or ''))[:300]}")
 
 
-def _find(text: str, judge: Judge) -> _Found:
+def _find(text: str, judge: Judge, asked: Collection[str]) -> _Found:
     whole = _whole(text)
     if whole is not None:
         return whole
     rest = _without_thinking(text)
     if rest == text:
-        return _only_object(text, judge, "object")
+        return _only_object(text, judge, asked, "object")
     if not rest.strip(_BLANK):
         raise VerdictError("empty", "the reply is empty but for its thinking")
     whole = _whole(rest)
     if whole is not None:
         return _Found(whole.payload, whole.source, "think" if whole.path == "strict" else "think+fence")
-    return _only_object(rest, judge, "think+object")
+    return _only_object(rest, judge, asked, "think+object")
 
 
 def _whole(text: str) -> _Found | None:
@@ -161,7 +169,7 @@ def _without_thinking(text: str) -> str:
     return "".join(kept) + text[position:]
 
 
-def _only_object(text: str, judge: Judge, path: str) -> _Found:
+def _only_object(text: str, judge: Judge, asked: Collection[str], path: str) -> _Found:
     """The one top-level object that holds a verdict, between whatever else was said."""
     first: tuple[_Found, Verdict] | None = None
     for start, end in _top_level_spans(text):
@@ -171,7 +179,7 @@ def _only_object(text: str, judge: Judge, path: str) -> _Found:
         before = text[max(0, start - 80) : start].rstrip()
         if before.endswith("[") or text[end : end + 80].lstrip().startswith("]"):
             raise VerdictError("invalid", "the verdict stands in a list")
-        verdict, _ = _read(found.payload, judge)
+        verdict, _ = _read(found, judge, asked)
         if first is None:
             first = found, verdict
         elif verdict != first[1]:
@@ -241,13 +249,14 @@ def _holds_deeper(payload: Mapping[str, Any], key: str) -> bool:
     return False
 
 
-def _read(payload: Mapping[str, Any], judge: Judge) -> tuple[Verdict, str]:
+def _read(found: _Found, judge: Judge, asked: Collection[str]) -> tuple[Verdict, str]:
     """The verdict of a decoded object, whose keys may be written in another case.
 
     Returns:
         The verdict, and what had to be read with good will, as a part of the parse path.
     """
-    known = {name.casefold(): name for name in (*judge.verdict_keys, judge.decisive_key)}
+    payload = found.payload
+    known = {name.casefold(): name for name in (*judge.verdict_keys, judge.decisive_key, *asked)}
     named: dict[str, Any] = {}
     mended = ""
     for key, value in payload.items():
@@ -258,14 +267,26 @@ def _read(payload: Mapping[str, Any], judge: Judge) -> tuple[Verdict, str]:
             mended = "+keys"
             if key.lower() != name.lower():
                 raise VerdictError("invalid", f"the reply has {key[:40]!a} for {name!r}")
+        if name in asked and found.path.endswith("+repaired") and not stands(found.source, key, value):
+            raise VerdictError("invalid", f"{name!r} cannot be read without guessing")
         named[name] = value
     if judge.decisive_key not in named:
         if "properties" in payload and "type" in payload:
             raise VerdictError("invalid", "the reply repeats the JSON Schema instead of filling it in")
         raise VerdictError("invalid", f"the reply has no {judge.decisive_key!r}")
+    _settle_optional(named, judge, asked)
     if isinstance(named[judge.decisive_key], str):
         mended += "+text"
     return judge.read_verdict(named), mended
+
+
+def _settle_optional(named: dict[str, Any], judge: Judge, asked: Collection[str]) -> None:
+    """Drop optional keys that were not asked for; the others must be there."""
+    for name in judge.optional_keys:
+        if name not in asked:
+            named.pop(name, None)
+        elif name not in named:
+            raise VerdictError("invalid", f"the reply has no {name!r}")
 
 
 def _is_copied(source: str, variables: Mapping[str, Any]) -> bool:
@@ -334,6 +355,26 @@ def read_texts(payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
         if _ONLY_DOTS.fullmatch(item):
             raise VerdictError("invalid", f"{key!r} is abbreviated with '...', so it is incomplete")
     return tuple(clean_text(item) for item in value)
+
+
+def read_quotes(payload: Mapping[str, Any], key: str) -> tuple[Quote, ...] | None:
+    """A list of `{"claim", "quote"}` objects; None where the key is absent, since the wording does not ask for it.
+
+    Raises:
+        VerdictError: not a list, or an entry that is not exactly two texts that are not blank.
+    """
+    if key not in payload:
+        return None
+    entries = payload[key]
+    if not isinstance(entries, list):
+        raise VerdictError("invalid", f"{key!r} is {_type_name(entries)}, expected a list")
+    found = []
+    for entry in entries:
+        if not isinstance(entry, dict) or entry.keys() != {"claim", "quote"}:
+            raise VerdictError("invalid", f"{key!r} holds an entry that is no object of 'claim' and 'quote'")
+        claim, quote = read_texts({key: [entry["claim"], entry["quote"]]}, key)
+        found.append(Quote(claim=claim, quote=quote))
+    return tuple(found)
 
 
 def read_text(payload: Mapping[str, Any], key: str) -> str:

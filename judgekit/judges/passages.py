@@ -1,5 +1,6 @@
 """What judges see of an output: its passages, citations and references, as plain variables."""
 
+import unicodedata
 from typing import Any
 
 from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
@@ -40,6 +41,11 @@ def citations(output: SystemOutput, top_k: int) -> list[str] | None:
 def _numbered(output: SystemOutput, top_k: int) -> list[tuple[int, Hit]]:
     ranked = sorted(enumerate(output.retrieved, start=1), key=lambda pair: pair[1].rank or pair[0])
     return [(number, hit) for number, (_, hit) in enumerate(ranked[:top_k], start=1) if hit.text is not None]
+
+
+def folded(text: str) -> str:
+    """The text after NFC, with every run of white space as one space and none at the ends."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def _line(text: str) -> str:

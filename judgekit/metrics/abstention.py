@@ -1,9 +1,11 @@
 """Abstention: does the system decline where it should, and only there."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.components import Metric
+from judgekit.core.components import Metric, Verdicts
+from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
 
 AbstentionSource = Literal["flag", "grounded", "judge", "blank", "no_answer", "error"]
@@ -83,9 +85,11 @@ def abstention_f1(n_right: float, n_missed: float, n_over: float) -> float | Non
 class Abstention(Metric):
     """How well the system knows when to decline.
 
-    All in [0, 1]. An output abstains as `abstained` says; where that takes a judge, the scores are not
-    applicable here. With n counting the cases of each label:
+    All in [0, 1]. Whether an output abstains say, in this order: its `abstained` flag; `grounded` false; with text,
+    the judge `abstention` (in a run without it, the scores are not applicable); a blank answer.
 
+    * `abstained`: 1 if the output abstained, whatever the label of the case; its source is stored beside it. It is
+      neither good nor bad by itself, so no figure is made of it.
     * `abstention_accuracy` (higher is better): 1 if the system abstained; cases with `answerable` false.
     * `hallucination_rate_unanswerable` (lower is better): 1 - abstention_accuracy, same cases.
     * `over_abstention_rate` (lower is better): 1 if the system abstained; cases with `answerable` true.
@@ -98,9 +102,11 @@ class Abstention(Metric):
         ("case.answerable",),
         ("output.abstained", "output.grounded", "output.answer"),
     )
+    judges_wanted: ClassVar[tuple[str, ...]] = ("abstention",)
 
     def columns(self) -> tuple[Column, ...]:
         return (
+            Column("abstained", binary=True, aggregate=""),
             Column("abstention_accuracy", binary=True),
             Column("hallucination_rate_unanswerable", higher_is_better=False, binary=True),
             Column("over_abstention_rate", higher_is_better=False, binary=True),
@@ -110,14 +116,28 @@ class Abstention(Metric):
         over = ("abstention_accuracy", "hallucination_rate_unanswerable", "over_abstention_rate")
         return (Pooled("abstention_f1", over=over, function=abstention_f1),)
 
-    def source(self, output: SystemOutput) -> AbstentionSource:
-        """What says whether the output abstained, to be stored beside the scores of the case."""
-        return abstained(output)[1]
+    def sources(self, output: SystemOutput) -> Mapping[str, str]:
+        """What says whether the output abstained."""
+        return {"abstained": abstained(output)[1]}
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
         if output.error is not None:
-            return abstention_scores(case.answerable, Failed(output.error.kind))
+            return _all(case, Failed(output.error.kind))
         value, source = abstained(output)
         if value is not None:
-            return abstention_scores(case.answerable, value)
-        return abstention_scores(case.answerable, _NO_JUDGE if source == "judge" else _NO_ANSWER)
+            return _all(case, value)
+        return _all(case, _NO_JUDGE if source == "judge" else _NO_ANSWER)
+
+    def calculate_judged(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Outcomes:
+        """All scores of an output that only the judge can say something about."""
+        if abstained(output)[1] != "judge":
+            return {}
+        said = verdicts["abstention"]
+        if not isinstance(said, Verdict):
+            return _all(case, said)
+        return _all(case, Failed("judge invalid", by_judge=True) if said.answer is None else said.answer)
+
+
+def _all(case: Case, verdict: bool | NotApplicable | Failed) -> Outcomes:
+    value: Outcome = float(verdict) if isinstance(verdict, bool) else verdict
+    return {"abstained": value, **abstention_scores(case.answerable, verdict)}

@@ -5,7 +5,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from judgekit.core.cases import Case, Hit, Scope, SystemOutput
-from judgekit.core.components import Metric
+from judgekit.core.components import Metric, Verdicts
+from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import normalise_path
 from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
@@ -38,7 +39,8 @@ class Retrieval(Metric):
     * `attribution_hit`: 1 if a reference of the answer matches a support, else 0; answerable cases only.
     * `recency_conflict`: 1 if the references keep the case's rule, else 0. `cite_newer`: a support of the
       largest date is cited (any of several with that date; undated supports are never the newest);
-      `cite_both`: every support is cited; `acknowledge_both` needs the conflict judge.
+      `cite_both`: every support is cited; `acknowledge_both`: every support is cited, and the answer states the
+      conflict, which the judge `conflict` says; without that judge it is not applicable.
 
     An empty hit list scores 0 in the ranked figures, and an answer without references 0 in the last two.
 
@@ -46,6 +48,7 @@ class Retrieval(Metric):
     """
 
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.gold_supports",), ("output.retrieved",))
+    judges_wanted: ClassVar[tuple[str, ...]] = ("conflict",)
 
     ks: Cutoffs = (1, 3, 5, 10)
     """Cut-offs of recall_any, recall_all, precision and ndcg."""
@@ -105,6 +108,19 @@ class Retrieval(Metric):
         outcomes["attribution_hit"] = (1.0 if cited else 0.0) if case.answerable is True else _NOT_ANSWERABLE
         outcomes["recency_conflict"] = _recency_conflict(case, cited)
         return outcomes
+
+    def calculate_judged(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Outcomes:
+        """`recency_conflict` of cases whose rule is `acknowledge_both`; a blank answer states nothing, so it is 0."""
+        has_rule = case.gold_supports and case.recency_conflict_rule == "acknowledge_both"
+        if not has_rule or output.error is not None:
+            return {}
+        said = verdicts["conflict"]
+        if not (output.answer or "").strip():
+            return {"recency_conflict": 0.0}
+        if not isinstance(said, Verdict):
+            return {"recency_conflict": said}
+        cited = GoldSupports(case.gold_supports, self.snippets).cited_by(output.references)
+        return {"recency_conflict": float(said.answer is True and len(cited) == len(case.gold_supports))}
 
     def _failed(self, case: Case, failed: Failed) -> Outcomes:
         """The outcomes of an errored output: failed wherever the case alone would allow a number."""

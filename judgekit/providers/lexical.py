@@ -6,13 +6,15 @@ scores are marked "overlap baseline, not an LLM" wherever they are shown.
 """
 
 import json
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.fencing import unfence
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError, ModelIdentity, Provider
 from judgekit.providers.overlap import judge_correctness, judge_groundedness
+from judgekit.providers.overlap_answers import judge_abstention, judge_conflict, quotes_of
 
 MODELS = {"overlap-1": False, "overlap-strict-1": True}
 """Model name -> whether it is the stricter variant. A change of the rules is a new name."""
@@ -23,7 +25,7 @@ class Lexical(Provider):
 
     is_llm: ClassVar[bool] = False
     note: ClassVar[str | None] = "overlap baseline, not an LLM"
-    judges: ClassVar[frozenset[str] | None] = frozenset({"groundedness", "correctness"})
+    judges: ClassVar[frozenset[str] | None] = frozenset({"groundedness", "correctness", "abstention", "conflict"})
     needs_network: ClassVar[bool] = False
     is_deterministic: ClassVar[bool] = True
 
@@ -47,29 +49,33 @@ class Lexical(Provider):
                     blocks.setdefault(name, []).append(text)
         if "answer" not in blocks:
             raise CallError("bad_request", "the prompt holds no fenced `answer`, which the lexical judge compares")
-        strict = MODELS[request.model]
-        answer = blocks["answer"][0]
-        passages = blocks.get("passage", [])
-        wanted = request.reply_schema.get("properties", {})
-        if "supported_claims" in wanted:
-            cited = blocks.get("citations")
-            reported = cited is not None or "answer cites nothing" in request.messages[-1]["content"]
-            n_cited = _n_cited(cited[0]) if cited else (0 if reported else None)
-            verdict = judge_groundedness(answer, passages, citations=n_cited, strict=strict)
-        elif "score" in wanted:
-            verdict = judge_correctness(
-                blocks.get("question", [""])[0],
-                answer,
-                passages,
-                blocks.get("reference_answer", []),
-                blocks.get("key_fact", []),
-                strict=strict,
-            )
-        else:
-            raise CallError("bad_request", "the lexical judge knows groundedness and correctness only")
+        verdict = _verdict(request, blocks, strict=MODELS[request.model])
         return ModelResponse(
             text=json.dumps(verdict, ensure_ascii=False), finish_reason="stop", served_model=request.model, n_requests=0
         )
+
+
+def _verdict(request: ModelRequest, blocks: Mapping[str, Sequence[str]], *, strict: bool) -> dict[str, Any]:
+    """The verdict that the schema of the reply asks for: its keys say which judge is played."""
+    wanted = request.reply_schema.get("properties", {})
+    answer, passages = blocks["answer"][0], blocks.get("passage", [])
+    if "supported_claims" in wanted:
+        cited = blocks.get("citations")
+        reported = cited is not None or "answer cites nothing" in request.messages[-1]["content"]
+        n_cited = _n_cited(cited[0]) if cited else (0 if reported else None)
+        verdict = judge_groundedness(answer, passages, citations=n_cited, strict=strict)
+        if "quotes" in wanted:
+            verdict["quotes"] = quotes_of(verdict["supported_claims"], passages)
+        return verdict
+    if "abstains" in wanted:
+        return judge_abstention(answer, strict=strict)
+    if "states_conflict" in wanted:
+        return judge_conflict(answer, strict=strict)
+    if "score" in wanted:
+        references, facts = blocks.get("reference_answer", []), blocks.get("key_fact", [])
+        question = blocks.get("question", [""])[0]
+        return judge_correctness(question, answer, passages, references, facts, strict=strict)
+    raise CallError("bad_request", f"the lexical judge knows {', '.join(sorted(Lexical.judges or ()))} only")
 
 
 def _n_cited(citations: str) -> int:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ from judgekit.testing.exchange import Reply, Request
 from judgekit.testing.replies import chat_reply, verdict_body
 
 _REASONING = "compared with the sources, statement by statement"
+_YES_NO = re.compile(r'"(\w+)": ?\{"type": ?"boolean"')
+"""The one true/false key of a schema that stands in the text of the messages."""
 _CLAIMS = tuple(f"claim {number}" for number in range(1, 6))
 
 
@@ -31,8 +34,9 @@ def plausible_body(request: Request) -> dict[str, Any]:
         return verdict_body(score, reasoning=_REASONING, supported=_CLAIMS[:score], unsupported=_CLAIMS[score:])
     if properties and not properties.keys() <= {"reasoning", "score"}:
         return {name: _value_for(name, schema_of_field, score) for name, schema_of_field in properties.items()}
-    if not properties and '"answer"' in request.text and '"score"' not in request.text:
-        return {"reasoning": _REASONING, "answer": score >= 3}
+    yes_no = None if properties else _YES_NO.search(request.text)
+    if yes_no is not None and '"score"' not in request.text:
+        return {"reasoning": _REASONING, yes_no[1]: score >= 3}
     return verdict_body(score, reasoning=_REASONING)
 
 

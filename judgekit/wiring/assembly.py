@@ -1,7 +1,7 @@
 """From a config file to everything that it names, loaded and checked; the only place that names concrete classes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from judgekit.core.config import (
     RunConfig,
 )
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
+from judgekit.core.judgments import Role
 from judgekit.core.protocols import System
 from judgekit.storage.cache_entries import CacheReader
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
@@ -39,6 +40,7 @@ from judgekit.workflows.estimate import EstimateJob
 from judgekit.workflows.job import SpotCheckPlan
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.panels import Panel
 
 MATCHING = ("retrieval", "multi_hop")
 """Families that match hits with gold supports as `match` says."""
@@ -57,8 +59,10 @@ class Assembly:
     outputs_record: dict[str, Any]
     metrics: list[Metric]
     judges: list[JudgePlan]
+    """Judges as they are asked: one plan each, of a panel one for each member."""
     spot_checks: list[SpotCheckPlan]
     models: dict[str, ModelRuntime]
+    panels: list[Panel] = field(default_factory=list)
     price_list: str | None = None
     warnings: list[tuple[str, str]] = field(default_factory=list)
     indexing: dict[str, Any] | None = None
@@ -98,7 +102,7 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     check_cluster_field(config.cluster_by, all_cases)
     cases = shard_of(all_cases[: options.limit], options.shard)
     system, outputs_record = _system(config, base, [case.id for case in all_cases], notices)
-    used = {judge.model for judge in config.judges}
+    used = {model for judge in config.judges for model in judge.asked}
     if config.spot_check is not None and config.spot_check.model is not None:
         used.add(config.spot_check.model)
     options = replace(options, most_connections=most_connections(len(used)))
@@ -106,7 +110,7 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         name: build_model(name, model, options, needs_key=options.needs_keys and name in used)
         for name, model in config.models.items()
     }
-    judges = [_plan(config, base, models, number) for number in range(len(config.judges))]
+    judges = [plan for number in range(len(config.judges)) for plan in _plans(config, base, models, number)]
     metrics = build_metrics(config)
     components = [*metrics, *(plan.judge for plan in judges)]
     check_gate_names(config.gates, components, has_indexing=config.indexing is not None)
@@ -123,6 +127,7 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         # The plain run after the shards checks and judges the whole; a shard would only check its part.
         spot_checks=[] if options.shard else _spot_checks(config, base, models, judges),
         models=models,
+        panels=panels_of(config, judges),
         warnings=list(dict.fromkeys(notices)),
     )
     assembly.price_list = price_models(assembly.used_models(), config.budget)
@@ -210,12 +215,24 @@ def build_metrics(config: RunConfig) -> list[Metric]:
     return families
 
 
-def _plan(config: RunConfig, base: Path, models: Mapping[str, ModelRuntime], number: int) -> JudgePlan:
+def _plans(config: RunConfig, base: Path, models: Mapping[str, ModelRuntime], number: int) -> list[JudgePlan]:
+    """A judge as it is asked: of its model, or of each member of its panel."""
     wanted = config.judges[number]
     judge = build(judgekit.judges, Judge, wanted.name, wanted.args, f"judges[{number}]")
     prompt = load_prompt(wanted.name, wanted.prompt_version, _prompts_dir(config, base))
-    check_plays(judge, models[wanted.model], f"judges[{number}]")
-    return JudgePlan(judge, prompt, models[wanted.model])
+    for model in wanted.asked:
+        check_plays(judge, models[model], f"judges[{number}]")
+    role: Role = "primary" if wanted.panel is None else "member"
+    return [JudgePlan(judge, prompt, models[model], role=role) for model in wanted.asked]
+
+
+def panels_of(config: RunConfig, plans: Sequence[JudgePlan]) -> list[Panel]:
+    """The panels of a config, each with the plans of its members."""
+    return [
+        Panel(members[0].judge, wanted.panel, members)
+        for wanted in config.judges
+        if wanted.panel is not None and (members := [plan for plan in plans if plan.judge.name == wanted.name])
+    ]
 
 
 def _prompts_dir(config: RunConfig, base: Path) -> Path | None:
@@ -229,15 +246,20 @@ def _spot_checks(
     if check is None:
         return []
     plans = []
+    firsts: dict[str, JudgePlan] = {}
     for plan in judges:
+        firsts.setdefault(plan.judge.name, plan)
+    for plan in firsts.values():
         if check.judge not in (None, plan.judge.name):
             continue
         prompt = plan.prompt
         if check.prompt_version is not None:
             prompt = load_prompt(plan.judge.name, check.prompt_version, _prompts_dir(config, base))
         runtime = models[check.model] if check.model is not None else plan.runtime
-        if prompt.sha256 == plan.prompt.sha256 and runtime is plan.runtime:
-            raise ConfigError(f"spot_check: asks judge {plan.judge.name} with the same model and the same prompt again")
+        asked = [other.runtime for other in judges if other.judge.name == plan.judge.name]
+        if prompt.sha256 == plan.prompt.sha256 and any(runtime is other for other in asked):
+            again = "the same model" if len(asked) == 1 else "a member of its panel"
+            raise ConfigError(f"spot_check: asks judge {plan.judge.name} with {again} and the same prompt again")
         check_plays(plan.judge, runtime, "spot_check")
         second = JudgePlan(plan.judge, prompt, runtime, role="spot_check", use_cache=False)
         plans.append(SpotCheckPlan(check, plan, second))

@@ -177,6 +177,7 @@ def _job(
         judges=assembly.judges,
         spot_checks=assembly.spot_checks,
         models=used,
+        panels=assembly.panels,
         store=folder,
         cache=cache,
         open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),

@@ -61,7 +61,7 @@ class Question:
 
 
 async def explain_case(job: WhyJob) -> list[dict[str, Any]]:
-    """One record for each judge that the case was put before.
+    """One record for each judge that the case was put before; of a panel, one for each member.
 
     Returns:
         Strict-JSON objects: `parts` (each with `same`, `before`, `now`, `detail`), `changed`, the two keys, `entry`
@@ -83,20 +83,23 @@ async def explain_case(job: WhyJob) -> list[dict[str, Any]]:
     wanted = stored if job.judge is None else {job.judge: stored[job.judge]}
     judgments = last_judgments(item for item in job.store.judgments() if item.case_id == job.case_id)
     output = await _output(job)
-    plans = {plan.judge.name: plan for plan in job.plans}
     records = []
     for name, judge_input in wanted.items():
-        judgment = judgments.get(JudgmentKey("primary", name, job.case_id))
-        record = {"case_id": job.case_id, "judge": name, **_then(judgment)}
-        if name not in plans:
+        plans = [plan for plan in job.plans if plan.judge.name == name]
+        if not plans:
+            judgment = judgments.get(JudgmentKey("primary", name, job.case_id))
+            record = {"case_id": job.case_id, "judge": name, **_then(judgment)}
             records.append(record | _not_asked(f"the config has no judge {name}"))
-            continue
-        now = plans[name].judge.build_input(job.case, output) if job.case and output else judge_input
-        if isinstance(now, JudgeInput):
-            records.append(record | await _explain(job, Question(judge_input, judgment, plans[name], now)))
-        else:
-            why = f"failed: {now.kind}" if isinstance(now, Failed) else now.reason
-            records.append(record | _not_asked(f"the config's data do not put the case before {name}: {why}"))
+        for plan in plans:
+            member = plan.runtime.model_id if plan.role == "member" else None
+            judgment = judgments.get(JudgmentKey(plan.role, name, job.case_id, member))
+            record = {"case_id": job.case_id, "judge": plan.label, **_then(judgment)}
+            now = plan.judge.build_input(job.case, output) if job.case and output else judge_input
+            if isinstance(now, JudgeInput):
+                records.append(record | await _explain(job, Question(judge_input, judgment, plan, now)))
+            else:
+                why = f"failed: {now.kind}" if isinstance(now, Failed) else now.reason
+                records.append(record | _not_asked(f"the config's data do not put the case before {name}: {why}"))
     return records
 
 

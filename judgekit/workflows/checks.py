@@ -25,16 +25,25 @@ def one_version(configured: Mapping[str, str], outputs: Sequence[SystemOutput]) 
     return found
 
 
-def check_applies(judge: str, n_cases: int, reasons: Mapping[str, NotApplicable | Failed]) -> None:
+def check_applies(
+    judge: str, n_cases: int, reasons: Mapping[str, NotApplicable | Failed], *, fills_gaps: bool = False
+) -> list[tuple[str, str]]:
     """Refuse a judge that applies to no case, since the config or the data then miss something.
 
-    A system that failed on cases is no reason to refuse: its failures are what the run shows.
+    A system that failed on cases is no reason to refuse: its failures are what the run shows. Nor is a judge that only
+    fills gaps: in the first cases of a file, or in a shard, there may be none.
+
+    Returns:
+        Warnings, as (code, message).
 
     Raises:
         ConfigError: says why, with counts.
     """
     if len(reasons) < n_cases or any(isinstance(reason, Failed) for reason in reasons.values()):
-        return
+        return []
     counts = Counter(reason.reason for reason in reasons.values() if isinstance(reason, NotApplicable))
     why = ", ".join(f"{reason} ({n})" for reason, n in counts.most_common(5))
-    raise ConfigError(f"judge {judge} applies to none of {n_cases} cases: {why}")
+    text = f"judge {judge} applies to none of {n_cases} cases: {why}"
+    if fills_gaps:
+        return [("judge_not_asked", text)]
+    raise ConfigError(text)

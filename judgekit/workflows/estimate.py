@@ -35,6 +35,7 @@ class EstimateJob:
     cache: CacheLookup | None = None
     """Replies of earlier runs, for reading only."""
     warnings: Sequence[tuple[str, str]] = ()
+    """What the reader of the estimate should know."""
 
 
 async def estimate_run(job: EstimateJob) -> dict[str, Any]:
@@ -53,8 +54,8 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
     passes = {}
     for plan in job.judges:
         reasons: dict[str, NotApplicable | Failed] = {}
-        passes[plan.judge.name] = _pass(job, plan, outputs, None, reasons)
-        check_applies(plan.judge.name, len(job.cases), reasons)
+        passes[plan.label] = _pass(job, plan, outputs, None, reasons)
+        notices += check_applies(plan.judge.name, len(job.cases), reasons, fills_gaps=plan.judge.fills_gaps)
     checks = {
         check.primary.judge.name: _pass(job, check.second, outputs, check.check.n, {}) for check in job.spot_checks
     }
@@ -71,7 +72,7 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
         "price_list": job.price_list,
         "judges": passes,
         "spot_checks": checks,
-        "warnings": [list(warning) for warning in [*job.warnings, *job.system.warnings(), *notices]],
+        "warnings": [list(warning) for warning in dict.fromkeys([*job.warnings, *job.system.warnings(), *notices])],
     }
 
 

@@ -16,6 +16,7 @@ from judgekit.workflows.data_checks import Asked, asked_of
 from judgekit.workflows.judging import Tally
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.panels import Panel
 from judgekit.workflows.scoring import Faults
 
 
@@ -68,6 +69,7 @@ class RunJob:
     system: System
     metrics: Sequence[Metric]
     judges: Sequence[JudgePlan]
+    """Judges as they are asked: one plan each, of a panel one for each member."""
     spot_checks: Sequence[SpotCheckPlan]
     models: Mapping[str, ModelRuntime]
     store: RunStore
@@ -79,6 +81,7 @@ class RunJob:
     monotonic: Callable[[], float]
     render_summary: Callable[[Any], str]
     """RunSummary to markdown; reports are chosen by wiring."""
+    panels: Sequence[Panel] = ()
     price_list: str | None = None
     indexing: Mapping[str, Any] | None = None
     """Indexing coverage, for metrics.json."""
@@ -97,5 +100,5 @@ class RunJob:
 
     @property
     def judge_components(self) -> Sequence[Judge]:
-        """The judges without their prompts and models."""
-        return [plan.judge for plan in self.judges]
+        """The judges without their prompts and models, each once."""
+        return list({plan.judge.name: plan.judge for plan in self.judges}.values())

@@ -227,7 +227,9 @@ class JudgingPass:
             raise VerdictError("prompt_truncated", "the server counts far fewer prompt tokens than were sent")
         # Only a text with a brace can hold a verdict to be echoed; the schema in the prompt has its own.
         copyable = self.plan.prompt.has_foreign_braces(draft.request.messages[-1]["content"])
-        return parse_reply(reply.response, self.plan.judge, draft.judge_input if copyable else None)
+        judge, judge_input = self.plan.judge, draft.judge_input
+        parsed = parse_reply(reply.response, judge, judge_input if copyable else None, self.plan.prompt.reply_schema)
+        return replace(parsed, verdict=judge.check_verdict(parsed.verdict, judge_input))
 
     async def _reply(self, request: ModelRequest, key: str) -> Reply:
         """The reply from the cache, from an equal request in flight, or from the model."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from pydantic import BaseModel
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from judgekit.core.canonical import canonical_json
 from judgekit.core.cases import Usage
 from judgekit.core.components import Judge
-from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Verdict
+from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Role, Verdict
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Capabilities
 from judgekit.core.text import clean_text
@@ -27,8 +27,14 @@ class JudgePlan:
     judge: Judge
     prompt: PromptTemplate
     runtime: ModelRuntime
-    role: Literal["primary", "spot_check"] = "primary"
+    role: Role = "primary"
     use_cache: bool = True
+
+    @property
+    def label(self) -> str:
+        """What a reader is told of a pass of this plan."""
+        shown = {"primary": "", "member": f" ({self.runtime.model_id})", "spot_check": " (spot check)"}
+        return self.judge.name + shown[self.role]
 
 
 @dataclass
@@ -118,8 +124,8 @@ class JudgmentDraft:
 
     def _flags(self, verdict: Verdict | None, failure: JudgeFailure | None) -> tuple[str, ...]:
         flags = []
-        if verdict is not None and verdict.inconsistent:
-            flags.append("inconsistent")
+        if verdict is not None:
+            flags += [*(["inconsistent"] if verdict.inconsistent else []), *verdict.quote_flags]
         if failure is not None and failure.kind == "prompt_truncated":
             flags.append("prompt_truncated_by_server")
         if self.reply is not None and not self.reply.pinned:

@@ -36,6 +36,7 @@ from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.judging import JudgingPass, StopSignal
 from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.panels import rule, says_the_same
 from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey, Unjudged, judge_inputs, last_judgments
 from judgekit.workflows.summarise import summarise
 
@@ -107,8 +108,9 @@ async def prepare(job: RunJob, progress: Progress) -> None:
     inputs = judge_inputs(job.judge_components, zip(job.cases, outputs, strict=True), progress.unjudged, job.faults)
     job.store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
     progress.is_prepared = True
-    for plan in job.judges:
-        check_applies(plan.judge.name, len(job.cases), progress.unjudged[plan.judge.name])
+    for judge in job.judge_components:
+        reasons = progress.unjudged[judge.name]
+        job.warnings.extend(check_applies(judge.name, len(job.cases), reasons, fills_gaps=judge.fills_gaps))
 
 
 async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
@@ -167,7 +169,7 @@ async def _passes(
 
     async def one(plan: JudgePlan, only: list[str] | None) -> None:
         pending = _pending(job, plan, only, done)
-        label = plan.judge.name if plan.role == "primary" else f"{plan.judge.name} (spot check)"
+        label = plan.label
         observer.started(label, sum(1 for _ in _pending(job, plan, only, done)))
         judging = JudgingPass(plan, sink, job.cache, spending, stop)
         try:
@@ -191,7 +193,8 @@ def _pending(
     for item in job.store.judge_inputs():
         if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
             continue
-        old = done.get(JudgmentKey(plan.role, item.judge, item.case_id))
+        member = plan.runtime.model_id if plan.role == "member" else None
+        old = done.get(JudgmentKey(plan.role, item.judge, item.case_id, member))
         if old is None or (old.failure is not None and old.failure.kind in TRANSPORT_KINDS):
             yield item
 
@@ -237,6 +240,7 @@ def _write_figures(
             "finished_at": job.now().isoformat(timespec="seconds"),
         }
     )
+    _settle_panels(job)
     summary = summarise(job, progress.unjudged, progress.samples, status=status, reason=reason)
     if status == "complete" and job.manifest.shard is None:
         summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
@@ -249,6 +253,23 @@ def _write_figures(
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status=status, reason=reason)
     return summary
+
+
+def _settle_panels(job: RunJob) -> None:
+    """Keep what the panels say of the cases that all their members have been asked about."""
+    if not job.panels:
+        return
+    judgments = last_judgments(job.store.judgments())
+    ruled = [item for panel in job.panels for item in rule(panel, judgments, job.now())]
+    new = [item for item in ruled if not says_the_same(judgments.get(JudgmentKey.of(item)), item)]
+    if not new:
+        return
+    sink = job.open_sink()
+    try:
+        for item in new:
+            sink.put(item.model_dump_json().encode(), None, None)
+    finally:
+        sink.close()
 
 
 def _write_manifest(job: RunJob, *, status: RunStatus, reason: str | None = None, seconds: float = 0.0) -> None:

@@ -9,9 +9,9 @@ from judgekit.analysis.estimates import FigureRules, Figures
 from judgekit.analysis.joint import joint_columns, joint_outcomes
 from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.components import Judge, Metric, MetricReport
+from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
-from judgekit.core.judgments import JudgeInput, Judgment
+from judgekit.core.judgments import JudgeInput, Judgment, Verdict
 from judgekit.core.protocols import RunStore
 from judgekit.core.runs import SCORES
 from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
@@ -30,6 +30,14 @@ class JudgmentKey:
     role: str
     judge: str
     case_id: str
+    member: str | None = None
+    """Of a panel: key of the member's model."""
+
+    @classmethod
+    def of(cls, judgment: Judgment) -> "JudgmentKey":
+        """The question that a judgment answers."""
+        member = judgment.model_id if judgment.role == "member" else None
+        return cls(judgment.role, judgment.judge, judgment.case_id, member)
 
 
 def last_judgments(judgments: Iterator[Judgment]) -> dict[JudgmentKey, Judgment]:
@@ -39,7 +47,7 @@ def last_judgments(judgments: Iterator[Judgment]) -> dict[JudgmentKey, Judgment]
     """
     found: dict[JudgmentKey, Judgment] = {}
     for judgment in judgments:
-        key = JudgmentKey(judgment.role, judgment.judge, judgment.case_id)
+        key = JudgmentKey.of(judgment)
         old = found.get(key)
         if old is None or old.verdict is None or judgment.verdict is not None:
             verdict = judgment.verdict.model_copy(update={"reasoning": ""}) if judgment.verdict is not None else None
@@ -130,17 +138,18 @@ def score_cases(
 
     def lines() -> Iterator[bytes]:
         for case, output in zip(cases, store.outputs(), strict=False):
-            outcomes = _metric_outcomes(scoring, metrics, case, output)
-            outcomes.update(_judge_outcomes(scoring, case, unjudged, judgments))
+            verdicts = _verdicts(scoring, case, unjudged, judgments)
+            outcomes, sources = _metric_outcomes(scoring, metrics, case, output, verdicts)
+            outcomes.update(_judge_outcomes(scoring, case, verdicts))
             if joint:
                 outcomes.update(joint_outcomes(outcomes))
             tally.add(case, output, outcomes)
             for name, outcome in outcomes.items():
-                yield _score_line(case.id, name, outcome)
+                yield _score_line(case.id, name, outcome, sources.get(name))
 
     store.write_lines(SCORES, lines())
     for judgment in judgments.values():
-        if judgment.latency_seconds is not None and judgment.role == "primary":
+        if judgment.latency_seconds is not None and judgment.role != "spot_check":
             tally.add_judge_latency(judgment.latency_seconds)
     overall = tally.overall()
     digests = _write_reports(store, reports, overall)
@@ -160,31 +169,49 @@ def _write_reports(store: RunStore, reports: Mapping[str, MetricReport], overall
 
 
 def _metric_outcomes(
-    scoring: Scoring, metrics: Sequence[Metric | MetricReport], case: Case, output: SystemOutput
-) -> Outcomes:
-    """Every deterministic score of one case."""
+    scoring: Scoring,
+    metrics: Sequence[Metric | MetricReport],
+    case: Case,
+    output: SystemOutput,
+    verdicts: Verdicts,
+) -> tuple[Outcomes, dict[str, str]]:
+    """Every score of one case by a metric family, and what those rest on that say so."""
     found: Outcomes = {}
+    sources: dict[str, str] = {}
     for family, metric in zip(scoring.metrics, metrics, strict=True):
         try:
-            found.update(metric.calculate(case, output))
+            outcomes = metric.calculate(case, output)
+            wanted = {name: verdicts[name] for name in family.judges_wanted if name in verdicts}
+            if wanted:
+                outcomes = {**outcomes, **family.calculate_judged(case, output, wanted)}
+            found.update(outcomes)
+            sources.update(family.sources(output))
         except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
             found.update(dict.fromkeys(_names(family), scoring.faults.note(family.name, case.id, error)))
-    return found
+    return found, sources
 
 
-def _judge_outcomes(
+def _verdicts(
     scoring: Scoring,
     case: Case,
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
     judgments: Mapping[JudgmentKey, Judgment],
-) -> Outcomes:
+) -> dict[str, Verdict | NotApplicable | Failed]:
+    """What every judge of the run says of one case."""
+    return {
+        judge.name: verdict_or_reason(
+            unjudged.get(judge.name, {}).get(case.id), judgments.get(JudgmentKey("primary", judge.name, case.id))
+        )
+        for judge in scoring.judges
+    }
+
+
+def _judge_outcomes(scoring: Scoring, case: Case, verdicts: Verdicts) -> Outcomes:
     """Every score of one case by a judge."""
     found: Outcomes = {}
     for judge in scoring.judges:
-        reason = unjudged.get(judge.name, {}).get(case.id)
-        judgment = judgments.get(JudgmentKey("primary", judge.name, case.id))
         try:
-            found.update(judge_outcomes(judge, reason, judgment))
+            found.update(judge_outcomes(judge, verdicts[judge.name]))
         except Exception as error:  # noqa: BLE001
             found.update(dict.fromkeys(_names(judge), scoring.faults.note(judge.name, case.id, error)))
     return found
@@ -194,22 +221,33 @@ def _names(component: Metric | Judge) -> list[str]:
     return [column.name for column in component.columns()]
 
 
-def judge_outcomes(judge: Judge, reason: NotApplicable | Failed | None, judgment: Judgment | None) -> Outcomes:
-    """The scores of one judge for one case: from its verdict, or the reason why there is none."""
-    outcome: Outcome
+def verdict_or_reason(
+    reason: NotApplicable | Failed | None, judgment: Judgment | None
+) -> Verdict | NotApplicable | Failed:
+    """What a judge says of one case: its verdict, or why there is none.
+
+    Args:
+        reason: why the case was not put before the judge; None where it was.
+        judgment: the judgment that counts, if any.
+    """
     if reason is not None:
-        outcome = reason
-    elif judgment is None:
-        outcome = Failed("not judged", by_judge=True)
-    elif judgment.verdict is not None:
-        return judge.scores(judgment.verdict)
-    else:
-        kind = judgment.failure.kind if judgment.failure is not None else "internal"
-        outcome = Failed(f"judge {kind}", by_judge=True)
-    return {column.name: outcome for column in judge.columns()}
+        return reason
+    if judgment is None:
+        return Failed("not judged", by_judge=True)
+    if judgment.verdict is not None:
+        return judgment.verdict
+    kind = judgment.failure.kind if judgment.failure is not None else "internal"
+    return Failed(f"judge {kind}", by_judge=True)
 
 
-def _score_line(case_id: str, name: str, outcome: Outcome) -> bytes:
+def judge_outcomes(judge: Judge, said: Verdict | NotApplicable | Failed) -> Outcomes:
+    """The scores of one judge for one case: from its verdict, or the reason why there is none."""
+    if isinstance(said, Verdict):
+        return judge.scores(said)
+    return {column.name: said for column in judge.columns()}
+
+
+def _score_line(case_id: str, name: str, outcome: Outcome, source: str | None) -> bytes:
     value, reason = None, None
     if isinstance(outcome, NotApplicable):
         reason = f"n/a: {outcome.reason}"
@@ -218,4 +256,6 @@ def _score_line(case_id: str, name: str, outcome: Outcome) -> bytes:
     else:
         value = outcome
     score = {"case_id": case_id, "name": name, "value": value, "reason": reason}
+    if source is not None:
+        score["source"] = source
     return json.dumps(score, ensure_ascii=False, allow_nan=False).encode()

@@ -11,7 +11,9 @@ from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
 from judgekit.core.runs import Notice, RunStatus, RunSummary
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.workflows.job import RunJob, SpotCheckPlan
+from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.panels import PANEL, Panel, member_failures, record_of_panel
 from judgekit.workflows.scoring import JudgmentKey, Scored, Scoring, last_judgments, score_cases
 
 
@@ -44,7 +46,7 @@ def summarise(
         overall=scored.overall,
         slices=scored.tally.slices(),
         judge_reliability=reliability,
-        judges={plan.judge.name: _judge_record(plan, judgments) for plan in job.judges},
+        judges=_judge_records(job, judgments),
         latency=scored.tally.latency(),
         cost=cost_record(job.store.judgments(), job.price_list, _unpriced(job)),
         operational=_operational(job, scored.tally),
@@ -63,7 +65,36 @@ def _operational(job: RunJob, tally: RunTally) -> dict[str, Any]:
     }
 
 
-def _judge_record(plan: Any, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
+def _judge_records(job: RunJob, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, dict[str, Any]]:
+    panels = {panel.judge.name: panel for panel in job.panels}
+    return {
+        plan.judge.name: _judge_record(plan, judgments)
+        if plan.role == "primary"
+        else _panel_record(panels[plan.judge.name], judgments)
+        for plan in job.judges
+    }
+
+
+def _panel_record(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
+    first = panel.members[0]
+    record = record_of_panel(panel, judgments)
+    notes = dict.fromkeys(member["note"] for member in record["members"].values() if member["note"])
+    own = [item for key, item in judgments.items() if key.role == "primary" and key.judge == panel.judge.name]
+    about = {
+        "prompt_version": first.prompt.version,
+        "prompt_sha256": first.prompt.sha256,
+        "model_id": PANEL,
+        "model": panel.title,
+        "provider": PANEL,
+        "build_hash": None,
+        "is_llm": all(member["is_llm"] for member in record["members"].values()),
+        "note": ", ".join(notes) or None,
+        "panel": record,
+    }
+    return judge_record(own, about)
+
+
+def _judge_record(plan: JudgePlan, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
     runtime = plan.runtime
     own = [judgment for key, judgment in judgments.items() if key.role == "primary" and key.judge == plan.judge.name]
     return judge_record(
@@ -143,6 +174,8 @@ def _warnings(job: RunJob, scored: Scored, judgments: Mapping[JudgmentKey, Judgm
     n_failed = sum(judgment.failure is not None for key, judgment in judgments.items() if key.role == "primary")
     if n_failed:
         found.append(("judge_failures", f"{n_failed} judge calls gave no verdict; they are counted in n_error"))
+    for panel in job.panels:
+        found += member_failures(panel, judgments)
     called = {judgment.model_id for judgment in judgments.values() if judgment.n_requests}
     for name in _unpriced(job):
         if name in called and not is_local(job.models[name].config.base_url):

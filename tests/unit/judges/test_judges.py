@@ -13,7 +13,7 @@ import judgekit.judges
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, discover
 from judgekit.core.fencing import unfence
-from judgekit.core.judgments import JudgeInput, Verdict, VerdictError
+from judgekit.core.judgments import JudgeInput, Quote, Verdict, VerdictError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.judges.correctness import Correctness
@@ -217,6 +217,9 @@ def test_a_verdict_that_contradicts_itself_is_kept_and_flagged(
     assert (found.inconsistent, found.score) == (expected, score)
 
 
+NO_QUOTES_ASKED = NotApplicable("the prompt asks for no quotes")
+
+
 def test_groundedness_scores_come_from_the_verdict() -> None:
     # A48: the counts come from the lists, 2 of 3 unsupported, whatever the score says
     assert GROUNDEDNESS.scores(verdict(5, ["a"], ["b", "c"])) == {
@@ -224,12 +227,14 @@ def test_groundedness_scores_come_from_the_verdict() -> None:
         "groundedness_pass": 1.0,
         "groundedness.n_unsupported_claims": 2.0,
         "groundedness.n_claims": 3.0,
+        "groundedness.quote_real_rate": NO_QUOTES_ASKED,
     }
     assert GROUNDEDNESS.scores(verdict(0, [], [])) == {
         "groundedness": 0.0,
         "groundedness_pass": 0.0,
         "groundedness.n_unsupported_claims": 0.0,
         "groundedness.n_claims": 0.0,
+        "groundedness.quote_real_rate": NO_QUOTES_ASKED,
     }
     (rate,) = GROUNDEDNESS.pooled()
     assert rate.function(2.0, 8.0) == 0.25
@@ -246,7 +251,7 @@ def test_a_pass_starts_at_the_pass_score(score: int, pass_score: int, expected: 
 
 def test_a_part_that_a_stored_verdict_lacks_is_a_failure_and_not_zero() -> None:
     missing = Failed("invalid")
-    assert set(GROUNDEDNESS.scores(Verdict()).values()) == {missing}
+    assert set(GROUNDEDNESS.scores(Verdict()).values()) == {missing, NO_QUOTES_ASKED}
     assert set(CORRECTNESS.scores(Verdict()).values()) == {missing}
     partly = GROUNDEDNESS.scores(Verdict(score=4, supported_claims=("a",)))
     assert partly["groundedness"] == 4.0
@@ -255,7 +260,8 @@ def test_a_part_that_a_stored_verdict_lacks_is_a_failure_and_not_zero() -> None:
 
 
 def test_scores_and_columns_have_the_same_names() -> None:
-    for judge, of in ((GROUNDEDNESS, verdict(3, ["a"], ["b"])), (CORRECTNESS, Verdict(score=3))):
+    quoted = verdict(3, ["a"], ["b"]).model_copy(update={"quotes": (Quote(claim="a", quote="x", is_real=True),)})
+    for judge, of in ((GROUNDEDNESS, quoted), (CORRECTNESS, Verdict(score=3))):
         columns = {column.name: column for column in judge.columns()}
         scores = judge.scores(of)
         assert list(scores) == list(columns)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.metrics.abstention import Abstention, abstained, abstention_f1, abstention_scores
 
@@ -32,28 +33,34 @@ def output_of(**fields: Any) -> SystemOutput:
 def test_the_first_source_that_can_say_decides(fields: dict[str, Any], expected: object) -> None:
     output = output_of(**fields)
     assert abstained(output) == expected
-    assert Abstention().source(output) == abstained(output)[1]
+    assert Abstention().sources(output) == {"abstained": abstained(output)[1]}
 
 
 ANSWERABLE, UNANSWERABLE = NotApplicable("answerable is true"), NotApplicable("answerable is false")
 NO_LABEL = NotApplicable("answerable is not labelled")
+JUDGE_FAILED = Failed("judge invalid", by_judge=True)
 NO_JUDGE = NotApplicable("no flag, and no abstention judge")
 
 
 @pytest.mark.parametrize(
     ("answerable", "fields", "expected"),
     [
-        (False, {"abstained": True}, [1.0, 0.0, UNANSWERABLE]),
-        (False, {"abstained": False}, [0.0, 1.0, UNANSWERABLE]),
-        (True, {"abstained": True}, [ANSWERABLE, ANSWERABLE, 1.0]),
-        (True, {"abstained": False}, [ANSWERABLE, ANSWERABLE, 0.0]),
-        (None, {"abstained": True}, [NO_LABEL, NO_LABEL, NO_LABEL]),
-        (False, {"answer": "x"}, [NO_JUDGE, NO_JUDGE, UNANSWERABLE]),
-        (True, {"answer": "x"}, [ANSWERABLE, ANSWERABLE, NO_JUDGE]),
-        (True, {}, [ANSWERABLE, ANSWERABLE, NotApplicable("no answer and no flag")]),
-        (False, {"error": {"kind": "api"}}, [Failed("api"), Failed("api"), UNANSWERABLE]),
-        (True, {"error": {"kind": "api"}}, [ANSWERABLE, ANSWERABLE, Failed("api")]),
-        (None, {"error": {"kind": "api"}}, [NO_LABEL, NO_LABEL, NO_LABEL]),
+        # abstained, then the three scores that go by the label
+        (False, {"abstained": True}, [1.0, 1.0, 0.0, UNANSWERABLE]),
+        (False, {"abstained": False}, [0.0, 0.0, 1.0, UNANSWERABLE]),
+        (True, {"abstained": True}, [1.0, ANSWERABLE, ANSWERABLE, 1.0]),
+        (True, {"abstained": False}, [0.0, ANSWERABLE, ANSWERABLE, 0.0]),
+        (None, {"abstained": True}, [1.0, NO_LABEL, NO_LABEL, NO_LABEL]),
+        (False, {"answer": "x"}, [NO_JUDGE, NO_JUDGE, NO_JUDGE, UNANSWERABLE]),
+        (True, {"answer": "x"}, [NO_JUDGE, ANSWERABLE, ANSWERABLE, NO_JUDGE]),
+        (
+            True,
+            {},
+            [NotApplicable("no answer and no flag"), ANSWERABLE, ANSWERABLE, NotApplicable("no answer and no flag")],
+        ),
+        (False, {"error": {"kind": "api"}}, [Failed("api"), Failed("api"), Failed("api"), UNANSWERABLE]),
+        (True, {"error": {"kind": "api"}}, [Failed("api"), ANSWERABLE, ANSWERABLE, Failed("api")]),
+        (None, {"error": {"kind": "api"}}, [Failed("api"), NO_LABEL, NO_LABEL, NO_LABEL]),
     ],
 )
 def test_scores_go_by_the_label_of_the_case(
@@ -66,7 +73,34 @@ def test_scores_go_by_the_label_of_the_case(
 
 def test_a_judge_verdict_gives_the_same_scores_as_a_flag() -> None:
     flagged = Abstention().calculate(Case(id="q", answerable=False), output_of(abstained=True))
-    assert abstention_scores(False, True) == flagged
+    assert {"abstained": 1.0, **abstention_scores(False, True)} == flagged
+
+
+@pytest.mark.parametrize(
+    ("answerable", "fields", "said", "expected"),
+    [
+        (False, {"answer": "x"}, Verdict(answer=True), [1.0, 1.0, 0.0, UNANSWERABLE]),
+        (False, {"answer": "x"}, Verdict(answer=False), [0.0, 0.0, 1.0, UNANSWERABLE]),
+        (True, {"answer": "x"}, Verdict(answer=True), [1.0, ANSWERABLE, ANSWERABLE, 1.0]),
+        (None, {"answer": "x"}, Verdict(answer=True), [1.0, NO_LABEL, NO_LABEL, NO_LABEL]),
+        # a judge without a verdict leaves a gap, never a score
+        (False, {"answer": "x"}, JUDGE_FAILED, [JUDGE_FAILED, JUDGE_FAILED, JUDGE_FAILED, UNANSWERABLE]),
+        (True, {"answer": "x"}, JUDGE_FAILED, [JUDGE_FAILED, ANSWERABLE, ANSWERABLE, JUDGE_FAILED]),
+        # where something else decides, the judge is not heard
+        (False, {"answer": "x", "abstained": False}, Verdict(answer=True), None),
+        (False, {"answer": "x", "grounded": False}, Verdict(answer=False), None),
+        (False, {"answer": " "}, NotApplicable("blank answer"), None),
+        (False, {}, NotApplicable("no answer"), None),
+        (False, {"error": {"kind": "api"}}, Failed("api"), None),
+    ],
+)
+def test_the_judge_decides_where_nothing_else_does(
+    answerable: bool | None, fields: dict[str, Any], said: Verdict | NotApplicable | Failed, expected: object
+) -> None:
+    case = Case(id="q", answerable=answerable)
+    outcomes = Abstention().calculate_judged(case, output_of(**fields), {"abstention": said})
+    assert (list(outcomes.values()) or None) == expected
+    assert list(outcomes) in ([], [column.name for column in Abstention().columns()])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +122,7 @@ def test_f1_of_abstaining_as_a_prediction_of_unanswerable(
 def test_the_pooled_figure_sums_columns_that_exist() -> None:
     (pooled,) = Abstention().pooled()
     assert pooled.name == "abstention_f1"
-    assert pooled.over == tuple([column.name for column in Abstention().columns()])
+    assert pooled.over == tuple([column.name for column in Abstention().columns()][1:])
     assert pooled.function(3.0, 1.0, 2.0) == pytest.approx(2 / 3)
 
 

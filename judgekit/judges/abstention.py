@@ -1,0 +1,48 @@
+"""Abstention: does an answer decline to answer? Asked only where the system itself does not say."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.components import Judge
+from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
+from judgekit.judges.yes_no import read_yes_no, yes_is_one
+
+
+class Abstention(Judge):
+    """Yes where the answer declines: it says that it does not know, or that the sources do not tell.
+
+    Not applicable where the system's own word decides (`abstained`, or `grounded` false), and to an answer that is
+    blank or absent. The metric family of the same name makes its figures of this verdict. Source: in-house.
+    """
+
+    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "abstains")
+    decisive_key: ClassVar[str] = "abstains"
+    fills_gaps: ClassVar[bool] = True
+
+    def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
+        """Variables `question`, `answer`."""
+        if output.error is not None:
+            return Failed(output.error.kind)
+        if output.abstained is not None:
+            return NotApplicable("the abstained flag says")
+        if output.grounded is False:
+            return NotApplicable("grounded is false")
+        if output.answer is None or not output.answer.strip():
+            return NotApplicable("no answer" if output.answer is None else "blank answer")
+        return JudgeInput(
+            case_id=case.id, judge=self.name, variables={"question": case.question, "answer": output.answer}
+        )
+
+    def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
+        """Yes or no, and the reasoning."""
+        return read_yes_no(payload, self.decisive_key)
+
+    def columns(self) -> tuple[Column, ...]:
+        """1 where the answer declines."""
+        return (Column(self.name, higher_is_better=False, binary=True),)
+
+    def scores(self, verdict: Verdict) -> Outcomes:
+        """The one column."""
+        return {self.name: yes_is_one(verdict)}

@@ -1,0 +1,47 @@
+"""Conflict: does an answer state that the sources contradict each other?"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.components import Judge
+from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
+from judgekit.judges.yes_no import read_yes_no, yes_is_one
+
+
+class Conflict(Judge):
+    """Yes where the answer tells its reader that the sources disagree.
+
+    For cases whose `recency_conflict_rule` is `acknowledge_both`; not applicable to others. An abstention is judged
+    like any answer: "the notes disagree, so I cannot say" states the conflict. The score `recency_conflict` takes this
+    verdict. Source: in-house.
+    """
+
+    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "states_conflict")
+    decisive_key: ClassVar[str] = "states_conflict"
+    fills_gaps: ClassVar[bool] = True
+
+    def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
+        """Variables `question`, `answer`."""
+        if case.recency_conflict_rule != "acknowledge_both":
+            return NotApplicable("recency_conflict_rule is not acknowledge_both")
+        if output.error is not None:
+            return Failed(output.error.kind)
+        if output.answer is None or not output.answer.strip():
+            return Failed("blank_answer")
+        return JudgeInput(
+            case_id=case.id, judge=self.name, variables={"question": case.question, "answer": output.answer}
+        )
+
+    def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
+        """Yes or no, and the reasoning."""
+        return read_yes_no(payload, self.decisive_key)
+
+    def columns(self) -> tuple[Column, ...]:
+        """1 where the answer states the conflict."""
+        return (Column(self.name, binary=True),)
+
+    def scores(self, verdict: Verdict) -> Outcomes:
+        """The one column."""
+        return {self.name: yes_is_one(verdict)}

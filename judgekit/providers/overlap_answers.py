@@ -1,0 +1,98 @@
+"""The yes/no judges of the embedded baseline: phrases by which answers decline, or say that sources disagree.
+
+Plain word rules: what is said in other words is not seen. All functions are pure, linear in the length of the text,
+and take any text.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from judgekit.core.text import clean_text
+from judgekit.providers import overlap_words as w
+from judgekit.providers.overlap_claims import CITATION, abstains, read_claims
+
+_CONFLICT = re.compile(
+    r"""\b(?:contradict\w{0,6}|conflict(?:s|ed|ing)?|disagree\w{0,5}|discrepanc\w{1,3}|inconsisten\w{1,3}|incompatible
+        |at\sodds|(?:do|does|did)\s?n[o']t\s(?:agree|match|tally)|(?:do|does|did)\snot\s(?:agree|match|tally)
+        |differ\sfrom\seach\sother|(?:sources?|notes?|documents?|passages?|files?|records?)\s(?:differ|vary)
+        |different\s(?:figures?|numbers?|dates?|values?|accounts?|versions?)
+        |widersprech\w{1,3}|widerspruch|widersprüch\w{1,6}|uneins)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DENIED = re.compile(
+    r"\b(?:no|not|never|without|any|kein\w{0,2}|nicht)\s(?:\w{1,20}\s){0,1}$|n't\s(?:\w{1,20}\s)?$", re.IGNORECASE
+)
+_SAYS = r"(?:says?|states?|gives?|lists?|reports?|writes?|puts?|claims?|according\sto|mentions?|notes\sthat)"
+_CONTRAST = re.compile(
+    rf"\b{_SAYS}\b[^\n]{{1,300}}?(?:\bwhile\b|\bwhereas\b|\bbut\b|\bhowever\b|\bon\sthe\sother\shand\b)"
+    rf"[^\n]{{1,200}}?\b{_SAYS}\b",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NOTE = "Word-overlap baseline, no language model."
+
+
+def judge_abstention(answer: str, *, strict: bool = False) -> dict[str, Any]:
+    """Whether an answer declines, by the phrases it is made of.
+
+    Yes where nothing is left but sentences that say that the answer is not known or not in the sources, or where the
+    first sentence says so, whatever explanation follows. The strict variant takes the first only.
+
+    Returns:
+        `reasoning` and `abstains`.
+    """
+    sentences = [text for sentence in w.sentences(CITATION.sub("", answer)) if (text := sentence.strip())]
+    declining = [text for text in sentences if abstains(text)]
+    only = bool(declining) and not read_claims(answer, w.Forms())
+    found = only or (not strict and bool(declining) and declining[0] == sentences[0])
+    why = f'It says "{_shortened(declining[0])}"' if declining else "No sentence says that the answer is not known"
+    but = "" if found or not declining else ", among other things"
+    return {"reasoning": f"{_NOTE} {why}{but}.", "abstains": found}
+
+
+def judge_conflict(answer: str, *, strict: bool = False) -> dict[str, Any]:
+    """Whether an answer says that sources disagree, by words for disagreement.
+
+    Yes where such a word stands without a negation before it; else, but for the strict variant, where one source
+    "says" one thing "while" or "but" another "says" something.
+
+    Returns:
+        `reasoning` and `states_conflict`.
+    """
+    words = [match for match in _CONFLICT.finditer(answer) if not _DENIED.search(answer[: match.start()][-40:])]
+    contrast = None if strict or words else _CONTRAST.search(answer)
+    found = words[0] if words else contrast
+    why = f'It says "{_shortened(found[0])}"' if found else "No word says that sources disagree"
+    return {"reasoning": f"{_NOTE} {why}.", "states_conflict": found is not None}
+
+
+def quotes_of(claims: Sequence[str], passages: Sequence[str]) -> list[dict[str, str]]:
+    """For each claim the passage sentence that shares most content words with it, word for word, as evidence.
+
+    Args:
+        claims: supported claims.
+        passages: texts of the passages.
+
+    Returns:
+        `{"claim", "quote"}` objects; a claim that shares no word with any sentence gets none.
+    """
+    forms_of = w.Forms()
+    places = [text for passage in passages for sentence in w.sentences(passage) if (text := sentence.strip())]
+    content = [_content(text, forms_of) for text in places]
+    found = []
+    for claim in claims:
+        wanted = _content(claim, forms_of)
+        shared = [len(wanted & words) for words in content]
+        most = max(shared, default=0)
+        if most:
+            found.append({"claim": claim, "quote": places[shared.index(most)]})
+    return found
+
+
+def _content(text: str, forms_of: w.Forms) -> frozenset[str]:
+    return frozenset(form for word in w.words(w.fold(text)) if not w.is_light(form := forms_of[word]))
+
+
+def _shortened(text: str) -> str:
+    text = clean_text(" ".join(text.split()))
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -111,9 +111,10 @@ class Retrieval(Metric):
 
     def calculate_judged(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Outcomes:
         """`recency_conflict` of cases whose rule is `acknowledge_both`; a blank answer states nothing, so it is 0."""
-        has_rule = case.gold_supports and case.recency_conflict_rule == "acknowledge_both"
-        if not has_rule or output.error is not None:
+        if not case.gold_supports or case.recency_conflict_rule != "acknowledge_both":
             return {}
+        if output.error is not None:
+            return {"recency_conflict": Failed(output.error.kind)}
         said = verdicts["conflict"]
         if not (output.answer or "").strip():
             return {"recency_conflict": 0.0}

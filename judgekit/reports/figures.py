@@ -102,6 +102,28 @@ def judge_lines(summary: RunSummary) -> list[str]:
     return lines
 
 
+def panel_lines(summary: RunSummary) -> list[str]:
+    """For each panel: how often its members agree, tie and fail, and how many votes they amount to."""
+    lines = []
+    for name, record in summary.judges.items():
+        panel = record.get("panel")
+        if panel is None:
+            continue
+        members, votes = len(panel["members"]), panel["effective_votes"]
+        worth = panel.get("undefined_reason") if votes is None else f"{votes:.1f} of {members}"
+        failed = ", ".join(f"{member} {sum(kinds.values())}" for member, kinds in panel["failures"].items() if kinds)
+        lines.append(
+            f"panel {name}: unanimous on {panel['n_unanimous']} of {panel['n_complete']} cases that all {members} "
+            f"members judged, {_counted(panel['n_ties'], 'tie')}, {panel['n_below_quorum']} below the quorum; "
+            f"effective votes: {worth}{f'; calls without a verdict: {failed}' if failed else ''}"
+        )
+    return lines
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def reliability_line(reliability: Mapping[str, Any] | None) -> str | None:
     """The spot check in one line, or None where there was none."""
     if reliability is None:
@@ -117,7 +139,12 @@ def reliability_line(reliability: Mapping[str, Any] | None) -> str | None:
 
 def instrument_lines(summary: RunSummary) -> list[str]:
     """What gave the figures and what it took: judges, spot check, latency, cost."""
-    lines = [*judge_lines(summary), reliability_line(summary.judge_reliability), latency_line(summary)]
+    lines = [
+        *judge_lines(summary),
+        *panel_lines(summary),
+        reliability_line(summary.judge_reliability),
+        latency_line(summary),
+    ]
     return [line for line in [*lines, cost_line(summary)] if line]
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Failed, NotApplicable, Outcomes
 from judgekit.metrics.retrieval import Retrieval
 
@@ -164,6 +165,32 @@ def test_recency_conflict_follows_the_rule_of_the_case(
 ) -> None:
     case = {"gold_supports": supports, "recency_conflict_rule": rule}
     assert score(case, {"references": references})["recency_conflict"] == expected
+
+
+JUDGE_FAILED = Failed("judge timeout", by_judge=True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields", "said", "expected"),
+    [
+        ("acknowledge_both", {"answer": "x", "references": [A, B]}, Verdict(answer=True), 1.0),
+        ("acknowledge_both", {"answer": "x", "references": [A, B]}, Verdict(answer=False), 0.0),
+        ("acknowledge_both", {"answer": "x", "references": [A]}, Verdict(answer=True), 0.0),
+        ("acknowledge_both", {"answer": "x", "references": [A]}, JUDGE_FAILED, JUDGE_FAILED),
+        ("acknowledge_both", {"answer": " ", "references": [A, B]}, Failed("blank_answer"), 0.0),
+        ("acknowledge_both", {"error": {"kind": "api"}}, Failed("api"), Failed("api")),
+        # the other rules take no judge
+        ("cite_both", {"answer": "x", "references": [A, B]}, NotApplicable("not asked"), None),
+        (None, {"answer": "x", "references": [A, B]}, NotApplicable("not asked"), None),
+    ],
+)
+def test_acknowledge_both_takes_the_verdict_of_the_conflict_judge(
+    rule: str | None, fields: dict[str, Any], said: Verdict | NotApplicable | Failed, expected: object
+) -> None:
+    case = Case.model_validate({"id": "q", "gold_supports": [OLD, NEW], "recency_conflict_rule": rule})
+    output = SystemOutput.model_validate({"case_id": "q", **fields})
+    found = Retrieval().calculate_judged(case, output, {"conflict": said})
+    assert found == ({} if expected is None else {"recency_conflict": expected})
 
 
 def test_an_errored_output_fails_every_score_that_its_case_allows() -> None:

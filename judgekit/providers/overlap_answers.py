@@ -10,8 +10,22 @@ from typing import Any
 
 from judgekit.core.text import clean_text
 from judgekit.providers import overlap_words as w
-from judgekit.providers.overlap_claims import CITATION, abstains, read_claims
+from judgekit.providers.overlap_claims import CITATION, MAX_ABSTENTION_LENGTH, abstains, read_claims
 
+_CANNOT_ANSWER = re.compile(
+    r"""\b(?:can|could)(?:not|\snot|n't)\s(?:be\s)?(?:answer(?:ed)?|tell|told|say|said|determined?|work(?:ed)?\sout)\b
+        |\bunable\sto\s(?:answer|tell|say|determine)\b|\bkann\s(?:\w{1,20}\s){0,4}nicht\sbeantwort|\bno\spuedo\sresponder""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Said of the question as such, so it counts wherever it stands."""
+_NOT_THERE = re.compile(
+    r"""\b(?:notes?|sources?|documents?|passages?|contexts?|texts?|files?|records?)\b.{0,40}?
+        \b(?:do|does|did)(?:\snot|n't)\s(?:describe|give|name|cover|tell|list|record|hold|explain|address)\b
+    |\bis(?:\snot|n't)\s(?:written|recorded|given|described|listed|covered|named)\s(?:down\s)?(?:in|by|anywhere)\b
+    |\bno\she\sencontrado\b|\bfinde\s(?:\w{1,20}\s){0,3}(?:nichts|keine?n?)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_HEDGE = re.compile(r"\b(?:but|however|although|though|for\ssure|with\scertainty|exactly|aber|pero)\b", re.IGNORECASE)
 _CONFLICT = re.compile(
     r"""\b(?:contradict\w{0,6}|conflict(?:s|ed|ing)?|disagree\w{0,5}|discrepanc\w{1,3}|inconsisten\w{1,3}|incompatible
         |at\sodds|(?:do|does|did)\s?n[o']t\s(?:agree|match|tally)|(?:do|does|did)\snot\s(?:agree|match|tally)
@@ -35,19 +49,27 @@ _NOTE = "Word-overlap baseline, no language model."
 def judge_abstention(answer: str, *, strict: bool = False) -> dict[str, Any]:
     """Whether an answer declines, by the phrases it is made of.
 
-    Yes where nothing is left but sentences that say that the answer is not known or not in the sources, or where the
-    first sentence says so, whatever explanation follows. The strict variant takes the first only.
+    Yes where nothing is left but sentences that say that the answer is not known or not in the sources; where the first
+    sentence says so, whatever explanation follows; and where any sentence says that the question cannot be answered.
+    The strict variant takes the first of these only.
 
     Returns:
         `reasoning` and `abstains`.
     """
     sentences = [text for sentence in w.sentences(CITATION.sub("", answer)) if (text := sentence.strip())]
-    declining = [text for text in sentences if abstains(text)]
-    only = bool(declining) and not read_claims(answer, w.Forms())
-    found = only or (not strict and bool(declining) and declining[0] == sentences[0])
+    declining = [text for text in sentences if abstains(text) or (not strict and _declines(text))]
+    only = any(map(abstains, declining)) and not read_claims(answer, w.Forms())
+    leads = bool(declining) and (declining[0] == sentences[0] or any(map(_CANNOT_ANSWER.search, declining)))
+    found = only or (leads and not strict)
     why = f'It says "{_shortened(declining[0])}"' if declining else "No sentence says that the answer is not known"
     but = "" if found or not declining else ", among other things"
     return {"reasoning": f"{_NOTE} {why}{but}.", "abstains": found}
+
+
+def _declines(sentence: str) -> bool:
+    """Whether a sentence declines in words that the claims of groundedness do not take for an abstention."""
+    text = sentence[:MAX_ABSTENTION_LENGTH].replace("\u2019", "'")
+    return _HEDGE.search(text) is None and bool(_CANNOT_ANSWER.search(text) or _NOT_THERE.search(text))
 
 
 def judge_conflict(answer: str, *, strict: bool = False) -> dict[str, Any]:

@@ -30,6 +30,9 @@ NOMIRACL = DATA / "abstention_nomiracl_en.jsonl"
         ("It is 12.", False, False),
         ("No.", False, False),
         ("", False, False),
+        ("The log names a kiln. I cannot answer this from the notes.", True, False),
+        ("The notes do not describe a kiln at Ormsey. They name one in Oslo.", True, False),
+        ("The log says 12, but I cannot say for sure.", False, False),
         ("Ask Odile.", False, False),  # declines in words that the rules do not know
     ],
 )

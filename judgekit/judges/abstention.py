@@ -17,6 +17,7 @@ class Abstention(Judge):
     blank or absent. The metric family of the same name makes its figures of this verdict. Source: in-house.
     """
 
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("output.answer",),)
     verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "abstains")
     decisive_key: ClassVar[str] = "abstains"
     fills_gaps: ClassVar[bool] = True

@@ -18,6 +18,7 @@ class Conflict(Judge):
     verdict. Source: in-house.
     """
 
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.recency_conflict_rule",), ("output.answer",))
     verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "states_conflict")
     decisive_key: ClassVar[str] = "states_conflict"
     fills_gaps: ClassVar[bool] = True
@@ -29,7 +30,7 @@ class Conflict(Judge):
         if output.error is not None:
             return Failed(output.error.kind)
         if output.answer is None or not output.answer.strip():
-            return Failed("blank_answer")
+            return Failed("no_answer" if output.answer is None else "blank_answer")
         return JudgeInput(
             case_id=case.id, judge=self.name, variables={"question": case.question, "answer": output.answer}
         )

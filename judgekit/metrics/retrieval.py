@@ -116,7 +116,7 @@ class Retrieval(Metric):
         if output.error is not None:
             return {"recency_conflict": Failed(output.error.kind)}
         said = verdicts["conflict"]
-        if not (output.answer or "").strip():
+        if output.answer is not None and not output.answer.strip():
             return {"recency_conflict": 0.0}
         if not isinstance(said, Verdict):
             return {"recency_conflict": said}

@@ -48,7 +48,7 @@ def put_before(judge: Judge, rule: str | None, fields: dict[str, Any]) -> object
         ({"abstained": False, "grounded": False}, NotApplicable("the abstained flag says"), ASKED),
         ({"grounded": False}, NotApplicable("grounded is false"), ASKED),
         ({"answer": " \n"}, NotApplicable("blank answer"), Failed("blank_answer")),
-        ({"answer": None}, NotApplicable("no answer"), Failed("blank_answer")),
+        ({"answer": None}, NotApplicable("no answer"), Failed("no_answer")),
         ({"error": {"kind": "api"}, "abstained": True}, Failed("api"), Failed("api")),
     ],
 )

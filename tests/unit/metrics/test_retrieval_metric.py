@@ -178,6 +178,7 @@ JUDGE_FAILED = Failed("judge timeout", by_judge=True)
         ("acknowledge_both", {"answer": "x", "references": [A]}, Verdict(answer=True), 0.0),
         ("acknowledge_both", {"answer": "x", "references": [A]}, JUDGE_FAILED, JUDGE_FAILED),
         ("acknowledge_both", {"answer": " ", "references": [A, B]}, Failed("blank_answer"), 0.0),
+        ("acknowledge_both", {"references": [A, B]}, Failed("no_answer"), Failed("no_answer")),
         ("acknowledge_both", {"error": {"kind": "api"}}, Failed("api"), Failed("api")),
         # the other rules take no judge
         ("cite_both", {"answer": "x", "references": [A, B]}, NotApplicable("not asked"), None),

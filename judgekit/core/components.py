@@ -31,9 +31,14 @@ class Component(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: ClassVar[str] = ""
-    """Set from the name of the file that defines the component."""
+    """The name of the file that defines the component, unless the class sets another."""
     needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Fields without which it has nothing to say, such as `output.retrieved`; of each group, one is enough."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = cls.__module__.rpartition(".")[2]
 
     @abstractmethod
     def columns(self) -> tuple[Column, ...]:

@@ -11,6 +11,7 @@ process CPU time of the full judge, whole set, median of five runs.
 import argparse
 import json
 import random
+import re
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -21,11 +22,14 @@ from statistics import median
 from typing import Any
 
 from judgekit.providers.overlap import correctness_value, judge_correctness, judge_groundedness, overlap_score
+from judgekit.providers.overlap_answers import judge_abstention
 
 DEFAULT_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 N_TIMED_RUNS = 5
 N_BOOTSTRAP = 1000
 PASS_SCORE = 4
+ABSTENTION = "abstention_nomiracl_en.jsonl"
+TOLD_TO_SAY = re.compile(r"\W*(?:(i don'?t know|i do not know)|yes,? (?:the )?answer is present)", re.IGNORECASE)
 
 Row = dict[str, Any]
 
@@ -170,6 +174,28 @@ def report(suite: Suite, rows: Sequence[Row], strict: bool, *, with_agreement: b
     )
 
 
+def report_abstention(rows: Sequence[Row]) -> None:
+    """Recorded replies of models that were told to say "I don't know" or "Yes, answer is present".
+
+    The label is how a reply opens; no person read it. Replies that open otherwise have no label and are left out.
+    """
+    replies = [reply for row in rows for reply in row["system_outputs"].values()]
+    opened = [(reply, match[1] is not None) for reply in replies if (match := TOLD_TO_SAY.match(reply))]
+    print(f"\nabstention: {len(opened)} of {len(replies)} replies open as they were told to")
+    for strict in (False, True):
+        start = time.process_time()
+        found = [(judge_abstention(reply, strict=strict)["abstains"], declined) for reply, declined in opened]
+        cost = (time.process_time() - start) / len(opened) * 1e6
+        right = sum(said == declined for said, declined in found)
+        hits = sum(said and declined for said, declined in found)
+        n_declined = sum(declined for _, declined in found)
+        wrong = sum(said and not declined for said, declined in found)
+        print(
+            f"NoMIRACL   {'strict' if strict else '':6} {len(found)} {n_declined:4}   agreement {right / len(found):.3f}"
+            f"   found {hits}   wrongly found {wrong}   {cost:.0f} us/item"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Agreement of the word-overlap judge with human labels.")
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder of the labelled sets")
@@ -189,6 +215,10 @@ def main() -> None:
             rows = [json.loads(line) for line in (data / suite.file).read_text(encoding="utf-8").splitlines()]
             for strict in (False, True):
                 report(suite, rows, strict, with_agreement=with_agreement)
+    if (data / ABSTENTION).is_file():
+        report_abstention([json.loads(line) for line in (data / ABSTENTION).read_text(encoding="utf-8").splitlines()])
+    else:
+        print(f"abstention skipped: no {ABSTENTION}")
 
 
 if __name__ == "__main__":

@@ -191,8 +191,8 @@ def report_abstention(rows: Sequence[Row]) -> None:
         n_declined = sum(declined for _, declined in found)
         wrong = sum(said and not declined for said, declined in found)
         print(
-            f"NoMIRACL   {'strict' if strict else '':6} {len(found)} {n_declined:4}   agreement {right / len(found):.3f}"
-            f"   found {hits}   wrongly found {wrong}   {cost:.0f} us/item"
+            f"NoMIRACL   {'strict' if strict else '':6} {len(found)} {n_declined:4}   "
+            f"agreement {right / len(found):.3f}   found {hits}   wrongly found {wrong}   {cost:.0f} us/item"
         )
 
 

@@ -1,19 +1,17 @@
 """The yes/no judges of the embedded baseline."""
 
 import json
-import os
 import re
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.providers.overlap_answers import judge_abstention, judge_conflict, quotes_of
+from tests.readers import SHARED
 
-DATA = Path(os.environ.get("JUDGEKIT_DATA", Path(__file__).parents[4] / "shared" / "data"))
-NOMIRACL = DATA / "abstention_nomiracl_en.jsonl"
+NOMIRACL = SHARED.parent / "abstention_nomiracl_en.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,7 @@ def test_long_texts_take_no_long_time(piece: str) -> None:
     assert time.process_time() - started < 5.0
 
 
-@pytest.mark.skipif(not NOMIRACL.exists(), reason=f"needs {NOMIRACL.name}, which is no part of the repository")
+@pytest.mark.skipif(not NOMIRACL.exists(), reason="no ../shared/data beside the repository")
 @pytest.mark.parametrize(("strict", "at_least"), [(False, 0.99), (True, 0.9)])
 def test_recorded_answers_that_begin_as_they_were_told_to_are_told_apart(strict: bool, at_least: float) -> None:
     """Models were told to reply "I don't know" or "Yes, answer is present"; other replies have no label."""

@@ -41,7 +41,7 @@ REASONING_CHARACTERS = 400
 """Of a reasoning, what is kept beside a disagreeing pair."""
 
 
-def spot_check_report(
+def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     pairs: Sequence[Pair],
     *,
     pass_score: int | None,

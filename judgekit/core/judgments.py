@@ -164,6 +164,10 @@ class Judgment(Frozen):
     judge: str
     role: Literal["primary", "spot_check"] = "primary"
     """`spot_check`: a second opinion, which feeds judge_reliability and no metric."""
+    check: str | None = None
+    """The spot check that it belongs to, as in checks.json; None for a primary judgment."""
+    copied_from: str | None = None
+    """Run that it was made in, where it was copied from there; it cost nothing here."""
     prompt_version: str
     prompt_sha256: str
     input_sha256: str

@@ -1,7 +1,7 @@
 """From the cases, outputs and judgments of a run to its scores: what `run` and `rescore` share."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from judgekit.analysis.estimates import Figures
 from judgekit.analysis.joint import joint_columns, joint_outcomes
 from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.checks import RUN_CHECK
 from judgekit.core.components import Judge, Metric, MetricReport
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import JudgeInput, Judgment
@@ -30,19 +31,35 @@ class JudgmentKey:
     role: str
     judge: str
     case_id: str
+    check: str | None = None
+    """The spot check that it belongs to; None where it belongs to none."""
 
 
-def last_judgments(judgments: Iterator[Judgment]) -> dict[JudgmentKey, Judgment]:
+def key_of(judgment: Judgment) -> JudgmentKey:
+    """The question that a judgment answers."""
+    check = None if judgment.role == "primary" else judgment.check or RUN_CHECK
+    return JudgmentKey(judgment.role, judgment.judge, judgment.case_id, check)
+
+
+def last_judgments(
+    judgments: Iterator[Judgment], reasoned: Container[tuple[str, str]] = ()
+) -> dict[JudgmentKey, Judgment]:
     """The judgment that counts for each question: the last one, and never a failure after a verdict.
 
     Without its raw reply and its reasoning, so that memory does not grow with the length of replies.
+
+    Args:
+        judgments: in the order in which they came.
+        reasoned: (judge, case id) of judgments that keep their reasoning.
     """
     found: dict[JudgmentKey, Judgment] = {}
     for judgment in judgments:
-        key = JudgmentKey(judgment.role, judgment.judge, judgment.case_id)
+        key = key_of(judgment)
         old = found.get(key)
         if old is None or old.verdict is None or judgment.verdict is not None:
-            verdict = judgment.verdict.model_copy(update={"reasoning": ""}) if judgment.verdict is not None else None
+            verdict = judgment.verdict
+            if verdict is not None and (judgment.judge, judgment.case_id) not in reasoned:
+                verdict = verdict.model_copy(update={"reasoning": ""})
             found[key] = judgment.model_copy(update={"raw_reply": None, "verdict": verdict})
     return found
 
@@ -201,7 +218,8 @@ def judge_outcomes(judge: Judge, reason: NotApplicable | Failed | None, judgment
     elif judgment is None:
         outcome = Failed("not judged", by_judge=True)
     elif judgment.verdict is not None:
-        return judge.scores(judgment.verdict)
+        verdict = judgment.verdict
+        return judge.scores(verdict.model_copy(update={"reasoning": ""}) if verdict.reasoning else verdict)
     else:
         kind = judgment.failure.kind if judgment.failure is not None else "internal"
         outcome = Failed(f"judge {kind}", by_judge=True)

@@ -12,6 +12,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.checks import CheckRecord
 from judgekit.core.config import ModelConfig
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment, ModelRequest, ModelResponse
+from judgekit.core.prompts import PromptTemplate
 from judgekit.core.scores import Score
 
 
@@ -189,6 +190,9 @@ class RunStore(Protocol):
 
     def write_json(self, name: str, value: BaseModel | dict[str, Any]) -> None:
         """Replace a JSON file as a whole."""
+
+    def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:
+        """Replace prompts.json."""
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a text file as a whole."""

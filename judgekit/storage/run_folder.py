@@ -5,7 +5,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -185,6 +185,11 @@ class RunFolder:
         data = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
         text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
         self.write_text(name, text + "\n")
+
+    def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:
+        """Replace prompts.json; keys of reply schemas keep their order, which stands in the prompt that is sent."""
+        data = {name: prompts[name].model_dump() for name in sorted(prompts)}
+        self.write_text(PROMPTS, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a text file as a whole."""

@@ -76,8 +76,7 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
             # A judge that was moved since is another one, and asking it is no check of this run.
             runtime.guard.go_on(stored.manifest.models.get(name, {}))
     folder = stored.folder
-    kept = {name: prompt.model_dump() for name, prompt in folder.prompts().items()}
-    used = {f"{item.prompt.judge}/{item.prompt.version}": item.prompt.model_dump() for item in comparators.values()}
+    used = {f"{item.prompt.judge}/{item.prompt.version}": item.prompt for item in comparators.values()}
     return SpotCheckJob(
         store=folder,
         manifest=stored.manifest,
@@ -86,7 +85,7 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
         judges=[stored.judge(judge.name) for judge in stored.config.judges],
         plans=plans,
         models=runtimes,
-        prompts={**kept, **used},
+        prompts={**folder.prompts(), **used},
         open_sink=lambda: Recorder(folder.path / JUDGMENTS, None),
         locked=lambda: folder.locked_as_found(stored.manifest),
         render_summary=render_markdown,

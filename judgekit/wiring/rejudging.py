@@ -268,7 +268,7 @@ def _job(
         parent=parent.folder,
         kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),
         carried=_carried(parent, child.config, plans, names),
-        kept_prompts={name: prompt.model_dump() for name, prompt in parent.folder.prompts().items()},
+        kept_prompts=parent.folder.prompts(),
     )
 
 

@@ -11,6 +11,7 @@ from judgekit.core.cases import Case
 from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig, SpotCheck
+from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore, System
 from judgekit.core.runs import Manifest
 from judgekit.workflows.data_checks import Asked, asked_of
@@ -91,7 +92,7 @@ class RunJob:
     """Judges whose judgments are copied from the parent, and which are not asked."""
     carried: Sequence[CheckRecord] = ()
     """Spot checks of the parent that hold here as well: their second opinions are about the same inputs."""
-    kept_prompts: Mapping[str, Any] = field(default_factory=dict)
+    kept_prompts: Mapping[str, PromptTemplate] = field(default_factory=dict)
     """Wordings of the parent, kept beside those in use."""
 
     @property

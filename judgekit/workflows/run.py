@@ -23,7 +23,6 @@ from judgekit.core.runs import (
     MANIFEST,
     METRICS,
     OUTPUTS,
-    PROMPTS,
     SUMMARY,
     RunStatus,
     RunSummary,
@@ -92,8 +91,8 @@ async def prepare(job: RunJob, progress: Progress) -> None:
         job.store.repair_tail(JUDGMENTS)
     job.store.write_json(CONFIG, dict(job.resolved))
     plans = [*job.judges, *(check.second for check in job.spot_checks)]
-    prompts = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt.model_dump() for plan in plans}
-    job.store.write_json(PROMPTS, {**job.kept_prompts, **prompts})
+    prompts = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt for plan in plans}
+    job.store.write_prompts({**job.kept_prompts, **prompts})
     _write_manifest(job, status="running")
     job.store.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
     outputs = [output async for output in job.system.outputs(job.cases)]

@@ -16,8 +16,9 @@ from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Judgment
+from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, RunStore
-from judgekit.core.runs import JUDGMENTS, MANIFEST, METRICS, PROMPTS, SUMMARY, GateResult, Manifest, Notice, RunSummary
+from judgekit.core.runs import JUDGMENTS, MANIFEST, METRICS, SUMMARY, GateResult, Manifest, Notice, RunSummary
 from judgekit.stats.sequential import decide
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.job import Observer
@@ -61,7 +62,7 @@ class SpotCheckJob:
     """All judges of the run."""
     plans: list[CheckPlan]
     models: Mapping[str, ModelRuntime]
-    prompts: Mapping[str, object]
+    prompts: Mapping[str, PromptTemplate]
     """prompts.json with the wordings of the check."""
     open_sink: Callable[[], JudgmentSink]
     locked: Callable[[], AbstractContextManager[None]]
@@ -84,7 +85,7 @@ async def spotcheck(job: SpotCheckJob, observer: Observer) -> RunSummary:
     try:
         with job.locked():
             job.store.repair_tail(JUDGMENTS)
-            job.store.write_json(PROMPTS, dict(job.prompts))
+            job.store.write_prompts(job.prompts)
             before = [record for record in job.store.checks() if not _is_taken_up(record, job.plans)]
             await _ask(job, before, observer)
             records = [*before, *(plan.record.model_copy(update={"complete": True}) for plan in job.plans)]

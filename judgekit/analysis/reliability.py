@@ -26,6 +26,7 @@ __all__ = [
     "pair_disagrees",
     "repeat_report",
     "spot_check_report",
+    "unstable_warning",
 ]
 
 KEPT_PARTS = ("anchors", "corrected", "comparator_value", "drift", "bridge", "probes")
@@ -55,7 +56,9 @@ def judge_reliability(
     Source: in-house.
     """
     reports = by_judge.values()
-    warnings = [("judge_unstable", _warning(name, report)) for name, report in by_judge.items() if report["fired"]]
+    warnings = [
+        ("judge_unstable", unstable_warning(name, report)) for name, report in by_judge.items() if report["fired"]
+    ]
     return {
         **rate_against_threshold(_total(reports, "n_disagree"), _total(reports, "spot_check_n"), threshold),
         "n_asked": _total(reports, "n_asked"),
@@ -119,11 +122,20 @@ def _total(reports: Iterable[Mapping[str, Any]], key: str) -> int:
     return sum(report[key] for report in reports)
 
 
-def _warning(name: str, report: Mapping[str, Any]) -> str:
+def unstable_warning(name: str, report: Mapping[str, Any], second: str = "the second opinion") -> str:
+    """Why a judge is unstable, in one sentence.
+
+    Args:
+        name: the judge.
+        report: of a check that fired, from `spot_check_report`.
+        second: who disagrees with it.
+
+    Source: in-house.
+    """
     interval = report["interval"]
     return (
-        f"judge {name}: {report['n_disagree']} of {report['spot_check_n']} spot-checked verdicts disagree with the "
-        f"second opinion (rate {report['disagreement_rate']:.2f}, 95% interval {interval['low']:.2f} to "
+        f"judge {name}: {report['n_disagree']} of {report['spot_check_n']} spot-checked verdicts disagree with "
+        f"{second} (rate {report['disagreement_rate']:.2f}, 95% interval {interval['low']:.2f} to "
         f"{interval['high']:.2f}), more than {report['threshold']:.2f}; read the disagreeing cases before its scores "
         "are relied on"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD
 from judgekit.analysis.pairs import draw_order, draw_sample
 from judgekit.core.checks import CheckRecord
-from judgekit.core.config import ModelConfig
+from judgekit.core.config import RESUMABLE_MODEL_CHANGES, ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import JUDGMENTS
@@ -17,6 +17,7 @@ from judgekit.reports.markdown import render_markdown
 from judgekit.storage.prompt_files import prompt_versions
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.stored_summary import read_summary
+from judgekit.wiring.jobs import open_cache
 from judgekit.wiring.models import Options, most_connections, price_models
 from judgekit.wiring.stored import StoredRun, model_runtime, models_of, open_stored
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -65,6 +66,7 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
         raise ConfigError(f"{stored.folder.path}: has no metrics.json yet; judgekit run --resume {run} writes it")
     names = _judges(stored, wanted)
     models = models_of(stored, wanted.config_path)
+    _check_same_models(stored, models, wanted)
     comparators = {name: _comparator(stored, name, models, wanted) for name in names}
     asked = {item.model_id for item in comparators.values()}
     options = replace(options, most_connections=most_connections(len(asked)))
@@ -72,10 +74,10 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
     plans, notes = _plans(stored, wanted, comparators, runtimes)
     price_models(runtimes, stored.config.budget)
     for name, runtime in runtimes.items():
-        if models[name] == stored.config.models.get(name):
-            # A judge that was moved since is another one, and asking it is no check of this run.
-            runtime.guard.go_on(stored.manifest.models.get(name, {}))
+        # A judge that was moved since is another one, and asking it is no check of this run.
+        runtime.guard.go_on(stored.manifest.models.get(name, {}))
     folder = stored.folder
+    cache, _ = open_cache(folder.path.resolve().parent, runtimes, options)
     used = {f"{item.prompt.judge}/{item.prompt.version}": item.prompt for item in comparators.values()}
     return SpotCheckJob(
         store=folder,
@@ -85,12 +87,21 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
         judges=[stored.judge(judge.name) for judge in stored.config.judges],
         plans=plans,
         models=runtimes,
+        cache=cache,
         prompts={**folder.prompts(), **used},
         open_sink=lambda: Recorder(folder.path / JUDGMENTS, None),
         locked=lambda: folder.locked_as_found(stored.manifest),
         render_summary=render_markdown,
         notes=notes,
     )
+
+
+def _check_same_models(stored: StoredRun, models: Mapping[str, ModelConfig], wanted: CheckWanted) -> None:
+    """Refuse another model under a name of the run, since records go by names; it may have moved to another address."""
+    free = {*RESUMABLE_MODEL_CHANGES, "base_url"}
+    for name, model in stored.config.models.items():
+        if models[name].model_dump(exclude=free) != model.model_dump(exclude=free):
+            raise ConfigError(f"{wanted.config_path}: models.{name} differs from the run's; give it another name")
 
 
 def _judges(stored: StoredRun, wanted: CheckWanted) -> list[str]:
@@ -175,7 +186,7 @@ def _plans(
         if judge not in comparators:
             continue
         comparator = comparators[judge]
-        stored.check_wording(judge, comparator.prompt)
+        stored.check_wording(judge, comparator.prompt, set(order))
         if n > len(ids):
             notes.append(f"{judge}: {n} cases wanted, the run has {len(ids)} judged ones; all of them are taken")
         record = _record(stored, judge, comparator, wanted, (n, seed, len(ids), order[:n]))

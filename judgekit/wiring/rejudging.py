@@ -263,13 +263,21 @@ def _job(
         render_summary=render_markdown,
         price_list=price_models(models, child.config.budget),
         indexing=None if before is None else before.indexing_coverage,
-        warnings=list(notices),
+        warnings=[*_part_of_a_run(parent, child), *notices],
         resuming=resuming,
         parent=parent.folder,
         kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),
         carried=_carried(parent, child.config, plans, names),
         kept_prompts=parent.folder.prompts(),
     )
+
+
+def _part_of_a_run(parent: StoredRun, child: StoredRun) -> list[tuple[str, str]]:
+    kept = [judge.name for judge in child.config.judges if judge.name not in child.manifest.rejudged]
+    if parent.manifest.status == "complete" or not kept:
+        return []
+    text = f"{parent.manifest.run_id} is {parent.manifest.status}, so judgments of {', '.join(kept)} may be missing"
+    return [("parent_not_complete", text)]
 
 
 def _with_resolved(config: RunConfig, resolved: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The run folder is enough: it holds the config as used, cases, outputs, judge inp
 system under test is never asked, and the files that the config names need not be there any more.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -100,14 +100,26 @@ class StoredRun:
         folders = [base / folder for folder, base in named if folder is not None]
         return [folder for folder in folders if folder.is_dir()]
 
-    def check_wording(self, judge: str, prompt: PromptTemplate) -> None:
-        """Render a wording for every stored input of a judge, so that none fails once calls are made.
+    def check_wording(self, judge: str, prompt: PromptTemplate, only: Container[str] | None = None) -> None:
+        """Render a wording for stored inputs of a judge, so that none fails once calls are made.
+
+        The run's own wording was rendered for all of them before.
+
+        Args:
+            judge: name of the judge.
+            prompt: the wording.
+            only: cases that matter; None: all.
 
         Raises:
             ConfigError: the wording names a variable that an input lacks, or the run has no input of the judge.
         """
+        is_own = prompt.sha256 == self.prompt(judge, self.judge_config(judge).prompt_version).sha256
         names: set[str] = set()
         for item in self.inputs(judge):
+            if is_own:
+                return
+            if only is not None and item.case_id not in only:
+                continue
             names |= item.variables.keys()
             try:
                 prompt.render(item.variables)

@@ -11,6 +11,7 @@ from judgekit.analysis.reliability import (
     kept_parts,
     repeat_report,
     spot_check_report,
+    unstable_warning,
 )
 from judgekit.core.checks import CHECKS, CheckKind, CheckRecord
 from judgekit.core.components import Judge
@@ -85,6 +86,11 @@ def reliability_of(
         return None, []
     found = judge_reliability(by_judge) if threshold is None else judge_reliability(by_judge, threshold)
     warnings += found.pop("warnings")
+    for name, report in by_judge.items():
+        for other in report["other_checks"]:
+            if other["fired"]:
+                second = f"{other['against']['model_id']}, prompt {other['against']['prompt_version']}"
+                warnings.append(("judge_unstable", unstable_warning(name, other, second)))
     for judge in judges:
         kept = kept_parts(earlier, judge.name)
         if kept:

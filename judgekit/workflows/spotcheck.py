@@ -17,14 +17,14 @@ from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Judgment
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import JudgmentSink, RunStore
+from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore
 from judgekit.core.runs import JUDGMENTS, MANIFEST, METRICS, SUMMARY, GateResult, Manifest, Notice, RunSummary
 from judgekit.stats.sequential import decide
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.job import Observer
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
-from judgekit.workflows.passes import Passes, ready
+from judgekit.workflows.passes import Passes, Wanted, ready
 from judgekit.workflows.reliability import pairs_of, pass_score_of, reliability_of, sampled, write_checks
 from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
@@ -62,6 +62,8 @@ class SpotCheckJob:
     """All judges of the run."""
     plans: list[CheckPlan]
     models: Mapping[str, ModelRuntime]
+    cache: ReplyCache | None
+    """Where it is remembered what models take; no reply is taken from it."""
     prompts: Mapping[str, PromptTemplate]
     """prompts.json with the wordings of the check."""
     open_sink: Callable[[], JudgmentSink]
@@ -92,6 +94,8 @@ async def spotcheck(job: SpotCheckJob, observer: Observer) -> RunSummary:
             write_checks(job.store, records)
             return _write_figures(job, [record for record in records if record.complete])
     finally:
+        if job.cache is not None:
+            job.cache.close()
         for runtime in job.models.values():
             await runtime.provider.close()
 
@@ -104,32 +108,26 @@ async def _ask(job: SpotCheckJob, before: Sequence[CheckRecord], observer: Obser
     """All samples side by side, then more for those that grow until they are decided."""
     spending = Spending(job.config.budget)
     await ready(job.models)
-    await _judge(job, before, job.plans, spending, observer)
+    done = last_judgments(job.store.judgments())
+
+    async def judge(wanted: Sequence[Wanted]) -> None:
+        """The samples are on disk before anything is asked, every judgment is afterwards."""
+        write_checks(job.store, [*before, *(plan.record for plan in job.plans)])
+        sink = job.open_sink()
+        try:
+            # Without a cache: a judge is not checked against what is remembered.
+            await Passes(job.store, None, sink, spending, observer).run(wanted, done)
+        finally:
+            sink.close()
+
+    await judge([(plan.second, plan.record.case_ids) for plan in job.plans])
     for number, plan in enumerate(job.plans):
         growing = plan
         while growing.record.adaptive and len(growing.record.case_ids) < len(plan.order) and not _decided(job, growing):
             case_ids = plan.order[: len(growing.record.case_ids) + STEP]
             growing = replace(growing, record=growing.record.model_copy(update={"case_ids": case_ids}))
             job.plans[number] = growing
-            await _judge(job, before, [growing], spending, observer)
-
-
-async def _judge(
-    job: SpotCheckJob,
-    before: Sequence[CheckRecord],
-    plans: Sequence[CheckPlan],
-    spending: Spending,
-    observer: Observer,
-) -> None:
-    """Ask what has no answer yet; the samples are on disk before, every judgment is afterwards."""
-    write_checks(job.store, [*before, *(plan.record for plan in job.plans)])
-    done = last_judgments(job.store.judgments())
-    sink = job.open_sink()
-    try:
-        passes = Passes(job.store, None, sink, spending, observer)
-        await passes.run([(plan.second, plan.record.case_ids) for plan in plans], done)
-    finally:
-        sink.close()
+            await judge([(plan.second, case_ids[-STEP:])])
 
 
 def _decided(job: SpotCheckJob, plan: CheckPlan) -> bool:

@@ -4,6 +4,7 @@ The run folder is enough: it holds the config as used, cases, outputs, judge inp
 system under test is never asked, and the files that the config names need not be there any more.
 """
 
+import difflib
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,8 @@ class StoredRun:
         known = {judge.name: judge for judge in self.config.judges}
         if name not in known:
             there = f"; it has {', '.join(known)}" if known else "; it has none"
-            raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{there}{did_you_mean(name, known)}")
+            near = did_you_mean(name, known) if difflib.get_close_matches(name, known, n=1) else ""
+            raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{there}{near}")
         return known[name]
 
     def prompt(self, judge: str, version: str, config_path: Path | None = None) -> PromptTemplate:

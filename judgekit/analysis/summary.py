@@ -158,7 +158,7 @@ def cost_record(judgments: Iterable[Judgment], price_list: str | None, unpriced:
     """Tokens and money of all judge calls; cached replies are counted apart and cost nothing.
 
     Args:
-        judgments: every stored judgment, spot checks included.
+        judgments: every stored judgment, spot checks included; what was copied from another run cost nothing here.
         price_list: where prices come from.
         unpriced: models whose price is not known; with any of them used, the total is null.
     """
@@ -166,6 +166,8 @@ def cost_record(judgments: Iterable[Judgment], price_list: str | None, unpriced:
     usd = 0.0
     called: set[str] = set()
     for judgment in judgments:
+        if judgment.copied_from is not None:
+            continue
         n_calls += judgment.n_requests
         if judgment.n_requests:
             called.add(judgment.model_id)

@@ -78,7 +78,7 @@ def run_command(
                 _print_estimate(assembly, options, as_json=as_json)
                 return
             job = open_job(assembly, options)
-    _carry_out(job, as_json=as_json, quiet=quiet, debug=debug)
+    carry_out(job, as_json=as_json, quiet=quiet, debug=debug)
 
 
 def quickstart_command(
@@ -91,31 +91,42 @@ def quickstart_command(
     run_command("quickstart", results_dir=results_dir, as_json=as_json, quiet=quiet, debug=debug)
 
 
-def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> None:
-    import os
-    import signal
+def carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> None:
+    """Carry a run to its end, print its figures, and end with the exit code of its gates."""
+    summary = judge_all(job, quiet=quiet, debug=debug)
+    _print_summary(summary, job.store.path, as_json=as_json)
+    if not all(gate.passed for gate in summary.gates):
+        raise typer.Exit(1)
 
+
+def judge_all(job: "RunJob", *, quiet: bool, debug: bool) -> "RunSummary":
+    """Carry a run to its end with progress on stderr; what stops it is said there, with how to go on."""
     from judgekit.cli.progress import ProgressObserver
     from judgekit.core.errors import RunBusy
     from judgekit.executors.local import run_local
     from judgekit.workflows.run import run
 
-    # A polite kill is an interruption like Ctrl-C: what was judged is kept.
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    heed_polite_kills()
     hint = f"go on with: judgekit run --resume {job.store.path}"
     with reported(debug=debug, resume_hint=hint):
         try:
             with ProgressObserver(quiet=quiet) as observer:
-                summary = run_local(lambda: run(job, observer))
+                return run_local(lambda: run(job, observer))
         except RunBusy:
             raise  # the run is another process's
         except Exception:
             resumable = job.manifest.status != "complete"
             say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
             raise
-    _print_summary(summary, job.store.path, as_json=as_json)
-    if not all(gate.passed for gate in summary.gates):
-        raise typer.Exit(1)
+    raise AssertionError("unreachable: what is reported ends the command")
+
+
+def heed_polite_kills() -> None:
+    """Take a polite kill as an interruption like Ctrl-C: what was judged is kept."""
+    import os
+    import signal
+
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 
 
 def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> None:

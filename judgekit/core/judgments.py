@@ -200,6 +200,10 @@ class Judgment(Frozen):
     case_id: str
     judge: str
     role: Role = "primary"
+    check: str | None = None
+    """The spot check that it belongs to, as in checks.json; None for a primary judgment."""
+    copied_from: str | None = None
+    """Run that it was made in, where it was copied from there; it cost nothing here."""
     prompt_version: str
     prompt_sha256: str
     input_sha256: str

@@ -9,8 +9,11 @@ from typing import Any, ClassVar, Protocol
 from pydantic import BaseModel
 
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.checks import CheckRecord
 from judgekit.core.config import ModelConfig
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment, ModelRequest, ModelResponse
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.scores import Score
 
 
 class CallError(Exception):
@@ -188,11 +191,17 @@ class RunStore(Protocol):
     def write_json(self, name: str, value: BaseModel | dict[str, Any]) -> None:
         """Replace a JSON file as a whole."""
 
+    def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:
+        """Replace prompts.json."""
+
     def write_text(self, name: str, text: str) -> None:
         """Replace a text file as a whole."""
 
     def write_lines(self, name: str, lines: Iterable[bytes]) -> int:
         """Replace a JSONL file as a whole; returns the number of lines."""
+
+    def has(self, name: str) -> bool:
+        """Whether the folder holds a file of this name."""
 
     def cases(self) -> Iterator[Case]:
         """Stored cases, streamed."""
@@ -200,11 +209,17 @@ class RunStore(Protocol):
     def outputs(self) -> Iterator[SystemOutput]:
         """Stored outputs in the order of the cases, streamed."""
 
+    def scores(self) -> Iterator[Score]:
+        """Stored scores, streamed."""
+
     def judge_inputs(self) -> Iterator[JudgeInput]:
         """Stored judge inputs, streamed."""
 
     def judgments(self) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed."""
+
+    def checks(self) -> list[CheckRecord]:
+        """Spot checks of the run, oldest first."""
 
     def repair_tail(self, name: str) -> int:
         """Cut off a torn last line; returns the number of bytes dropped."""

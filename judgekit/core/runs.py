@@ -8,6 +8,8 @@ from judgekit.core.scores import Estimate
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
+RunKind = Literal["run", "rejudge"]
+
 FORMAT_VERSION = 1
 """Version of the run folder; raised when a reader of the old one would misread the new one."""
 
@@ -22,6 +24,7 @@ SCORES = "scores.jsonl"
 METRICS = "metrics.json"
 SUMMARY = "summary.md"
 EVAL_RESULTS = "eval-results.json"
+BRIDGE = "bridge.json"
 
 
 class Frozen(BaseModel):
@@ -36,6 +39,13 @@ class Manifest(Frozen):
     format_version: int = FORMAT_VERSION
     run_id: str
     name: str
+    kind: RunKind = "run"
+    parent: str | None = None
+    """Id of the run whose stored inputs are judged again, where this is a rejudge."""
+    parent_path: str | None = None
+    """Where the folder of that run was."""
+    rejudged: tuple[str, ...] = ()
+    """Judges that were asked again; judgments of the others were copied from the parent."""
     status: RunStatus
     reason: str | None = None
     """Why a run is interrupted or failed."""
@@ -100,6 +110,8 @@ class RunSummary(Frozen):
     overall: dict[str, Estimate | dict[str, int]]
     slices: dict[str, dict[str, dict[str, Estimate | dict[str, int]]]]
     judge_reliability: dict[str, Any] | None
+    rejudged: dict[str, Any] | None = None
+    """How the verdicts differ from those of the parent; None where the run is no rejudge."""
     judges: dict[str, dict[str, Any]]
     """By judge: prompt, model, whether it is an LLM, failures by kind, parse paths, flags."""
     latency: dict[str, dict[str, float | int | None]]

@@ -137,11 +137,27 @@ def reliability_line(reliability: Mapping[str, Any] | None) -> str | None:
     return f"spot check: judges disagree on {rate:.0%} of {n} pairs{between}"
 
 
+def rejudged_line(summary: RunSummary) -> str | None:
+    """How the verdicts of a rejudge differ from those of its parent, or None where it is none."""
+    found = summary.rejudged
+    if found is None:
+        return None
+    if not found["n"]:
+        return f"verdicts changed against {found['parent']}: no case has two verdicts"
+    low, high = found["low"], found["high"]
+    between = "" if low is None or high is None else f" (95% {low:+.2f} to {high:+.2f})"
+    return (
+        f"verdicts changed against {found['parent']}: {found['changed']} of {found['n']}, "
+        f"mean shift {found['mean_signed_difference']:+.2f}{between}"
+    )
+
+
 def instrument_lines(summary: RunSummary) -> list[str]:
     """What gave the figures and what it took: judges, spot check, latency, cost."""
     lines = [
         *judge_lines(summary),
         *panel_lines(summary),
+        rejudged_line(summary),
         reliability_line(summary.judge_reliability),
         latency_line(summary),
     ]

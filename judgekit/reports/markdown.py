@@ -1,7 +1,6 @@
 """summary.md: the figures of a run, to be read in a pull request."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
@@ -14,14 +13,12 @@ from judgekit.reports.figures import (
     instrument_lines,
     interval,
     number,
-    printable,
     shown,
 )
+from judgekit.reports.reliability import reliability_section
+from judgekit.reports.tables import cell, table
 
 Figures = dict[str, Estimate | dict[str, int]]
-
-_SPECIAL = re.compile(r"[\\|`*\[\]#]|(?<!\w)_|_(?!\w)")
-"""An underscore inside a word is harmless and common in names."""
 
 SLICE_FIGURES = 6
 """Columns of a slice table."""
@@ -48,6 +45,7 @@ def render_markdown(summary: RunSummary) -> str:
     ]
     parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
     parts += _section("Instruments", [f"* {cell(line)}" for line in instrument_lines(summary)])
+    parts += reliability_section(summary.judge_reliability)
     parts += _extraction_tables(summary)
     parts += _section("Indexing", [f"* {cell(line)}" for line in indexing_lines(summary.indexing_coverage)])
     slices = [line for dimension, values in summary.slices.items() for line in _slice_table(summary, dimension, values)]
@@ -112,16 +110,3 @@ def _has_data(figures: Figures, name: str) -> bool:
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:
     return ["", f"## {title}", "", *lines] if lines else []
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A markdown table; cells must have gone through `cell` where they hold foreign text."""
-    lines = [f"| {' | '.join(header)} |", f"|{'|'.join(' --- ' for _ in header)}|"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return lines
-
-
-def cell(text: str) -> str:
-    """Foreign text on one line that cannot end a table cell, start a heading, a fence or a tag."""
-    flat = " ".join(printable(text).split())
-    return _SPECIAL.sub(r"\\\g<0>", flat).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -37,6 +37,12 @@ def load_prompt(judge: str, version: str, own_folder: Path | None = None) -> Pro
     )
 
 
+def prompt_versions(judge: str, own_folder: Path | None = None) -> list[str]:
+    """Versions of a judge's wordings that `load_prompt` finds, sorted by name."""
+    folders = [folder for folder in (own_folder, shipped("prompts")) if folder is not None]
+    return sorted({path.stem for folder in folders for path in (folder / judge).glob("*.toml")})
+
+
 def _read(path: Path, judge: str, version: str) -> PromptTemplate:
     try:
         prompt = PromptTemplate.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))

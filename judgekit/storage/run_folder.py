@@ -5,7 +5,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.checks import CHECKS, CheckRecord
 from judgekit.core.errors import ConfigError, RunBusy, StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.prompts import PromptTemplate
@@ -185,6 +186,11 @@ class RunFolder:
         text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
         self.write_text(name, text + "\n")
 
+    def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:
+        """Replace prompts.json; keys of reply schemas keep their order, which stands in the prompt that is sent."""
+        data = {name: prompts[name].model_dump() for name in sorted(prompts)}
+        self.write_text(PROMPTS, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
     def write_text(self, name: str, text: str) -> None:
         """Replace a text file as a whole."""
         with self.replacing(name) as stream:
@@ -222,6 +228,10 @@ class RunFolder:
                 raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
             raise
 
+    def has(self, name: str) -> bool:
+        """Whether the folder holds a file of this name."""
+        return (self.path / name).exists()
+
     def cases(self) -> Iterator[Case]:
         """Stored cases in their order, streamed; none in a run that was written before runs kept their cases.
 
@@ -258,6 +268,21 @@ class RunFolder:
             return {name: PromptTemplate.model_validate(data) for name, data in self.read_json(PROMPTS).items()}
         except ValidationError as error:
             raise StorageError(f"{self.path / PROMPTS}: damaged: {first_problem(error)}") from None
+
+    def checks(self) -> list[CheckRecord]:
+        """Spot checks of the run, oldest first; none where none was made.
+
+        Raises:
+            StorageError: the file is damaged.
+        """
+        if not self.has(CHECKS):
+            return []
+        found = self.read_json(CHECKS).get("checks")
+        try:
+            return [CheckRecord.model_validate(item) for item in found or ()]
+        except (TypeError, ValidationError) as error:
+            why = first_problem(error) if isinstance(error, ValidationError) else error
+            raise StorageError(f"{self.path / CHECKS}: damaged: {why}") from None
 
     def judge_inputs(self) -> Iterator[JudgeInput]:
         """Stored judge inputs, streamed; a torn last line is left out.
@@ -327,7 +352,7 @@ def _is_unbegun(path: Path) -> bool:
         names = [entry.name for entry in path.iterdir()]
     except OSError:
         return False
-    return all(name in (".lock", CONFIG) or (name.startswith(".") and name.endswith(".tmp")) for name in names)
+    return all(name in (".lock", CONFIG, PROMPTS) or (name.startswith(".") and name.endswith(".tmp")) for name in names)
 
 
 def _end_of_last_line(stream: IO[bytes], size: int) -> int:

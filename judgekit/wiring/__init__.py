@@ -2,8 +2,9 @@
 
 from judgekit.wiring.assembly import Assembly, assemble, config_path_of, open_estimate
 from judgekit.wiring.caches import estimating
-from judgekit.wiring.jobs import open_job, results_dir_of, resume_job
+from judgekit.wiring.jobs import open_job, results_dir_of
 from judgekit.wiring.models import Options, open_models
+from judgekit.wiring.resuming import resume_job
 
 __all__ = [
     "Assembly",

@@ -15,6 +15,7 @@ from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.indexing import indexing_coverage
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
+from judgekit.core.checks import RUN_CHECK
 from judgekit.core.components import Judge, Metric, build, discover
 from judgekit.core.config import (
     ComponentConfig,
@@ -261,7 +262,7 @@ def _spot_checks(
             again = "the same model" if len(asked) == 1 else "a member of its panel"
             raise ConfigError(f"spot_check: asks judge {plan.judge.name} with {again} and the same prompt again")
         check_plays(plan.judge, runtime, "spot_check")
-        second = JudgePlan(plan.judge, prompt, runtime, role="spot_check", use_cache=False)
+        second = JudgePlan(plan.judge, prompt, runtime, role="spot_check", use_cache=False, check=RUN_CHECK)
         plans.append(SpotCheckPlan(check, plan, second))
     return plans
 

@@ -4,7 +4,8 @@ The run folder is enough: it holds the config as used, cases, outputs, judge inp
 system under test is never asked, and the files that the config names need not be there any more.
 """
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ import judgekit.judges
 from judgekit.core.components import Judge, Metric, build
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
+from judgekit.core.judgments import JudgeInput
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CONFIG, Manifest
 from judgekit.storage.config_files import load_config
@@ -68,11 +70,17 @@ class StoredRun:
         known = {judge.name: judge for judge in self.config.judges}
         if name not in known:
             there = f"; it has {', '.join(known)}" if known else "; it has none"
-            raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{there}{did_you_mean(name, known)}")
+            near = did_you_mean(name, known) if difflib.get_close_matches(name, known, n=1) else ""
+            raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{there}{near}")
         return known[name]
 
-    def prompt(self, judge: str, version: str) -> PromptTemplate:
-        """A wording: as the run kept it, else from the run's own prompts folder or the shipped ones.
+    def prompt(self, judge: str, version: str, config_path: Path | None = None) -> PromptTemplate:
+        """A wording: as the run kept it, else from the own prompts of a config, of the run, or the shipped ones.
+
+        Args:
+            judge: name of the judge.
+            version: version of the wording.
+            config_path: another config, whose prompts are looked into before the run's.
 
         Raises:
             ConfigError: no such version.
@@ -80,9 +88,65 @@ class StoredRun:
         kept = self.folder.prompts().get(f"{judge}/{version}")
         if kept is not None:
             return kept
-        own = self.config.prompts_dir
-        folder = None if own is None else self.config_folder / own
-        return load_prompt(judge, version, folder if folder is not None and folder.is_dir() else None)
+        folders = self.prompt_folders(config_path)
+        for folder in folders:
+            if (folder / judge / f"{version}.toml").is_file():
+                return load_prompt(judge, version, folder)
+        return load_prompt(judge, version, folders[0] if folders else None)
+
+    def prompt_folders(self, config_path: Path | None = None) -> list[Path]:
+        """Folders of own wordings that are there: of another config, then of the run."""
+        named = [(self.config.prompts_dir, self.config_folder)]
+        if config_path is not None:
+            named.insert(0, (load_config(config_path).prompts_dir, config_path.resolve().parent))
+        folders = [base / folder for folder, base in named if folder is not None]
+        return [folder for folder in folders if folder.is_dir()]
+
+    def check_wording(self, judge: str, prompt: PromptTemplate, only: Container[str] | None = None) -> None:
+        """Render a wording for stored inputs of a judge, so that none fails once calls are made.
+
+        The run's own wording was rendered for all of them before.
+
+        Args:
+            judge: name of the judge.
+            prompt: the wording.
+            only: cases that matter; None: all.
+
+        Raises:
+            ConfigError: the wording names a variable that an input lacks, or the run has no input of the judge.
+        """
+        is_own = prompt.sha256 == self.prompt(judge, self.judge_config(judge).prompt_version).sha256
+        names: set[str] = set()
+        for item in self.inputs(judge):
+            if is_own:
+                return
+            if only is not None and item.case_id not in only:
+                continue
+            names |= item.variables.keys()
+            try:
+                prompt.render(item.variables)
+            except ConfigError as error:
+                raise ConfigError(
+                    f"{error}; stored inputs of {judge} have {', '.join(sorted(names))} (case {item.case_id!r})"
+                ) from None
+
+    def inputs(self, judge: str) -> Iterator[JudgeInput]:
+        """The stored inputs of a judge of the run.
+
+        Raises:
+            ConfigError: the run has no such judge, or no input of it.
+        """
+        self.judge_config(judge)
+        found = False
+        for item in self.folder.judge_inputs():
+            if item.judge == judge:
+                found = True
+                yield item
+        if not found:
+            raise ConfigError(
+                f"{self.folder.path}: holds no judge input of {judge}, so nothing can be judged again; "
+                "its other figures stand in metrics.json"
+            )
 
 
 def open_stored(run: str, options: Options) -> StoredRun:

@@ -92,7 +92,7 @@ async def explain_case(job: WhyJob) -> list[dict[str, Any]]:
             records.append(record | _not_asked(f"the config has no judge {name}"))
         for plan in plans:
             member = plan.runtime.model_id if plan.role == "member" else None
-            judgment = judgments.get(JudgmentKey(plan.role, name, job.case_id, member))
+            judgment = judgments.get(JudgmentKey(plan.role, name, job.case_id, member=member))
             record = {"case_id": job.case_id, "judge": plan.label, **_then(judgment)}
             now = plan.judge.build_input(job.case, output) if job.case and output else judge_input
             if isinstance(now, JudgeInput):

@@ -8,8 +8,10 @@ from typing import Any, Protocol
 
 from judgekit.analysis.reliability import Sampler
 from judgekit.core.cases import Case
+from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig, SpotCheck
+from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore, System
 from judgekit.core.runs import Manifest
 from judgekit.workflows.data_checks import Asked, asked_of
@@ -87,6 +89,14 @@ class RunJob:
     """Indexing coverage, for metrics.json."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
     resuming: bool = False
+    parent: RunStore | None = None
+    """The run whose stored inputs are judged again; None for a run of its own."""
+    kept: frozenset[str] = frozenset()
+    """Judges whose judgments are copied from the parent, and which are not asked."""
+    carried: Sequence[CheckRecord] = ()
+    """Spot checks of the parent that hold here as well: their second opinions are about the same inputs."""
+    kept_prompts: Mapping[str, PromptTemplate] = field(default_factory=dict)
+    """Wordings of the parent, kept beside those in use."""
 
     @property
     def faults(self) -> Faults:

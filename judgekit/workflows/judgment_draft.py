@@ -29,6 +29,8 @@ class JudgePlan:
     runtime: ModelRuntime
     role: Role = "primary"
     use_cache: bool = True
+    check: str | None = None
+    """The spot check that its judgments belong to."""
 
     @property
     def label(self) -> str:
@@ -93,6 +95,7 @@ class JudgmentDraft:
             case_id=self.judge_input.case_id,
             judge=plan.judge.name,
             role=plan.role,
+            check=plan.check,
             prompt_version=plan.prompt.version,
             prompt_sha256=plan.prompt.sha256,
             input_sha256=self.judge_input.sha256,

@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -96,6 +97,19 @@ class ModelRuntime:
         # Another build behind the same address may take other parameters.
         parts = [self.config.provider, self.config.base_url, self.model_as_pinned(), self.config.system_role]
         return CAPABILITIES_PREFIX + hashlib.sha256(canonical_json(parts)).hexdigest()
+
+    def record(self) -> dict[str, Any]:
+        """What manifest.json says of the model."""
+        return {
+            "capabilities": None if self.capabilities is None else asdict(self.capabilities),
+            "build_hash": self.guard.build_hash or self.build_hash(),
+            "build_source": self.identity.source if self.identity is not None else None,
+            "served_models": dict(sorted(self.guard.served.items())),
+            "fingerprints": dict(sorted(self.guard.fingerprints.items())),
+            "n_pin_mismatches": self.guard.n_mismatches,
+            "n_rate_limit_cuts": self.limiter.n_cuts,
+            "n_probes": self.n_probes,
+        }
 
     def build_hash(self) -> str | None:
         """The pinned build, else the one that the server reports."""

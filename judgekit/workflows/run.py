@@ -7,16 +7,14 @@ call, every judgment as it comes, and the figures last, so that a run can be sto
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.reliability import draw_sample
 from judgekit.analysis.summary import rounded
+from judgekit.core.checks import RUN_CHECK, CheckRecord
 from judgekit.core.errors import Interrupted, JudgekitError, ProviderError, StorageError
-from judgekit.core.judgments import JudgeInput, Judgment
-from judgekit.core.protocols import JudgmentSink
 from judgekit.core.runs import (
     CASES,
     CONFIG,
@@ -25,7 +23,6 @@ from judgekit.core.runs import (
     MANIFEST,
     METRICS,
     OUTPUTS,
-    PROMPTS,
     SUMMARY,
     RunStatus,
     RunSummary,
@@ -34,10 +31,11 @@ from judgekit.workflows.budget import Spending
 from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
-from judgekit.workflows.judging import JudgingPass, StopSignal
-from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.panels import rule, says_the_same
-from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey, Unjudged, judge_inputs, last_judgments
+from judgekit.workflows.passes import Passes, ready
+from judgekit.workflows.rejudge import copy_judgments, stored_inputs
+from judgekit.workflows.reliability import check_kind, write_checks
+from judgekit.workflows.scoring import JudgmentKey, Unjudged, judge_inputs, last_judgments
 from judgekit.workflows.summarise import summarise
 
 
@@ -48,8 +46,8 @@ class Progress:
     is_prepared: bool = False
     """All that is judged is on disk."""
     unjudged: Unjudged = field(default_factory=dict)
-    samples: dict[str, list[str]] = field(default_factory=dict)
-    """Case ids of the spot check by judge."""
+    checks: list[CheckRecord] = field(default_factory=list)
+    """Spot checks, those that the folder holds already and the run's own."""
 
 
 async def run(job: RunJob, observer: Observer) -> RunSummary:
@@ -93,11 +91,10 @@ async def prepare(job: RunJob, progress: Progress) -> None:
     if job.resuming:
         job.store.repair_tail(JUDGMENTS)
     job.store.write_json(CONFIG, dict(job.resolved))
-    _write_manifest(job, status="running")
     plans = [*job.judges, *(check.second for check in job.spot_checks)]
-    job.store.write_json(
-        PROMPTS, {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt.model_dump() for plan in plans}
-    )
+    prompts = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt for plan in plans}
+    job.store.write_prompts({**job.kept_prompts, **prompts})
+    _write_manifest(job, status="running")
     job.store.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
     outputs = [output async for output in job.system.outputs(job.cases)]
     job.warnings.extend(job.system.warnings())
@@ -105,7 +102,12 @@ async def prepare(job: RunJob, progress: Progress) -> None:
     job.warnings.extend(check_data(job.asked(), job.cases, outputs))
     job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **versions}})
     job.store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
-    inputs = judge_inputs(job.judge_components, zip(job.cases, outputs, strict=True), progress.unjudged, job.faults)
+    pairs = zip(job.cases, outputs, strict=True)
+    if job.parent is None:
+        inputs = judge_inputs(job.judge_components, pairs, progress.unjudged, job.faults)
+    else:
+        inputs = stored_inputs(job, job.parent, pairs, progress.unjudged)
+        copy_judgments(job, job.parent)
     job.store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
     progress.is_prepared = True
     for judge in job.judge_components:
@@ -119,16 +121,19 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     spending = Spending(job.config.budget)
     if job.resuming:
         _go_on(job, spending)
+    progress.checks = _other_checks(job)
     sink = job.open_sink()
+    passes = Passes(job.store, job.cache, sink, spending, observer)
     try:
-        await _ready(job)
+        await ready(job.models)
         # What the models are is kept before anything is paid for, so that a resume after a kill knows it too.
         _write_manifest(job, status="running")
-        await _passes(job, [(plan, None) for plan in job.judges], done, sink, spending, observer)
-        for check in job.spot_checks:
-            progress.samples[check.primary.judge.name] = _sample(job, check)
-        wanted = [(check.second, progress.samples[check.primary.judge.name]) for check in job.spot_checks]
-        await _passes(job, wanted, done, sink, spending, observer)
+        await passes.run([(plan, None) for plan in job.judges if plan.judge.name not in job.kept], done)
+        own = [_record(job, check) for check in job.spot_checks]
+        progress.checks = [*own, *progress.checks]
+        write_checks(job.store, progress.checks)
+        wanted = [(check.second, record.case_ids) for check, record in zip(job.spot_checks, own, strict=True)]
+        await passes.run(wanted, done)
     finally:
         sink.close()
         if sink.cache_warning is not None:
@@ -141,68 +146,31 @@ def _go_on(job: RunJob, spending: Spending) -> None:
     fingerprints: dict[str, Counter[str]] = {name: Counter() for name in job.models}
     for judgment in job.store.judgments():
         spending.add(judgment)
-        if not judgment.from_cache and judgment.model_id in job.models:
+        if not (judgment.from_cache or judgment.copied_from) and judgment.model_id in job.models:
             served[judgment.model_id].update([judgment.served_model] if judgment.served_model else [])
             fingerprints[judgment.model_id].update([judgment.fingerprint] if judgment.fingerprint else [])
     for name, runtime in job.models.items():
         runtime.guard.recount(served[name], fingerprints[name])
 
 
-async def _ready(job: RunJob) -> None:
-    """Find out of every model what it is and takes, the one of the spot check too, before anything is paid for."""
-    for runtime in job.models.values():
-        if runtime.config.pin.build_hash is None:
-            # What an unpinned server has loaded is a part of every key, so it is asked before any look-up.
-            await runtime.identified()
-        await runtime.ready()
-
-
-async def _passes(
-    job: RunJob,
-    plans: Sequence[tuple[JudgePlan, list[str] | None]],
-    done: Mapping[JudgmentKey, Judgment],
-    sink: JudgmentSink,
-    spending: Spending,
-    observer: Observer,
-) -> None:
-    stop = StopSignal()
-
-    async def one(plan: JudgePlan, only: list[str] | None) -> None:
-        pending = _pending(job, plan, only, done)
-        label = plan.label
-        observer.started(label, sum(1 for _ in _pending(job, plan, only, done)))
-        judging = JudgingPass(plan, sink, job.cache, spending, stop)
-        try:
-            await judging.run(pending, lambda: observer.advanced(label, judging.tally))
-        finally:
-            observer.finished(label)
-
-    results = await asyncio.gather(*(one(plan, only) for plan, only in plans), return_exceptions=True)
-    if stop.error is not None:
-        raise stop.error
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-
-
-def _pending(
-    job: RunJob, plan: JudgePlan, only: list[str] | None, done: Mapping[JudgmentKey, Judgment]
-) -> Iterator[JudgeInput]:
-    """Stored inputs of a judge that have no judgment yet."""
-    chosen = None if only is None else set(only)
-    for item in job.store.judge_inputs():
-        if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
-            continue
-        member = plan.runtime.model_id if plan.role == "member" else None
-        old = done.get(JudgmentKey(plan.role, item.judge, item.case_id, member))
-        if old is None or (old.failure is not None and old.failure.kind in TRANSPORT_KINDS):
-            yield item
-
-
-def _sample(job: RunJob, check: SpotCheckPlan) -> list[str]:
-    name = check.primary.judge.name
+def _record(job: RunJob, check: SpotCheckPlan) -> CheckRecord:
+    """The spot check of one judge, with its sample drawn."""
+    second, name = check.second, check.primary.judge.name
     ids = [item.case_id for item in job.store.judge_inputs() if item.judge == name]
-    return draw_sample(ids, check.check.n, job.rng)
+    return CheckRecord(
+        check=RUN_CHECK,
+        judge=name,
+        kind=check_kind(check.primary, second),
+        model_id=second.runtime.model_id,
+        model=second.runtime.config.model,
+        prompt_version=second.prompt.version,
+        prompt_sha256=second.prompt.sha256,
+        seed=job.config.seed,
+        n_population=len(ids),
+        case_ids=tuple(draw_sample(ids, check.check.n, job.rng)),
+        threshold=check.check.threshold,
+        n_start=check.check.n,
+    )
 
 
 def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:
@@ -241,7 +209,10 @@ def _write_figures(
         }
     )
     _settle_panels(job)
-    summary = summarise(job, progress.unjudged, progress.samples, status=status, reason=reason)
+    if status == "complete" and progress.checks:
+        progress.checks = [record.model_copy(update={"complete": True}) for record in progress.checks]
+        write_checks(job.store, progress.checks)
+    summary = summarise(job, progress.unjudged, progress.checks, status=status, reason=reason)
     if status == "complete" and job.manifest.shard is None:
         summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
     job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
@@ -272,20 +243,15 @@ def _settle_panels(job: RunJob) -> None:
         sink.close()
 
 
+def _other_checks(job: RunJob) -> list[CheckRecord]:
+    """Checks that the run does not make itself: carried over from the parent, or made between two parts of the run."""
+    carried = {(record.judge, record.check) for record in job.carried}
+    later = [record for record in job.store.checks() if record.complete and record.check != RUN_CHECK]
+    return [*job.carried, *(record for record in later if (record.judge, record.check) not in carried)]
+
+
 def _write_manifest(job: RunJob, *, status: RunStatus, reason: str | None = None, seconds: float = 0.0) -> None:
-    models = {
-        name: {
-            "capabilities": None if runtime.capabilities is None else asdict(runtime.capabilities),
-            "build_hash": runtime.guard.build_hash or runtime.build_hash(),
-            "build_source": runtime.identity.source if runtime.identity is not None else None,
-            "served_models": dict(sorted(runtime.guard.served.items())),
-            "fingerprints": dict(sorted(runtime.guard.fingerprints.items())),
-            "n_pin_mismatches": runtime.guard.n_mismatches,
-            "n_rate_limit_cuts": runtime.limiter.n_cuts,
-            "n_probes": runtime.n_probes,
-        }
-        for name, runtime in job.models.items()
-    }
+    models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
     job.manifest = job.manifest.model_copy(
         update={
             "status": status,

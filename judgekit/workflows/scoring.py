@@ -1,7 +1,7 @@
 """From the cases, outputs and judgments of a run to its scores: what `run` and `rescore` share."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from judgekit.analysis.estimates import FigureRules, Figures
 from judgekit.analysis.joint import joint_columns, joint_outcomes
 from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.checks import RUN_CHECK
 from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import JudgeInput, Judgment, Verdict
@@ -30,27 +31,38 @@ class JudgmentKey:
     role: str
     judge: str
     case_id: str
+    check: str | None = None
+    """The spot check that it belongs to; None where it belongs to none."""
     member: str | None = None
     """Of a panel: key of the member's model."""
 
     @classmethod
     def of(cls, judgment: Judgment) -> "JudgmentKey":
         """The question that a judgment answers."""
+        check = (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else None
         member = judgment.model_id if judgment.role == "member" else None
-        return cls(judgment.role, judgment.judge, judgment.case_id, member)
+        return cls(judgment.role, judgment.judge, judgment.case_id, check, member)
 
 
-def last_judgments(judgments: Iterator[Judgment]) -> dict[JudgmentKey, Judgment]:
+def last_judgments(
+    judgments: Iterator[Judgment], reasoned: Container[tuple[str, str]] = ()
+) -> dict[JudgmentKey, Judgment]:
     """The judgment that counts for each question: the last one, and never a failure after a verdict.
 
     Without its raw reply and its reasoning, so that memory does not grow with the length of replies.
+
+    Args:
+        judgments: in the order in which they came.
+        reasoned: (judge, case id) of judgments that keep their reasoning.
     """
     found: dict[JudgmentKey, Judgment] = {}
     for judgment in judgments:
         key = JudgmentKey.of(judgment)
         old = found.get(key)
         if old is None or old.verdict is None or judgment.verdict is not None:
-            verdict = judgment.verdict.model_copy(update={"reasoning": ""}) if judgment.verdict is not None else None
+            verdict = judgment.verdict
+            if verdict is not None and (judgment.judge, judgment.case_id) not in reasoned:
+                verdict = verdict.model_copy(update={"reasoning": ""})
             found[key] = judgment.model_copy(update={"raw_reply": None, "verdict": verdict})
     return found
 
@@ -235,7 +247,8 @@ def verdict_or_reason(
     if judgment is None:
         return Failed("not judged", by_judge=True)
     if judgment.verdict is not None:
-        return judgment.verdict
+        verdict = judgment.verdict
+        return verdict.model_copy(update={"reasoning": ""}) if verdict.reasoning else verdict
     kind = judgment.failure.kind if judgment.failure is not None else "internal"
     return Failed(f"judge {kind}", by_judge=True)
 

@@ -4,32 +4,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.indexing import other_index
-from judgekit.analysis.reliability import Pair, judge_reliability, spot_check_report
 from judgekit.analysis.summary import RunTally, cost_record, judge_record
+from judgekit.core.checks import CheckRecord
 from judgekit.core.config import is_local
-from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
+from judgekit.core.judgments import Judgment
 from judgekit.core.runs import Notice, RunStatus, RunSummary
 from judgekit.core.scores import Failed, NotApplicable
-from judgekit.workflows.job import RunJob, SpotCheckPlan
+from judgekit.workflows.job import RunJob
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.panels import PANEL, Panel, member_failures, record_of_panel
+from judgekit.workflows.rejudge import rejudged
+from judgekit.workflows.reliability import reliability_of, sampled
 from judgekit.workflows.scoring import JudgmentKey, Scored, Scoring, last_judgments, score_cases
 
 
 def summarise(
     job: RunJob,
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
-    samples: Mapping[str, Sequence[str]],
+    checks: Sequence[CheckRecord],
     *,
     status: RunStatus,
     reason: str | None,
 ) -> RunSummary:
     """Write scores.jsonl and the reports of metric families, and return the figures."""
-    judgments = last_judgments(job.store.judgments())
+    judgments = last_judgments(job.store.judgments(), sampled(checks))
     scoring = Scoring(job.config, job.metrics, job.judge_components, job.faults)
     scored = score_cases(scoring, job.store, job.cases, unjudged, judgments)
-    reliability, unstable = _reliability(job, samples, judgments)
+    reliability, unstable = reliability_of(job.judge_components, checks, judgments)
     warnings = [*_warnings(job, scored, judgments), *unstable]
     return RunSummary(
         run_id=job.manifest.run_id,
@@ -46,6 +48,7 @@ def summarise(
         overall=scored.overall,
         slices=scored.tally.slices(),
         judge_reliability=reliability,
+        rejudged=rejudged(job, judgments),
         judges=_judge_records(job, judgments),
         latency=scored.tally.latency(),
         cost=cost_record(job.store.judgments(), job.price_list, _unpriced(job)),
@@ -110,60 +113,6 @@ def _judge_record(plan: JudgePlan, judgments: Mapping[JudgmentKey, Judgment]) ->
             "note": runtime.provider.note,
         },
     )
-
-
-def _reliability(
-    job: RunJob, samples: Mapping[str, Sequence[str]], judgments: Mapping[JudgmentKey, Judgment]
-) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
-    by_judge = {
-        check.primary.judge.name: _spot_check(job, check, samples[check.primary.judge.name], judgments)
-        for check in job.spot_checks
-        if check.primary.judge.name in samples
-    }
-    if not by_judge:
-        return None, []
-    threshold = job.spot_checks[0].check.threshold
-    report = judge_reliability(by_judge, threshold)
-    unstable = report.pop("warnings")
-    return report, unstable
-
-
-def _spot_check(
-    job: RunJob, check: SpotCheckPlan, sample: Sequence[str], judgments: Mapping[JudgmentKey, Judgment]
-) -> dict[str, Any]:
-    judge = check.primary.judge
-    pairs = [
-        Pair(
-            case_id,
-            _opinion(judgments.get(JudgmentKey("primary", judge.name, case_id))),
-            _opinion(judgments.get(JudgmentKey("spot_check", judge.name, case_id))),
-        )
-        for case_id in sample
-    ]
-    verdicts = [
-        judgment.verdict
-        for key, judgment in judgments.items()
-        if key.role == "primary" and key.judge == judge.name and judgment.verdict is not None
-    ]
-    return spot_check_report(
-        pairs,
-        pass_score=getattr(judge, "pass_score", None),
-        seed=job.config.seed,
-        threshold=check.check.threshold,
-        against={
-            "prompt_version": check.second.prompt.version,
-            "prompt_sha256": check.second.prompt.sha256,
-            "model_id": check.second.runtime.model_id,
-            "model": check.second.runtime.config.model,
-        },
-        verdicts=verdicts,
-    )
-
-
-def _opinion(judgment: Judgment | None) -> Verdict | JudgeFailure:
-    if judgment is None:
-        return JudgeFailure(kind="internal", message="not judged")
-    return judgment.verdict or judgment.failure or JudgeFailure(kind="internal", message="neither verdict nor failure")
 
 
 def _warnings(job: RunJob, scored: Scored, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:

@@ -37,6 +37,7 @@ def test_the_quickstart_fills_every_part_of_the_run_folder(tmp_path: Path) -> No
     assert files == {
         "config.json",
         "cases.jsonl",
+        "checks.json",
         "prompts.json",
         "manifest.json",
         "outputs.jsonl",

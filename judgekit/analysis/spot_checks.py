@@ -1,0 +1,272 @@
+"""The spot check of one judge as findings: rate, parts, shift, alarm, agreement, and the pairs that disagree.
+
+Disagreement alone ranks judges backwards (one that always says 4 never disagrees with itself), so chance-corrected
+agreement and the signed shift stand beside it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from judgekit.analysis.alarms import (
+    DEFAULT_THRESHOLD,
+    Draw,
+    alarm,
+    exact_interval,
+    interval,
+    rate_against_threshold,
+)
+from judgekit.analysis.pairs import Pair, ScoredPair, compare_pair
+from judgekit.core.judgments import JudgeFailure, Verdict
+from judgekit.stats.agreement import (
+    exact_agreement,
+    krippendorff_alpha_ordinal,
+    mean_signed_difference,
+    quadratic_weighted_kappa,
+)
+from judgekit.stats.agreement_intervals import (
+    Ends,
+    gwet_ac2_estimate,
+    krippendorff_alpha_ordinal_estimate,
+    quadratic_weighted_kappa_estimate,
+)
+from judgekit.stats.paired import sign_flip_p
+
+INDICATIVE_BELOW = 50
+"""Agreement from fewer pairs is marked as indicative."""
+
+MOST_SHOWN = 50
+"""Disagreeing pairs that are kept with their reasonings."""
+
+REASONING_CHARACTERS = 400
+"""Of a reasoning, what is kept beside a disagreeing pair."""
+
+
+def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
+    pairs: Sequence[Pair],
+    *,
+    pass_score: int | None,
+    seed: int,
+    against: Mapping[str, Any],
+    threshold: float = DEFAULT_THRESHOLD,
+    verdicts: Iterable[Verdict] | None = None,
+    draw: Draw | None = None,
+    scale: tuple[int, int] = (0, 5),
+) -> dict[str, Any]:
+    """The object of one judge under `judge_reliability.by_judge` of metrics.json; figures are not yet rounded.
+
+    `disagreement_rate` = `n_disagree` / `spot_check_n`, over pairs with two verdicts; `n_disagree` =
+    `n_gap_over_one` + `n_class_flips` - `n_both`. For `fired` and `status` see `rate_against_threshold`.
+    `inconsistent_rate`: share of verdicts that contradict themselves. The parts `spot_check`, `alarm`, `agreement`
+    and `disagreements` say the same in more detail.
+
+    Assumptions: the pairs are a simple random sample of the judge's verdicts (see `draw_sample`). `interval` is for
+    verdicts like these and does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does.
+
+    Args:
+        pairs: the sample, in the order in which it is listed.
+        pass_score: lowest score that passes; None: the judge has no pass class.
+        seed: seed of the sample, for the record.
+        against: what the judge was checked against (model, prompt version and hash), for the record.
+        threshold: disagreement rate above which the check fires, in (0, 1).
+        verdicts: all verdicts of this judge in the run, for `inconsistent_rate`; None: the first of each pair.
+        draw: how the sample was drawn; None: nothing is known of that.
+        scale: lowest and highest score of the judge; a yes/no judge has 0 and 1.
+
+    Returns:
+        A strict-JSON object. Every rate and statistic is None where no pair has two verdicts; kappa, AC2 and alpha
+        are also None where every rating is the same, with `undefined_reason`.
+
+    Raises:
+        ValueError: a pair's verdicts are of different kinds, or a verdict says nothing.
+
+    Source: in-house; Wilson 1927 for the interval.
+    """
+    draw = draw or Draw()
+    compared = [compare_pair(pair, pass_score) for pair in pairs]
+    scored = [item for item in compared if item is not None]
+    first, second = [item.first for item in scored], [item.second for item in scored]
+    flags = [item.inconsistent for item in (_first_verdicts(pairs) if verdicts is None else verdicts)]
+    n_disagree = sum(item.disagrees for item in scored)
+    return {
+        **rate_against_threshold(n_disagree, len(scored), threshold, draw),
+        "n_asked": len(pairs),
+        "n_unscored": len(pairs) - len(scored),
+        "n_failed_first": sum(isinstance(pair.first, JudgeFailure) for pair in pairs),
+        "n_failed_second": sum(isinstance(pair.second, JudgeFailure) for pair in pairs),
+        "n_gap_over_one": sum(item.gap_over_one for item in scored),
+        "n_class_flips": sum(item.class_flip for item in scored),
+        "n_both": sum(item.gap_over_one and item.class_flip for item in scored),
+        "exact_agreement": exact_agreement(first, second),
+        "mean_signed_difference": mean_signed_difference(first, second),
+        **_chance_corrected(first, second),
+        **inconsistent(sum(flags), len(flags)),
+        "sample": [_row(pair, item) for pair, item in zip(pairs, compared, strict=True)],
+        "seed": seed,
+        "against": dict(against),
+        "spot_check": _spot_check(pairs, scored, seed, draw),
+        "alarm": alarm(n_disagree, len(scored), threshold, draw),
+        "agreement": _agreement(first, second, scale),
+        "disagreements": _disagreements(pairs, compared),
+    }
+
+
+def repeat_report(pairs: Sequence[Pair], *, pass_score: int | None, seed: int) -> dict[str, Any]:
+    """The `noise_floor` of a judge: how often the same question, asked again, gets another verdict.
+
+    `flip_rate`: share of pairs that disagree, by the same rule as in a spot check; `changed_rate`: share of pairs
+    whose scores differ at all.
+
+    Args:
+        pairs: the sample; the second verdict of each is of the same judge, asked again.
+        pass_score: lowest score that passes; None: the judge has no pass class.
+        seed: seed of the sample, for the record.
+
+    Returns:
+        A strict-JSON object; rates are None where no pair has two verdicts.
+
+    Raises:
+        ValueError: a pair's verdicts are of different kinds, or a verdict says nothing.
+
+    Source: in-house; Wilson 1927 for the intervals.
+    """
+    scored = [item for item in (compare_pair(pair, pass_score) for pair in pairs) if item is not None]
+    n, n_flips = len(scored), sum(item.disagrees for item in scored)
+    n_changed = sum(item.first != item.second for item in scored)
+    return {
+        "n_asked": len(pairs),
+        "n": n,
+        "n_unscored": len(pairs) - n,
+        "n_flips": n_flips,
+        "flip_rate": n_flips / n if n else None,
+        "interval": interval(n_flips, n),
+        "n_changed": n_changed,
+        "changed_rate": n_changed / n if n else None,
+        "changed_interval": interval(n_changed, n),
+        "mean_signed_difference": mean_signed_difference(
+            [item.first for item in scored], [item.second for item in scored]
+        ),
+        "seed": seed,
+    }
+
+
+def inconsistent(n_inconsistent: int, n_verdicts: int) -> dict[str, Any]:
+    """Share of verdicts that contradict themselves, with its counts; None for no verdicts.
+
+    Args:
+        n_inconsistent: verdicts that contradict themselves.
+        n_verdicts: all verdicts.
+
+    Source: in-house.
+    """
+    return {
+        "inconsistent_rate": n_inconsistent / n_verdicts if n_verdicts else None,
+        "n_inconsistent": n_inconsistent,
+        "n_verdicts": n_verdicts,
+    }
+
+
+def _spot_check(pairs: Sequence[Pair], scored: Sequence[ScoredPair], seed: int, draw: Draw) -> dict[str, Any]:
+    n, n_disagree = len(scored), sum(item.disagrees for item in scored)
+    differences = [item.second - item.first for item in scored]
+    tested = sign_flip_p(differences, seed)
+    return {
+        "seed": seed,
+        "design": draw.design,
+        "n_population": draw.n_population,
+        "n_asked": len(pairs),
+        "n_scored": n,
+        "n_unscored": len(pairs) - n,
+        "rate": n_disagree / n if n else None,
+        "interval_this_run": exact_interval(n_disagree, n, draw.n_population),
+        "interval_future": interval(n_disagree, n),
+        "parts": {
+            "gap_over_one": sum(item.gap_over_one for item in scored),
+            "class_flip": sum(item.class_flip for item in scored),
+            "both": sum(item.gap_over_one and item.class_flip for item in scored),
+            "exact_match": sum(item.first == item.second for item in scored),
+        },
+        "shift": {
+            "mean": mean_signed_difference([item.first for item in scored], [item.second for item in scored]),
+            "p": None if tested is None else tested[0],
+            "method": "sign-flip permutation, two-sided" + (", exact" if tested is not None and tested[1] else ""),
+        },
+        "items": [{"case_id": pair.case_id, "J0": _shown(pair.first), "J1": _shown(pair.second)} for pair in pairs],
+    }
+
+
+def _agreement(first: Sequence[int], second: Sequence[int], scale: tuple[int, int]) -> dict[str, Any]:
+    pairs = list(zip(first, second, strict=True))
+    ratings = {*first, *second}
+    low, high = min(ratings | {scale[0]}), max(ratings | {scale[1]})
+    found = {
+        "n": len(pairs),
+        "indicative": len(pairs) < INDICATIVE_BELOW,
+        "quadratic_weighted_kappa": _ends(quadratic_weighted_kappa_estimate(first, second)),
+        "gwet_ac2": _ends(gwet_ac2_estimate(pairs, low, high)),
+        "krippendorff_alpha": _ends(krippendorff_alpha_ordinal_estimate(pairs)),
+        "method": "cluster jackknife 95%",
+    }
+    return {**found, **_why_undefined(ratings)}
+
+
+def _ends(found: Ends) -> dict[str, float | None]:
+    return dict(zip(("value", "low", "high"), found, strict=True))
+
+
+def _chance_corrected(first: Sequence[int], second: Sequence[int]) -> dict[str, Any]:
+    ratings = {*first, *second}
+    low, high = min(ratings, default=0), max(ratings, default=0)
+    return {
+        "quadratic_weighted_kappa": quadratic_weighted_kappa(first, second, low, high),
+        "krippendorff_alpha": krippendorff_alpha_ordinal(list(zip(first, second, strict=True))),
+        **_why_undefined(ratings),
+    }
+
+
+def _why_undefined(ratings: set[int]) -> dict[str, str]:
+    if not ratings:
+        return {"undefined_reason": "no case has two verdicts"}
+    if len(ratings) == 1:
+        return {"undefined_reason": "every rating is the same, so chance alone would agree as well"}
+    return {}
+
+
+def _disagreements(pairs: Sequence[Pair], compared: Sequence[ScoredPair | None]) -> list[dict[str, Any]]:
+    """The pairs that disagree, the widest gaps first, with the beginnings of both reasonings."""
+    found = [(pair, item) for pair, item in zip(pairs, compared, strict=True) if item is not None and item.disagrees]
+    found.sort(key=lambda both: -abs(both[1].first - both[1].second))
+    return [
+        {
+            "case_id": pair.case_id,
+            "first": _shown(pair.first),
+            "second": _shown(pair.second),
+            "first_reasoning": _beginning(pair.first),
+            "second_reasoning": _beginning(pair.second),
+        }
+        for pair, _ in found[:MOST_SHOWN]
+    ]
+
+
+def _beginning(opinion: Verdict | JudgeFailure) -> str:
+    text = " ".join(opinion.reasoning.split()) if isinstance(opinion, Verdict) else ""
+    return text if len(text) <= REASONING_CHARACTERS else text[: REASONING_CHARACTERS - 1].rstrip() + "\u2026"
+
+
+def _first_verdicts(pairs: Sequence[Pair]) -> list[Verdict]:
+    return [pair.first for pair in pairs if isinstance(pair.first, Verdict)]
+
+
+def _row(pair: Pair, scored: ScoredPair | None) -> dict[str, Any]:
+    row: dict[str, Any] = {"case_id": pair.case_id, "first": _shown(pair.first), "second": _shown(pair.second)}
+    row["disagrees"] = None if scored is None else scored.disagrees
+    if isinstance(pair.first, JudgeFailure):
+        row["first_failure"] = pair.first.kind
+    if isinstance(pair.second, JudgeFailure):
+        row["second_failure"] = pair.second.kind
+    return row
+
+
+def _shown(opinion: Verdict | JudgeFailure) -> int | bool | None:
+    if isinstance(opinion, JudgeFailure):
+        return None
+    return opinion.answer if opinion.score is None else opinion.score

@@ -1,0 +1,196 @@
+"""Commands that judge stored runs again: rejudge, spotcheck, bridge."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from judgekit.cli.outcome import reported, say
+from judgekit.cli.runs import AsJson, Debug, NoCache, Quiet, ResultsDir, RunId, carry_out, heed_polite_kills, judge_all
+
+if TYPE_CHECKING:
+    from judgekit.core.runs import RunSummary
+    from judgekit.workflows.spotcheck import SpotCheckJob
+
+REJUDGE_EPILOG = """\b
+Examples:
+  judgekit rejudge demo-20260131-142501-3f9a                        with a warm cache: no call, the same verdicts
+  judgekit rejudge RUN --model other                                ask another model of the run's config
+  judgekit rejudge RUN --judge groundedness --prompt-version v2     try a new wording on old inputs
+  judgekit rejudge RUN --config new.json --model judge-2026         a model of another config
+  judgekit run --resume NEW_RUN                                     go on with a rejudge that stopped
+
+\b
+The system under test is not called. Exit codes as of `judgekit run`.
+"""
+
+SPOTCHECK_EPILOG = """\b
+Examples:
+  judgekit spotcheck demo-20260131-142501-3f9a           as the run's config says, or the best that there is
+  judgekit spotcheck RUN --against model:other --n 50    a second model with the same wording
+  judgekit spotcheck RUN --against prompt:v2             the same model with another wording
+  judgekit spotcheck RUN --against repeat                the same judge again: how repeatable it is
+  judgekit spotcheck RUN --adaptive                      ten more at a time, until it is decided or 200 are asked
+  judgekit spotcheck RUN --json | jq .judge_reliability.disagreement_rate
+
+\b
+Exit codes: 0 done, 1 a gate is missed, 2 to mend, 3 the provider refuses, 4 storage, 130 interrupted (the same
+command goes on).
+"""
+
+BRIDGE_EPILOG = """\b
+Examples:
+  judgekit bridge OLD_RUN NEW_RUN               how much of the change is the system, how much the judge
+  judgekit bridge OLD_RUN NEW_RUN --markdown    for a pull request
+
+\b
+The old run's stored inputs are judged by the new run's judges, which makes a rejudge run beside the old one; it is
+made once. The result is also written as bridge.json into the new run.
+"""
+
+Run = Annotated[str, typer.Argument(help="Run id, or path of a run folder.")]
+OtherConfig = Annotated[
+    Path | None, typer.Option("--config", help="Another config, for models and wordings that the run's lacks.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command("rejudge", epilog=REJUDGE_EPILOG)(rejudge_command)
+    app.command("spotcheck", epilog=SPOTCHECK_EPILOG)(spotcheck_command)
+    app.command("bridge", epilog=BRIDGE_EPILOG)(bridge_command)
+
+
+def rejudge_command(
+    run: Run,
+    model: Annotated[str | None, typer.Option("--model", help="Key of the model to ask.")] = None,
+    prompt_version: Annotated[str | None, typer.Option("--prompt-version", help="Wording to ask with.")] = None,
+    judge: Annotated[
+        list[str] | None, typer.Option("--judge", help="Only this judge; may be repeated. The others are copied.")
+    ] = None,
+    config: OtherConfig = None,
+    run_id: RunId = None,
+    results_dir: ResultsDir = None,
+    as_json: AsJson = False,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Judge the stored inputs of a run again, into a new run folder; the system is not called."""
+    from judgekit.wiring import Options
+    from judgekit.wiring.rejudging import Again, open_rejudge
+
+    options = Options(results_dir=results_dir, run_id=run_id, use_cache=not no_cache)
+    with reported(debug=debug):
+        again = Again(tuple(dict.fromkeys(judge or ())), model, prompt_version, config)
+        job = open_rejudge(run, again, options)
+    carry_out(job, as_json=as_json, quiet=quiet, debug=debug)
+
+
+def spotcheck_command(
+    run: Run,
+    n: Annotated[
+        int | None, typer.Option("--n", min=1, help="Verdicts to check of each judge; default: the config's, else 20.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of the sample; default: the config's.")] = None,
+    judge: Annotated[str | None, typer.Option("--judge", help="Only this judge.")] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", help="model:ID, prompt:VERSION or repeat; default: see the docs.")
+    ] = None,
+    config: OtherConfig = None,
+    adaptive: Annotated[bool, typer.Option("--adaptive", help="Draw more until it is decided.")] = False,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", help="Rate that is too much; default: the config's, else 0.2.")
+    ] = None,
+    results_dir: ResultsDir = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Ask for a second opinion on a sample of a run's verdicts, and write it into the run."""
+    from judgekit.core.errors import ConfigError
+    from judgekit.wiring import Options
+    from judgekit.wiring.checking import CheckWanted, open_spotcheck
+
+    with reported(debug=debug):
+        if threshold is not None and not 0.0 < threshold < 1.0:
+            raise ConfigError(f"--threshold {threshold}: expected a rate above 0 and below 1")
+        wanted = CheckWanted(judge, n, seed, against, threshold, adaptive, config)
+        job = open_spotcheck(run, wanted, Options(results_dir=results_dir))
+        for note in job.notes:
+            say(f"note: {note}")
+    with reported(debug=debug, resume_hint="the same command goes on with this check"):
+        summary = _checked(job, quiet=quiet)
+        _print_check(summary, job, as_json=as_json)
+    if not all(gate.passed for gate in summary.gates):
+        raise typer.Exit(1)
+
+
+def _checked(job: "SpotCheckJob", *, quiet: bool) -> "RunSummary":
+    from judgekit.cli.progress import ProgressObserver
+    from judgekit.executors.local import run_local
+    from judgekit.workflows.spotcheck import spotcheck
+
+    heed_polite_kills()
+    with ProgressObserver(quiet=quiet) as observer:
+        return run_local(lambda: spotcheck(job, observer))
+
+
+def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -> None:
+    import json
+
+    from judgekit.analysis.summary import rounded
+    from judgekit.reports.figures import printable
+    from judgekit.reports.reliability import reliability_lines
+
+    if as_json:
+        document = {
+            "run_id": summary.run_id,
+            "run_dir": str(job.store.path),
+            "judge_reliability": summary.judge_reliability,
+            "gates": [gate.model_dump(mode="json") for gate in summary.gates],
+            "warnings": [item.model_dump(mode="json") for item in summary.warnings],
+        }
+        typer.echo(json.dumps(rounded(document), ensure_ascii=False, allow_nan=False, sort_keys=True))
+        return
+    typer.echo("\n".join(reliability_lines(summary.judge_reliability, {plan.record.judge for plan in job.plans})))
+    notes = [f"gate: {gate.message}" for gate in summary.gates]
+    notes += [f"warning: {item.message} [{item.code}]" for item in summary.warnings if item.code == "judge_unstable"]
+    for line in notes:
+        typer.echo(printable(line))
+    typer.echo(f"\n{job.store.path}")
+
+
+def bridge_command(
+    old: Annotated[str, typer.Argument(help="The earlier run: id or folder.")],
+    new: Annotated[str, typer.Argument(help="The later run: id or folder.")],
+    results_dir: ResultsDir = None,
+    as_json: AsJson = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print markdown.")] = False,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Split the change between two runs into what the system did and what the judge did."""
+    import json
+
+    from judgekit.reports.bridge import bridge_markdown, bridge_text
+    from judgekit.wiring import Options
+    from judgekit.wiring.bridging import open_bridge
+    from judgekit.workflows.bridge import bridge
+    from judgekit.workflows.job import RunJob
+
+    with reported(debug=debug):
+        job, moved = open_bridge(old, new, Options(results_dir=results_dir, use_cache=not no_cache))
+    if isinstance(moved, RunJob):
+        judge_all(moved, quiet=quiet, debug=debug)
+    with reported(debug=debug):
+        store = moved.store if isinstance(moved, RunJob) else None if moved is None else moved.folder
+        moved_id = None if moved is None else moved.manifest.run_id
+        found = bridge(job, store, moved_id)
+        if as_json:
+            typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False, sort_keys=True))
+        elif markdown:
+            typer.echo(bridge_markdown(found), nl=False)
+        else:
+            typer.echo(f"{bridge_text(found)}\n\n{job.new.path / 'bridge.json'}")

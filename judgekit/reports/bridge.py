@@ -1,0 +1,69 @@
+"""A bridge between two runs as text: a table for the terminal, or markdown."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judgekit.reports.figures import number, printable
+from judgekit.reports.tables import cell, table
+
+HEADER = ("figure", "old", "new", "total", "system", "judge", "cases")
+
+Found = Mapping[str, Any]
+
+
+def bridge_text(found: Found) -> str:
+    """The bridge as aligned columns, with what a reader must know below."""
+    rows = [HEADER, *_rows(found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+    lines = [f"{found['old']} -> {found['new']}", ""]
+    lines += ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join(printable(line) for line in [*lines, "", *_notes(found)])
+
+
+def bridge_markdown(found: Found) -> str:
+    """The bridge as GitHub-flavoured markdown."""
+    rows = [[cell(text) for text in row] for row in _rows(found)]
+    notes = [f"* {cell(line)}" for line in _notes(found)]
+    return "\n".join([f"# {cell(found['old'])} to {cell(found['new'])}", "", *table(HEADER, rows), "", *notes, ""])
+
+
+def _rows(found: Found) -> Iterator[tuple[str, ...]]:
+    for item in found["judges"].values():
+        for name, figure in item["figures"].items():
+            parts = [_part(figure[part]) for part in ("total", "system", "judge")]
+            yield (name, number(figure["old"]), number(figure["new"]), *parts, str(figure["n"]))
+
+
+def _part(part: Found) -> str:
+    if part["value"] is None:
+        return "n/a"
+    if part.get("by_construction"):
+        return "0, same judge"
+    between = "" if part["low"] is None else f" ({part['low']:+.3f} to {part['high']:+.3f})"
+    return f"{part['value']:+.3f}{between}"
+
+
+def _notes(found: Found) -> Iterator[str]:
+    yield "total = system + judge; in brackets 95% intervals of the paired differences; new minus old"
+    for name, item in found["judges"].items():
+        if item["same_judge"]:
+            yield f"{name}: the same judge in both runs, so its part is 0 by construction and nothing was asked"
+        else:
+            old, new = item["old"], item["new"]
+            yield (
+                f"{name}: {old['model']}, prompt {old['prompt_version']} ({old['prompt_sha256'][:8]}) then; "
+                f"{new['model']}, prompt {new['prompt_version']} ({new['prompt_sha256'][:8]}) now"
+            )
+        left_out = max((figure["n_left_out"] for figure in item["figures"].values()), default=0)
+        if left_out:
+            yield f"{name}: {left_out} cases are left out, since the new judge gave no verdict on the old output"
+        yield from (f"{name}: {note}" for note in item["notes"])
+    if found["old_by_new_judge"]:
+        yield f"the old outputs judged by the new judge: {found['old_by_new_judge']}"
+    for key, where in (("old", found["old"]), ("new", found["new"])):
+        if found[f"n_only_in_{key}"]:
+            yield f"{found[f'n_only_in_{key}']} cases are in {where} only and count nowhere"
+        if found[f"judges_only_in_{key}"]:
+            yield f"judges in {where} only: {', '.join(found[f'judges_only_in_{key}'])}"
+    if found["n_changed_cases"]:
+        yield f"{found['n_changed_cases']} shared cases are not the same in both runs, which the system part carries"

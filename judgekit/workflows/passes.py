@@ -1,0 +1,80 @@
+"""Several judging passes side by side, over the stored inputs of a run."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from judgekit.core.judgments import JudgeInput, Judgment
+from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore
+from judgekit.workflows.budget import Spending
+from judgekit.workflows.job import Observer
+from judgekit.workflows.judging import JudgingPass, StopSignal
+from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey
+
+Wanted = tuple[JudgePlan, Sequence[str] | None]
+"""A plan, and the cases that it is for; None: all that have an input."""
+
+
+async def ready(models: Mapping[str, ModelRuntime]) -> None:
+    """Find out of every model what it is and takes, the one of the spot check too, before anything is paid for.
+
+    Raises:
+        ProviderError: a server cannot be reached, has another build loaded, or refuses what is needed.
+    """
+    for runtime in models.values():
+        if runtime.config.pin.build_hash is None:
+            # What an unpinned server has loaded is a part of every key, so it is asked before any look-up.
+            await runtime.identified()
+        await runtime.ready()
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Where the inputs of passes come from, where their judgments go, and who is told."""
+
+    store: RunStore
+    cache: ReplyCache | None
+    sink: JudgmentSink
+    spending: Spending
+    observer: Observer
+
+    async def run(self, plans: Sequence[Wanted], done: Mapping[JudgmentKey, Judgment]) -> None:
+        """Judge what has no judgment yet, all plans at once.
+
+        Raises:
+            ProviderError: a provider refuses for good, or a model is not the pinned one.
+            Interrupted: the budget is used up.
+            StorageError: judgments cannot be written.
+        """
+        stop = StopSignal()
+
+        async def one(plan: JudgePlan, only: Sequence[str] | None) -> None:
+            label = plan.label
+            self.observer.started(label, sum(1 for _ in self._pending(plan, only, done)))
+            judging = JudgingPass(plan, self.sink, self.cache, self.spending, stop)
+            try:
+                await judging.run(self._pending(plan, only, done), lambda: self.observer.advanced(label, judging.tally))
+            finally:
+                self.observer.finished(label)
+
+        results = await asyncio.gather(*(one(plan, only) for plan, only in plans), return_exceptions=True)
+        if stop.error is not None:
+            raise stop.error
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    def _pending(
+        self, plan: JudgePlan, only: Sequence[str] | None, done: Mapping[JudgmentKey, Judgment]
+    ) -> Iterator[JudgeInput]:
+        """Stored inputs of a judge that have no judgment yet."""
+        chosen = None if only is None else set(only)
+        for item in self.store.judge_inputs():
+            if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
+                continue
+            member = plan.runtime.model_id if plan.role == "member" else None
+            old = done.get(JudgmentKey(plan.role, item.judge, item.case_id, plan.check, member))
+            if old is None or (old.failure is not None and old.failure.kind in TRANSPORT_KINDS):
+                yield item

@@ -1,0 +1,78 @@
+"""Judging the stored inputs of a run again: what is taken over from it before the first call.
+
+Everything else is as in `run`. The system under test is not asked, and no judge input is built anew: what is
+judged is what was judged then.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from judgekit.analysis.pairs import Pair
+from judgekit.analysis.rejudged import verdict_changes
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.judgments import JudgeInput, Judgment
+from judgekit.core.protocols import RunStore
+from judgekit.core.runs import JUDGMENTS
+from judgekit.core.scores import Failed
+from judgekit.workflows.job import RunJob
+from judgekit.workflows.reliability import opinion, pass_score_of
+from judgekit.workflows.scoring import Faults, JudgmentKey, Unjudged, last_judgments
+from judgekit.workflows.scoring import judge_inputs as built_inputs
+
+
+def stored_inputs(
+    job: RunJob, parent: RunStore, pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged
+) -> Iterator[JudgeInput]:
+    """The judge inputs of the parent; why the other cases have none goes to `unjudged`.
+
+    The reason is found as it was then, from the case and its output. A case that would have an input today but had
+    none then is not judged, which its scores say.
+    """
+    names = {judge.name for judge in job.judge_components}
+    there = {(item.judge, item.case_id) for item in parent.judge_inputs() if item.judge in names}
+    for item in built_inputs(job.judge_components, pairs, unjudged, Faults([])):
+        if (item.judge, item.case_id) not in there:
+            unjudged[item.judge][item.case_id] = Failed("not judged", by_judge=True)
+    for item in parent.judge_inputs():
+        if item.judge in names:
+            unjudged[item.judge].pop(item.case_id, None)
+            yield item
+
+
+def copy_judgments(job: RunJob, parent: RunStore) -> None:
+    """Take over the judgments of judges that are not asked again, and second opinions that still hold.
+
+    They come before the first call, in one step, so that a run that is killed has all of them or none.
+    """
+    if not job.store.has(JUDGMENTS):
+        job.store.write_lines(JUDGMENTS, (_copied(item, parent) for item in parent.judgments() if _is_kept(job, item)))
+
+
+def _is_kept(job: RunJob, judgment: Judgment) -> bool:
+    if judgment.role != "spot_check":
+        return judgment.judge in job.kept
+    check = JudgmentKey.of(judgment).check
+    return any(record.judge == judgment.judge and record.check == check for record in job.carried)
+
+
+def _copied(judgment: Judgment, parent: RunStore) -> bytes:
+    """What was spent on it was spent there."""
+    here = {"copied_from": judgment.copied_from or parent.path.name, "n_requests": 0, "latency_seconds": None}
+    spent = {"usage": None, "cost_usd": None, "from_cache": False}
+    return judgment.model_copy(update={**here, **spent}).model_dump_json().encode()
+
+
+def rejudged(job: RunJob, judgments: dict[JudgmentKey, Judgment]) -> dict[str, object] | None:
+    """How the verdicts differ from those of the parent; None where the run is no rejudge."""
+    if job.parent is None:
+        return None
+    before = last_judgments(job.parent.judgments())
+    judges = [plan.judge for plan in job.judges if plan.judge.name not in job.kept]
+    pairs = {judge.name: _pairs(judge.name, before, judgments) for judge in judges}
+    found = verdict_changes(pairs, {judge.name: pass_score_of(judge) for judge in judges}, job.config.seed)
+    return {"parent": job.manifest.parent, **found}
+
+
+def _pairs(judge: str, before: dict[JudgmentKey, Judgment], now: dict[JudgmentKey, Judgment]) -> list[Pair]:
+    """Every case that both runs put before the judge."""
+    keys = [key for key in before if key.role == "primary" and key.judge == judge and key in now]
+    return [Pair(key.case_id, opinion(before[key]), opinion(now[key])) for key in keys]

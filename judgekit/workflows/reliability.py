@@ -1,0 +1,181 @@
+"""From the spot checks of a run and their judgments to `judge_reliability`: what `run` and `spotcheck` share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from judgekit.analysis.alarms import Draw
+from judgekit.analysis.pairs import Pair
+from judgekit.analysis.reliability import (
+    instrument,
+    judge_reliability,
+    kept_parts,
+    repeat_report,
+    spot_check_report,
+    unstable_warning,
+)
+from judgekit.core.checks import CHECKS, CheckKind, CheckRecord
+from judgekit.core.components import Judge
+from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
+from judgekit.core.protocols import RunStore
+from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.scoring import JudgmentKey
+
+Judgments = Mapping[JudgmentKey, Judgment]
+Warnings = list[tuple[str, str]]
+
+OF_THE_JUDGE = ("n_verdicts", "n_inconsistent", "inconsistent_rate")
+"""Figures of the judge, which the reports of its other checks do not repeat."""
+
+
+def check_kind(primary: JudgePlan, second: JudgePlan) -> CheckKind:
+    """How a second opinion differs from the judge."""
+    return kind_of(
+        other_model=primary.runtime.model_id != second.runtime.model_id,
+        other_prompt=primary.prompt.sha256 != second.prompt.sha256,
+    )
+
+
+def kind_of(*, other_model: bool, other_prompt: bool) -> CheckKind:
+    """The kind of a check by what differs."""
+    if other_model and other_prompt:
+        return "model and prompt"
+    return "model" if other_model else "prompt" if other_prompt else "repeat"
+
+
+def write_checks(store: RunStore, checks: Sequence[CheckRecord]) -> None:
+    """Replace checks.json; a run without a check has none."""
+    if checks:
+        store.write_json(CHECKS, {"checks": [record.model_dump(mode="json") for record in checks]})
+
+
+def sampled(checks: Iterable[CheckRecord]) -> set[tuple[str, str]]:
+    """(judge, case id) of everything that was drawn, whose reasonings are shown."""
+    return {(record.judge, case_id) for record in checks for case_id in record.case_ids}
+
+
+def reliability_of(
+    judges: Sequence[Judge],
+    checks: Sequence[CheckRecord],
+    judgments: Judgments,
+    earlier: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any] | None, Warnings]:
+    """The `judge_reliability` of a run, and the warnings that it raises.
+
+    Of several checks with the same comparator the last one counts. A judge's figures are those of the last check that
+    asked something else than the judge itself; asking it again is its noise floor, and stands for the check only
+    where there is no other.
+
+    Args:
+        judges: the judges of the run.
+        checks: its spot checks, oldest first.
+        judgments: the judgment that counts for each question.
+        earlier: `judge_reliability` so far, whose parts that come from elsewhere are kept.
+
+    Returns:
+        None where no judge was checked and nothing was there before.
+    """
+    by_judge: dict[str, dict[str, Any]] = {}
+    warnings: Warnings = []
+    threshold = checks[-1].threshold if checks else None
+    for judge in judges:
+        own = list({record.comparator: record for record in checks if record.judge == judge.name}.values())
+        own.sort(key=checks.index)
+        if own:
+            by_judge[judge.name] = _judge_report(judge, own, judgments)
+    if not by_judge and earlier is None:
+        return None, []
+    found = judge_reliability(by_judge) if threshold is None else judge_reliability(by_judge, threshold)
+    warnings += found.pop("warnings")
+    for name, report in by_judge.items():
+        for other in report["other_checks"]:
+            if other["fired"]:
+                second = f"{other['against']['model_id']}, prompt {other['against']['prompt_version']}"
+                warnings.append(("judge_unstable", unstable_warning(name, other, second)))
+    for judge in judges:
+        kept = kept_parts(earlier, judge.name)
+        if kept:
+            found["by_judge"].setdefault(judge.name, {}).update(kept)
+    others = {name: value for name, value in (earlier or {}).items() if name not in found}
+    return {**others, **found}, warnings
+
+
+def _judge_report(judge: Judge, checks: Sequence[CheckRecord], judgments: Judgments) -> dict[str, Any]:
+    second_opinions = [record for record in checks if record.kind != "repeat"]
+    repeats = [record for record in checks if record.kind == "repeat"]
+    chosen = (second_opinions or repeats)[-1]
+    primary = [item for key, item in judgments.items() if key.role == "primary" and key.judge == judge.name]
+    verdicts = [item.verdict for item in primary if item.verdict is not None]
+    report = _check_report(judge, chosen, judgments, verdicts)
+    asked = [item for key, item in judgments.items() if key.judge == judge.name and key.check == chosen.check]
+    report["identity"] = {"judge": instrument(primary), "comparator": instrument(asked)}
+    report["noise_floor"] = None
+    if repeats:
+        record = repeats[-1]
+        pairs = pairs_of(record, judgments)
+        found = repeat_report(pairs, pass_score=pass_score_of(judge), seed=record.seed)
+        report["noise_floor"] = {"check": record.check, **found}
+    report["other_checks"] = [
+        {
+            name: value
+            for name, value in _check_report(judge, record, judgments, verdicts).items()
+            if name not in OF_THE_JUDGE
+        }
+        for record in second_opinions
+        if record is not chosen
+    ]
+    return report
+
+
+def _check_report(
+    judge: Judge, record: CheckRecord, judgments: Judgments, verdicts: Sequence[Verdict]
+) -> dict[str, Any]:
+    report = spot_check_report(
+        pairs_of(record, judgments),
+        pass_score=pass_score_of(judge),
+        seed=record.seed,
+        threshold=record.threshold,
+        against={
+            "kind": record.kind,
+            "prompt_version": record.prompt_version,
+            "prompt_sha256": record.prompt_sha256,
+            "model_id": record.model_id,
+            "model": record.model,
+        },
+        verdicts=verdicts,
+        draw=Draw(n_population=record.n_population, adaptive=record.adaptive),
+        scale=_scale_of(judge),
+    )
+    return {"check": record.check, **report}
+
+
+def pairs_of(record: CheckRecord, judgments: Judgments) -> list[Pair]:
+    """The sample of a check, each case with its two opinions."""
+    return [
+        Pair(
+            case_id,
+            opinion(judgments.get(JudgmentKey("primary", record.judge, case_id))),
+            opinion(judgments.get(JudgmentKey("spot_check", record.judge, case_id, record.check))),
+        )
+        for case_id in record.case_ids
+    ]
+
+
+def opinion(judgment: Judgment | None) -> Verdict | JudgeFailure:
+    """What a judgment says: a verdict, or why there is none."""
+    if judgment is None:
+        return JudgeFailure(kind="internal", message="not judged")
+    return judgment.verdict or judgment.failure or JudgeFailure(kind="internal", message="neither verdict nor failure")
+
+
+def pass_score_of(judge: Judge) -> int | None:
+    """Lowest score that passes; None for a judge without a pass class."""
+    found: int | None = getattr(judge, "pass_score", None)
+    return found
+
+
+def _scale_of(judge: Judge) -> tuple[int, int]:
+    """Lowest and highest score of a judge: those of the column that carries its name."""
+    for column in judge.columns():
+        if column.name == judge.name:
+            return int(column.low), int(column.high)
+    return 0, 1

@@ -1,0 +1,179 @@
+"""`judgekit spotcheck`: a second opinion on a sample of a stored run, into the same run folder.
+
+The sample is written before the first call and every judgment as it comes, so that a check that was stopped goes on
+when it is asked for again; until it is complete, no figure hangs on it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+from judgekit.analysis.gates import check_gates
+from judgekit.analysis.pairs import compare_pair
+from judgekit.analysis.summary import cost_record, rounded
+from judgekit.core.checks import CheckRecord
+from judgekit.core.components import Judge
+from judgekit.core.config import RunConfig
+from judgekit.core.errors import ProviderError
+from judgekit.core.judgments import Judgment
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore
+from judgekit.core.runs import JUDGMENTS, MANIFEST, METRICS, SUMMARY, GateResult, Manifest, Notice, RunSummary
+from judgekit.stats.sequential import decide
+from judgekit.workflows.budget import Spending
+from judgekit.workflows.job import Observer
+from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.passes import Passes, Wanted, ready
+from judgekit.workflows.reliability import pairs_of, pass_score_of, reliability_of, sampled, write_checks
+from judgekit.workflows.scoring import JudgmentKey, last_judgments
+
+STEP = 10
+"""Cases that an adaptive check draws at a time."""
+
+MOST_ROWS = 200
+"""Cases at which an adaptive check ends, decided or not."""
+
+RELIABILITY = "judge_reliability."
+"""Begins the names of figures that a check changes."""
+
+
+@dataclass(frozen=True)
+class CheckPlan:
+    """The second opinion on one judge."""
+
+    record: CheckRecord
+    """With the sample that it starts with."""
+    second: JudgePlan
+    order: tuple[str, ...]
+    """Cases in random order, for a sample that may grow; it begins with the sample."""
+
+
+@dataclass
+class SpotCheckJob:
+    """One check of one run, ready to go."""
+
+    store: RunStore
+    manifest: Manifest
+    config: RunConfig
+    summary: RunSummary
+    """The figures so far."""
+    judges: Sequence[Judge]
+    """All judges of the run."""
+    plans: list[CheckPlan]
+    models: Mapping[str, ModelRuntime]
+    cache: ReplyCache | None
+    """Where it is remembered what models take; no reply is taken from it."""
+    prompts: Mapping[str, PromptTemplate]
+    """prompts.json with the wordings of the check."""
+    open_sink: Callable[[], JudgmentSink]
+    locked: Callable[[], AbstractContextManager[None]]
+    render_summary: Callable[[RunSummary], str]
+    notes: list[str] = field(default_factory=list)
+    """What the user should know of how the check was set up."""
+
+
+async def spotcheck(job: SpotCheckJob, observer: Observer) -> RunSummary:
+    """Ask for the second opinions and write what they say into the run's metrics.json and summary.md.
+
+    Returns:
+        The figures of the run with the new `judge_reliability`.
+
+    Raises:
+        ProviderError: a provider refuses for good, or gave not one second opinion on a judge.
+        Interrupted: the budget is used up; the same command goes on.
+        StorageError: the run folder cannot be written, or another process writes it.
+    """
+    try:
+        with job.locked():
+            job.store.repair_tail(JUDGMENTS)
+            job.store.write_prompts(job.prompts)
+            before = [record for record in job.store.checks() if not _is_taken_up(record, job.plans)]
+            await _ask(job, before, observer)
+            records = [*before, *(plan.record.model_copy(update={"complete": True}) for plan in job.plans)]
+            write_checks(job.store, records)
+            return _write_figures(job, [record for record in records if record.complete])
+    finally:
+        if job.cache is not None:
+            job.cache.close()
+        for runtime in job.models.values():
+            await runtime.provider.close()
+
+
+def _is_taken_up(record: CheckRecord, plans: Sequence[CheckPlan]) -> bool:
+    return any((record.judge, record.check) == (plan.record.judge, plan.record.check) for plan in plans)
+
+
+async def _ask(job: SpotCheckJob, before: Sequence[CheckRecord], observer: Observer) -> None:
+    """All samples side by side, then more for those that grow until they are decided."""
+    spending = Spending(job.config.budget)
+    await ready(job.models)
+    done = last_judgments(job.store.judgments())
+
+    async def judge(wanted: Sequence[Wanted]) -> None:
+        """The samples are on disk before anything is asked, every judgment is afterwards."""
+        write_checks(job.store, [*before, *(plan.record for plan in job.plans)])
+        sink = job.open_sink()
+        try:
+            # Without a cache: a judge is not checked against what is remembered.
+            await Passes(job.store, None, sink, spending, observer).run(wanted, done)
+        finally:
+            sink.close()
+
+    await judge([(plan.second, plan.record.case_ids) for plan in job.plans])
+    for number, plan in enumerate(job.plans):
+        growing = plan
+        while growing.record.adaptive and len(growing.record.case_ids) < len(plan.order) and not _decided(job, growing):
+            case_ids = plan.order[: len(growing.record.case_ids) + STEP]
+            growing = replace(growing, record=growing.record.model_copy(update={"case_ids": case_ids}))
+            job.plans[number] = growing
+            await judge([(plan.second, case_ids[-STEP:])])
+
+
+def _decided(job: SpotCheckJob, plan: CheckPlan) -> bool:
+    """Whether the pairs so far tell on which side of the threshold the rate is."""
+    record, judge = plan.record, plan.second.judge
+    pairs = pairs_of(record, last_judgments(item for item in job.store.judgments() if item.judge == judge.name))
+    scored = [item for item in (compare_pair(pair, pass_score_of(judge)) for pair in pairs) if item is not None]
+    return decide(sum(item.disagrees for item in scored), len(scored), record.threshold) is not None
+
+
+def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSummary:
+    judgments = last_judgments(job.store.judgments(), sampled(records))
+    reliability, unstable = reliability_of(job.judges, records, judgments, job.summary.judge_reliability)
+    warnings = [item for item in job.summary.warnings if item.code != "judge_unstable"]
+    warnings += [Notice(code=code, message=message) for code, message in unstable]
+    priceless = [name for name, model in job.models.items() if model.price is None and model.provider.needs_network]
+    unpriced = [*priceless, *job.summary.cost.get("unpriced_models", ())]
+    summary = job.summary.model_copy(
+        update={
+            "judge_reliability": reliability,
+            "warnings": tuple(warnings),
+            "cost": cost_record(job.store.judgments(), job.summary.cost.get("price_list"), unpriced),
+        }
+    )
+    summary = summary.model_copy(update={"gates": _gates(job, summary)})
+    job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
+    job.store.write_text(SUMMARY, job.render_summary(summary))
+    models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
+    job.store.write_json(MANIFEST, job.manifest.model_copy(update={"models": models}))
+    _check_answered(job, judgments)
+    return summary
+
+
+def _gates(job: SpotCheckJob, summary: RunSummary) -> tuple[GateResult, ...]:
+    """Gates on the check anew; the others were held against figures that were not rounded yet, so they stand."""
+    if not summary.gates:
+        return ()
+    return tuple(
+        check_gates((gate,), summary)[0] if gate.metric.startswith(RELIABILITY) else old
+        for gate, old in zip(job.config.gates, summary.gates, strict=True)
+    )
+
+
+def _check_answered(job: SpotCheckJob, judgments: Mapping[JudgmentKey, Judgment]) -> None:
+    for plan in job.plans:
+        name, check = plan.record.judge, plan.record.check
+        own = [item for key, item in judgments.items() if key.judge == name and key.check == check]
+        if own and all(item.verdict is None for item in own):
+            raise ProviderError(f"judge {name}: the check got 0 of {len(own)} second opinions, every call failed")

@@ -1,0 +1,75 @@
+"""What gave a set of verdicts, what stays of an earlier report, and what copied judgments cost."""
+
+from typing import Any
+
+from judgekit.analysis.reliability import instrument, kept_parts, unstable_warning
+from judgekit.analysis.summary import cost_record
+from judgekit.core.cases import Usage
+from judgekit.core.judgments import Judgment, Verdict
+
+
+def judgment(**fields: Any) -> Judgment:
+    return Judgment(
+        **{
+            "case_id": "a",
+            "judge": "groundedness",
+            "prompt_version": "v1",
+            "prompt_sha256": "0" * 64,
+            "input_sha256": "1" * 64,
+            "model_id": "m",
+            "provider": "openai_compatible",
+            "model": "m-2025-01-01",
+            "key": "k",
+            "parameters": {"temperature": 0},
+            "verdict": Verdict(score=5),
+            "parser_version": 1,
+            "n_requests": 1,
+            "usage": Usage(prompt_tokens=10, completion_tokens=5),
+            "cost_usd": 0.5,
+            "created_at": "2026-01-31T00:00:00+00:00",
+            **fields,
+        }
+    )
+
+
+def test_an_instrument_that_changed_under_way_shows_it() -> None:
+    found = instrument(
+        [
+            judgment(served_model="m-a", fingerprint="f1"),
+            judgment(served_model="m-a", temperature_accepted=False),
+            judgment(served_model="m-b", fingerprint="f2", parser_version=2),
+        ]
+    )
+    assert found["served_models"] == {"m-a": 2, "m-b": 1}
+    assert found["fingerprints"] == {"f1": 1, "f2": 1}
+    assert (found["temperature"], found["temperature_accepted"]) == (0, False)
+    assert found["parser_versions"] == [1, 2]
+
+
+def test_no_judgment_is_no_instrument() -> None:
+    found = instrument([])
+    assert (found["model"], found["temperature_accepted"], found["served_models"]) == (None, None, {})
+
+
+def test_parts_that_come_from_elsewhere_are_kept_and_those_of_a_check_are_not() -> None:
+    earlier = {"by_judge": {"a": {"anchors": {"n": 1}, "alarm": {}, "disagreement_rate": 0.1}}}
+    assert kept_parts(earlier, "a") == {"anchors": {"n": 1}}
+    assert kept_parts(earlier, "b") == kept_parts(None, "a") == kept_parts({}, "a") == {}
+
+
+def test_what_was_copied_cost_nothing_here() -> None:
+    found = cost_record([judgment(), judgment(copied_from="parent")], None, ())
+    assert (found["n_calls"], found["prompt_tokens"], found["usd"]) == (1, 10, 0.5)
+
+
+def test_an_unstable_judge_is_named_with_who_disagrees() -> None:
+    report = {
+        "n_disagree": 3,
+        "spot_check_n": 6,
+        "disagreement_rate": 0.5,
+        "interval": {"low": 0.19, "high": 0.81},
+        "threshold": 0.2,
+    }
+    assert unstable_warning("a", report, "m, prompt v2").startswith(
+        "judge a: 3 of 6 spot-checked verdicts disagree with m, prompt v2 (rate 0.50, 95% interval 0.19 to 0.81)"
+    )

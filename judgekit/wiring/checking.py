@@ -164,7 +164,7 @@ def _default(stored: StoredRun, judge: str, models: Mapping[str, ModelConfig], w
             return _Comparator(name, own)
     if primary.model is None:
         raise ConfigError(
-            f"{judge} is a panel, and there is no model outside it to check it against; add one by --config"
+            f"{judge} is a panel, and no model outside it is there to check it against; add one by --config"
         )
     return _Comparator(primary.model, own)
 

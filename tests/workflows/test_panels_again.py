@@ -1,0 +1,80 @@
+"""Panels from stored runs: judged again, by one model in their place, checked, and bridged."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import judgekit
+from judgekit.core.errors import ConfigError
+from judgekit.executors.local import run_local
+from judgekit.storage.shipped import shipped
+from judgekit.wiring import Options
+from judgekit.wiring.bridging import open_bridge
+from judgekit.wiring.checking import CheckWanted, open_spotcheck
+from judgekit.wiring.rejudging import Again, open_rejudge
+from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.run import run as run_workflow
+from tests.builders import read_json, read_lines
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of the shipped example: groundedness by a panel of two, and by one of them."""
+    folder = tmp_path_factory.mktemp("panels")
+    config = json.loads((shipped("configs") / "quickstart.json").read_text())
+    del config["spot_check"]
+    for name in ("cases", "indexing"):
+        config[name] = str(shipped("configs") / config[name])
+    config["system"]["path"] = str(shipped("configs") / config["system"]["path"])
+    config["judges"][0] = {"name": "groundedness", "panel": {"models": ["baseline", "baseline-strict"], "quorum": 1}}
+    (folder / "panel.json").write_text(json.dumps(config))
+    config["judges"][0] = {"name": "groundedness", "model": "baseline-strict"}
+    (folder / "single.json").write_text(json.dumps(config))
+    for name in ("panel", "single"):
+        judgekit.run(folder / f"{name}.json", results_dir=folder / "results", run_id=name)
+    return folder / "results"
+
+
+def rejudged(results: Path, again: Again, run_id: str) -> Path:
+    job = open_rejudge("panel", again, Options(results_dir=results, run_id=run_id))
+    run_local(lambda: run_workflow(job, SilentObserver()))
+    return results / run_id
+
+
+def verdicts(folder: Path, role: str = "primary") -> dict[tuple[str, str], object]:
+    lines = read_lines(folder / "judgments.jsonl")
+    return {(item["judge"], item["case_id"]): item["verdict"] for item in lines if item["role"] == role}
+
+
+def test_a_panel_judged_again_with_nothing_changed_says_the_same(results: Path) -> None:
+    folder = rejudged(results, Again(judges=("groundedness",)), "again")
+    assert verdicts(folder) == verdicts(results / "panel")
+    assert (folder / "scores.jsonl").read_bytes() == (results / "panel" / "scores.jsonl").read_bytes()
+    assert read_json(folder / "metrics.json")["rejudged"]["changed"] == 0
+
+
+def test_judgments_of_a_panel_that_is_not_judged_again_are_copied_with_its_members(results: Path) -> None:
+    folder = rejudged(results, Again(judges=("correctness",)), "kept")
+    assert verdicts(folder, "member") == verdicts(results / "panel", "member") != {}
+    assert verdicts(folder) == verdicts(results / "panel")
+
+
+def test_one_model_takes_the_place_of_a_whole_panel(results: Path) -> None:
+    folder = rejudged(results, Again(judges=("groundedness",), model="baseline-strict"), "alone")
+    assert {item["role"] for item in read_lines(folder / "judgments.jsonl")} == {"primary"}
+    assert verdicts(folder) == verdicts(results / "single")
+
+
+def test_a_panel_is_checked_against_a_model_outside_it_only(results: Path) -> None:
+    with pytest.raises(ConfigError, match="groundedness is a panel, and no model outside it"):
+        open_spotcheck("panel", CheckWanted(judge="groundedness"), Options(results_dir=results))
+    with pytest.raises(ConfigError, match="is a panel; check it against a model outside it"):
+        open_spotcheck("panel", CheckWanted(judge="groundedness", against="repeat"), Options(results_dir=results))
+
+
+def test_a_bridge_from_a_panel_to_one_model_knows_that_the_judge_changed(results: Path) -> None:
+    job, moved = open_bridge("panel", "single", Options(results_dir=results))
+    same = {item.judge.name: item.same for item in job.judges}
+    assert same == {"groundedness": False, "correctness": True}
+    assert moved is not None

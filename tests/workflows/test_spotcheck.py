@@ -116,9 +116,9 @@ def test_asking_again_gives_the_noise_floor_beside_the_check(tmp_path: Path) -> 
 
 
 def test_asking_again_stands_for_the_check_where_there_is_no_other(tmp_path: Path, server: FaultServer) -> None:
-    run = first_run(tmp_path, server, judges=GROUNDED, models=models(server, "m"))
+    run = first_run(tmp_path, server, judges=[{"name": "correctness", "model": "m"}], models=models(server, "m"))
     check(run)
-    report = report_of(run)
+    report = report_of(run, "correctness")
     assert report["against"]["kind"] == "repeat"
     assert report["disagreement_rate"] == 0.0
     assert report["noise_floor"]["flip_rate"] == 0.0

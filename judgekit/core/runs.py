@@ -132,7 +132,7 @@ class RunSummary(Frozen):
     """Gates of the config; `gates` has none of them where they were not checked, since the run is only a part."""
     gates: tuple[GateResult, ...] = ()
     warnings: tuple[Notice, ...] = ()
-    metrics_version: int = METRICS_VERSION
-    """Version of the definitions that made these figures."""
+    metrics_version: int = 1
+    """`METRICS_VERSION` of the judgekit that made these figures."""
     scored_by: str | None = None
     """Version of judgekit that made these figures; None: the one in `operational.versions`."""

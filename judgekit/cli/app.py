@@ -8,6 +8,7 @@ import sys
 import typer
 
 from judgekit.cli import cache, configs, data, rejudging, runs
+from judgekit.cli import cache, configs, data, drift, runs, stored
 
 app = typer.Typer(
     name="judgekit",
@@ -21,6 +22,8 @@ app = typer.Typer(
 )
 runs.register(app)
 rejudging.register(app)
+stored.register(app)
+drift.register(app)
 configs.register(app)
 cache.register(app)
 data.register(app)

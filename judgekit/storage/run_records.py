@@ -164,6 +164,21 @@ def read_history(folder: RunFolder) -> list[dict[str, Any]]:
     return found
 
 
+def append_history(folder: RunFolder, record: Mapping[str, Any]) -> None:
+    """Add the figures that are about to be replaced; the same ones, as after a kill, are not kept twice.
+
+    Raises:
+        StorageError: the history is damaged or cannot be written.
+    """
+    read_history(folder)
+    lines = [line.rstrip(b"\n") for _, line in folder.lines(METRICS_HISTORY)]
+    if lines:
+        last = json.loads(lines[-1])
+        if all(last.get(key) == record[key] for key in ("metrics_version", "scored_by", "figures")):
+            return
+    folder.write_lines(METRICS_HISTORY, [*lines, json.dumps(record, sort_keys=True, allow_nan=False).encode()])
+
+
 def read_checks(folder: RunFolder) -> list[DriftCheck]:
     """Checks of the judges of a run: those kept in its folder, else what its own spot check says.
 

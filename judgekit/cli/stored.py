@@ -149,9 +149,10 @@ def reindex_command(results_dir: ResultsDir = None, debug: Debug = False) -> Non
             say(f"skipped: {line}")
         if done.set_aside is not None:
             say(f"note: the database was damaged and is set aside as {done.set_aside}")
-        dropped = f", {done.n_dropped} entries without a run dropped" if done.n_dropped else ""
-        skipped = f", {len(done.skipped)} folders skipped" if done.skipped else ""
-        typer.echo(f"{done.n_indexed} runs indexed{dropped}{skipped}")
+        parts = [f"runs indexed: {done.n_indexed}"]
+        parts += [f"entries without a run dropped: {done.n_dropped}"] if done.n_dropped else []
+        parts += [f"folders skipped: {len(done.skipped)}"] if done.skipped else []
+        typer.echo("; ".join(parts))
 
 
 def rescore_command(

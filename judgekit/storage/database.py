@@ -173,7 +173,10 @@ class Database:
             if connection is None:
                 return []
             rows = connection.execute(_LIST, (suite, suite, tag, tag, -1 if limit is None else limit)).fetchall()
-        return [_listed(row) for row in rows]
+        try:
+            return [_listed(row) for row in rows]
+        except (ValueError, TypeError) as error:
+            raise StorageError(f"{self.path}: damaged entry: {error}; run `judgekit runs reindex`") from None
 
     def run_ids(self) -> set[str]:
         """Ids of all runs.
@@ -239,10 +242,12 @@ class Database:
         connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
         try:
             connection.execute("PRAGMA foreign_keys = ON")
-            # Readers never wait for a writer; where a file system cannot do it, SQLite stays with its journal.
-            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             migrate(connection, str(self.path))
+            # Readers then never wait for a writer. It is kept in the file, so it is enough if it works once: SQLite
+            # does not wait for others here, and some file systems cannot do it.
+            with suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA journal_mode = WAL")
         except BaseException:
             connection.close()
             raise

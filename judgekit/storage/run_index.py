@@ -112,8 +112,9 @@ def reindex(results_dir: Path, database: Database) -> Reindexed:
     """
     done = Reindexed()
     there = set()
+    folders = list(run_folders(results_dir))
     database.delete_run("")  # so that a damaged or newer database is found out before the folders are read
-    for path in run_folders(results_dir):
+    for path in folders:
         with _skipping(done, path):
             folder = RunFolder.open(path)
             record = run_record(folder)

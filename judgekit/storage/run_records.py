@@ -10,6 +10,7 @@ import msgspec
 from pydantic import ValidationError
 
 from judgekit.analysis.aggregate import run_aggregate
+from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check
 from judgekit.core.drift import DriftCheck, answers_sha256
 from judgekit.core.errors import ConfigError, StorageError, first_problem
 from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, METRICS_HISTORY, SCORES, TAGS, Manifest
@@ -221,9 +222,11 @@ def spot_checks_of(folder: RunFolder) -> Iterator[DriftCheck]:
     try:
         by_judge = (metrics.get("judge_reliability") or {}).get("by_judge", {})
         for judge, report in by_judge.items():
-            if "n_asked" in report and "against" in report:
-                yield _spot_check(folder, manifest, metrics, judge, report)
-    except (AttributeError, KeyError, TypeError, ValidationError) as error:
+            for check in (report, *report.get("other_checks", ())):
+                # A check that came later is kept in drift_checks.jsonl, with its time.
+                if "sample" in check and check.get("check", "run") == "run":
+                    yield _spot_check(folder, manifest, metrics, judge, check)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{folder.path / METRICS}: damaged: judge_reliability: {error!r}") from None
 
 
@@ -231,30 +234,25 @@ def _spot_check(
     folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str, report: Mapping[str, Any]
 ) -> DriftCheck:
     about, against = metrics["judges"][judge], report["against"]
-    mean, deviation, n_scores = _level(metrics["overall"], judge)
     second = manifest.models.get(against["model_id"], {})
-    return DriftCheck(
+    verdicts = CheckedVerdicts(
         run_id=manifest.run_id,
         judge=judge,
         prompt_version=about["prompt_version"],
+        prompt_sha256=about["prompt_sha256"],
         dataset_sha256=dataset_sha256(metrics["cases"]["sha256"], manifest),
-        kind="spot_check",
+        parser_version=manifest.versions.get("parser", ""),
+        answers_sha256=answers_sha256(item for item in folder.judge_inputs() if item.judge == judge),
+        distribution=metrics["overall"].get(f"{judge}.distribution", {}),
+    )
+    asked = AskedAgain(
+        kind="noise_floor" if against.get("kind") == "repeat" else "spot_check",
         comparator=f"{against['model']} with {against['prompt_version']}",
         created_at=manifest.finished_at or manifest.created_at,
-        n_asked=report["n_asked"],
-        n_pairs=report["spot_check_n"],
-        n_disagree=report["n_disagree"],
-        n_failed=report["n_unscored"],
-        prompt_sha256=about["prompt_sha256"],
-        parser_version=manifest.versions.get("parser", ""),
-        served_models=tuple(sorted({*about["served_models"], *second.get("served_models", {})})),
-        fingerprints=tuple(sorted({*about["fingerprints"], *second.get("fingerprints", {})})),
-        answers_sha256=answers_sha256(item for item in folder.judge_inputs() if item.judge == judge),
-        score_mean=mean,
-        score_sd=deviation,
-        n_scores=n_scores,
-        shift_mean=report.get("mean_signed_difference"),
+        served_models=[*about["served_models"], *second.get("served_models", {})],
+        fingerprints=[*about["fingerprints"], *second.get("fingerprints", {})],
     )
+    return history_check(verdicts, asked, report["sample"])
 
 
 def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
@@ -262,17 +260,6 @@ def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
     if manifest.limit is None and manifest.shard is None:
         return cases_sha256
     return hashlib.sha256(f"{cases_sha256} {manifest.limit} {manifest.shard}".encode()).hexdigest()
-
-
-def _level(overall: Mapping[str, Any], judge: str) -> tuple[float | None, float | None, int]:
-    """Mean, standard deviation and number of the verdicts of a judge, from their distribution."""
-    counts = {int(score): n for score, n in overall.get(f"{judge}.distribution", {}).items() if score.isdigit()}
-    n = sum(counts.values())
-    if not n:
-        return None, None, 0
-    mean = sum(score * count for score, count in counts.items()) / n
-    squares = sum(count * (score - mean) ** 2 for score, count in counts.items())
-    return mean, None if n < 2 else (squares / (n - 1)) ** 0.5, n
 
 
 def missing_metrics(folder: RunFolder) -> ConfigError:

@@ -222,11 +222,11 @@ def _since(flags: _Flags, moved: Point | None) -> Point | None:
 def _why(flags: _Flags) -> list[str]:
     lines = [change.line() for change in flags.changes if change.is_in_force(None)]
     if flags.failures is not None and flags.failures.alarm_at is not None:
-        lines.append(f"failed calls: {flags.failures.line('failed')}")
+        lines.append(f"calls: {flags.failures.line('failed', f'first {BASELINE_CHECKS} checks')}")
     for stream in flags.streams:
         name = f"{stream.kind} by {stream.comparator}"
         if stream.evidence.counts:
-            lines.append(f"{name}: {stream.evidence.line('contradict the stored verdict')} (m0: {stream.m0_source})")
+            lines.append(f"{name}: {stream.evidence.line('contradict the stored verdict', stream.m0_source)}")
         else:
             lines.append(f"{name}: {stream.n_baseline_checks} of {BASELINE_CHECKS} checks of the baseline, none tested")
     if not flags.streams:

@@ -58,16 +58,29 @@ class Evidence:
         """After the last check; 0.0 without any."""
         return self.rows[-1].log_e_value if self.rows else 0.0
 
-    def line(self, what: str) -> str:
-        """`9 of 40 ... (22%), more than the usual 5% since run-x (log e-value 4.1, alarm from 3.0)`."""
-        share = "" if self.rate is None else f" ({self.rate:.0%})"
-        found = f"{self.n_high} of {self.n} {what}{share}"
+    def line(self, what: str, usual: str) -> str:
+        """`26 of 80 ... (33%) since run-x, 10 of 160 (6%) before, more than the usual 5.0% (...)`.
+
+        Args:
+            what: what the counted ones did.
+            usual: where the usual rate is from.
+        """
+        limit = f"usual {self.m0:.1%} ({usual})"
         logs = f"log e-value {self.log_e_value:.1f}, alarm from {self.log_alarm_e_value:.1f}"
         if self.rows:
             logs += f"; log e-detector {self.rows[-1].log_e_detector:.1f}, alarm from {self.log_alarm_e_detector:.1f}"
         if self.alarm_at is None or self.since is None:
-            return f"{found}, not shown to be more than the usual {self.m0:.1%} ({logs})"
-        return f"{found}, more than the usual {self.m0:.1%} since run {self.since.run_id} ({logs})"
+            return f"{_share(self.counts, what)}, not shown to be more than the {limit}; {logs}"
+        start = [row.at for row in self.rows].index(self.since)
+        before = f", {_share(self.counts[:start])} before" if start else ""
+        now = _share(self.counts[start:], what)
+        return f"{now} since run {self.since.run_id}{before}, more than the {limit}; {logs}"
+
+
+def _share(counts: Sequence[tuple[int, int]], what: str = "") -> str:
+    high, n = sum(s for s, _ in counts), sum(t for _, t in counts)
+    share = f" ({high / n:.0%})" if n else ""
+    return f"{high} of {n}{f' {what}' if what else ''}{share}"
 
 
 def gather(counts: Sequence[tuple[int, int]], points: Sequence[Point], m0: float, n_tests: int) -> Evidence:

@@ -135,4 +135,4 @@ class RunSummary(Frozen):
     metrics_version: int = 1
     """`METRICS_VERSION` of the judgekit that made these figures."""
     scored_by: str | None = None
-    """Version of judgekit that made these figures; None: the one in `operational.versions`."""
+    """Version of judgekit that rescored the run; None: the run itself made these figures."""

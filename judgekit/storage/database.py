@@ -103,6 +103,16 @@ class Database:
         """Where a damaged database was moved to."""
         self._busy_seconds = busy_seconds
 
+    def make_ready(self) -> None:
+        """Make the database where there is none, bring it to the newest schema, set a damaged one aside.
+
+        Raises:
+            ConfigError: it is of a newer judgekit.
+            StorageError: it cannot be written.
+        """
+        with self._writing():
+            pass
+
     def put_run(self, record: RunRecord, results: Iterable[tuple[str, str]]) -> None:
         """Write all of a run in one transaction, in place of what there is of it.
 

@@ -113,17 +113,21 @@ def reindex(results_dir: Path, database: Database) -> Reindexed:
     done = Reindexed()
     there = set()
     folders = list(run_folders(results_dir))
-    database.delete_run("")  # so that a damaged or newer database is found out before the folders are read
+    database.make_ready()
     for path in folders:
         with _skipping(done, path):
             folder = RunFolder.open(path)
             record = run_record(folder)
             if record.run_id != path.name:
                 raise ConfigError(f"{path}: holds run {record.run_id!r}; name the folder as the run")
-            results = list(case_results(folder))
+            problems: list[JudgekitError] = []
+            try:
+                database.put_run(record, _noting(case_results(folder), problems))
+            except JudgekitError as error:
+                if not problems:
+                    raise _CannotWrite(error) from None
+                raise
             there.add(record.run_id)
-        if path.name in there:
-            database.put_run(record, results)
             done.n_indexed += 1
     for run_id in database.run_ids() - there:
         if not (results_dir / run_id / MANIFEST).exists() or _names(done.skipped, results_dir / run_id):
@@ -137,10 +141,29 @@ def _names(lines: Sequence[str], path: Path) -> bool:
     return any(line.startswith(f"{path}") for line in lines)
 
 
+class _CannotWrite(Exception):
+    """The database and not the folder is at fault, so that going on would help nobody."""
+
+    def __init__(self, cause: JudgekitError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _noting(results: Iterator[tuple[str, str]], problems: list[JudgekitError]) -> Iterator[tuple[str, str]]:
+    """The results; why they cannot be read to their end goes to `problems`."""
+    try:
+        yield from results
+    except JudgekitError as error:
+        problems.append(error)
+        raise
+
+
 @contextmanager
 def _skipping(done: Reindexed, path: Path) -> Iterator[None]:
     try:
         yield
+    except _CannotWrite as error:
+        raise error.cause from None
     except JudgekitError as error:
         if path.exists():  # else it was deleted meanwhile
             done.skipped.append(str(error))

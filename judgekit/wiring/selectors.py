@@ -1,6 +1,7 @@
 """Which run is meant: a path, an id, the unique beginning of one, `latest`, or `latest:TAG`."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def select_run(run: str, results_dir: Path) -> Path:
         ConfigError: several ids begin so, or there is no newest run.
     """
     for path in (Path(run), results_dir / run):
-        if (path / MANIFEST).is_file():
+        if _is_run(path):
             return path
     if run == LATEST or run.startswith(f"{LATEST}:"):
         return _latest(run.removeprefix(LATEST).removeprefix(":"), results_dir)
@@ -71,8 +72,12 @@ def _folders(results_dir: Path) -> Iterator[Path]:
     except OSError:
         return
     for entry in entries:
-        if not entry.name.startswith(".") and (entry / MANIFEST).is_file():
+        if not entry.name.startswith(".") and _is_run(entry):
             yield entry
+
+
+def _is_run(path: Path) -> bool:
+    return os.path.isfile(path / MANIFEST)  # noqa: PTH113  # Path.is_file raises where a folder may not be entered
 
 
 def _tags(path: Path) -> list[str]:

@@ -114,7 +114,7 @@ def tag_run(run: str, name: str, options: Options, *, remove: bool) -> tuple[Pat
         raise ConfigError(f"{folder.path}: has no tag {name!r}; it has: {', '.join(tags) or 'none'}")
     tags = [tag for tag in tags if tag != name] if remove else sorted({*tags, name})
     write_tags(folder, tags)
-    database = Database(folder.path.parent)
+    database = Database(folder.path.parent, busy_seconds=INDEX_SECONDS)
     try:
         if not database.put_tags(folder.manifest().run_id, tags):
             put_folder(database, folder)
@@ -133,6 +133,8 @@ class DeletableRun:
     n_bytes: int
     also: str
     """What else goes with it, such as tags, for the question."""
+    busy_seconds: float = INDEX_SECONDS
+    """How long to wait for a database that another process writes."""
 
 
 def deletable_run(run: str, options: Options) -> DeletableRun:
@@ -177,7 +179,7 @@ def delete_run(found: DeletableRun) -> Notices:
         notices.append(("files_left", f"{hidden}: cannot be removed: {error.strerror or error}; remove it by hand"))
     try:
         if (path.parent / DATABASE).exists():
-            Database(path.parent).delete_run(found.run_id)
+            Database(path.parent, busy_seconds=found.busy_seconds).delete_run(found.run_id)
     except JudgekitError as error:
         notices.append(("index_not_written", f"{error}; `judgekit runs reindex` drops the entry later"))
     return notices

@@ -1,9 +1,14 @@
 """`judgekit runs`, `judgekit rescore` and `judgekit drift` as their users meet them."""
 
 import json
+import os
+import pty
 import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,8 +20,10 @@ from judgekit.core.drift import DriftCheck
 from judgekit.storage.database import DATABASE
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
+from judgekit.wiring import Options
+from judgekit.wiring.stored_runs import deletable_run, delete_run
 from tests.builders import read_json, write_suite
-from tests.cli.test_commands import judgekit, one_error_line
+from tests.cli.test_commands import ENVIRONMENT, judgekit, one_error_line
 
 
 def suite(folder: Path, *run_ids: str, **fields: Any) -> Path:
@@ -94,6 +101,41 @@ def test_a_run_is_deleted_only_where_that_is_said(tmp_path: Path) -> None:
     assert sorted(path.name for path in results.iterdir() if path.is_dir()) == ["demo-2"]
     with closing(sqlite3.connect(results / DATABASE)) as connection:
         assert connection.execute("SELECT DISTINCT run_id FROM eval_query_results").fetchall() == [("demo-2",)]
+
+
+@pytest.mark.parametrize(("answer", "is_left"), [("n\n", True), ("y\n", False)])
+def test_deleting_asks_on_a_terminal(tmp_path: Path, answer: str, is_left: bool) -> None:
+    results = suite(tmp_path, "demo-1")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "judgekit", "runs", "delete", "latest"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.write(ours, answer.encode())
+    _, stderr = process.communicate(timeout=30)
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 0
+    assert re.search(r"delete results/demo-1 \(\d+ files, .* MB\)\? \[y/N\]", stderr)
+    assert (results / "demo-1").is_dir() == is_left
+
+
+def test_a_run_is_deleted_where_the_database_is_locked_and_its_entry_goes_later(tmp_path: Path) -> None:
+    results = suite(tmp_path, "demo-1", "demo-2")
+    options = Options(results_dir=results)
+    with closing(sqlite3.connect(results / DATABASE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        found = replace(deletable_run("demo-1", options), busy_seconds=0.05)
+        [(code, message)] = delete_run(found)
+    assert code == "index_not_written"
+    assert "database is locked; `judgekit runs reindex` drops the entry later" in message
+    assert not (results / "demo-1").exists()
+    assert judgekit("runs", "reindex", cwd=tmp_path).stdout == "runs indexed: 1; entries without a run dropped: 1\n"
 
 
 def test_runs_that_are_not_indexed_or_gone_are_said(tmp_path: Path) -> None:

@@ -230,14 +230,14 @@ def test_an_interrupted_run_is_indexed_as_such_and_as_complete_once_it_is_resume
 
 
 def locked(folder: Path) -> Any:
-    Database(folder / "results").delete_run("")
+    Database(folder / "results").make_ready()
     return held(folder / "results" / DATABASE)
 
 
 @contextmanager
 def damaged(folder: Path) -> Iterator[None]:
     # d09: the first 100 bytes are right, the rest are zeros.
-    Database(folder / "results").delete_run("")
+    Database(folder / "results").make_ready()
     path = folder / "results" / DATABASE
     path.write_bytes(path.read_bytes()[:100] + bytes(8000))
     yield
@@ -259,7 +259,7 @@ def a_folder_in_its_place(folder: Path) -> Iterator[None]:
 @contextmanager
 def no_space(folder: Path) -> Iterator[None]:
     # d11: a disk that is full for the database only; SQLite calls it `database or disk is full`.
-    Database(folder / "results").delete_run("")
+    Database(folder / "results").make_ready()
     with closing(sqlite3.connect(folder / "results" / DATABASE)) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON eval_runs BEGIN SELECT RAISE(ABORT, 'disk is full'); END"

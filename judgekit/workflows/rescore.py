@@ -26,6 +26,8 @@ MADE_BY_SCORING = frozenset(
     {
         "internal_error",
         "too_many_slices",
+        "paths_look_different",
+        "ids_look_different",
         "expected_not_in_format",
         "fields_not_found",
         "comparator_failed",
@@ -163,6 +165,9 @@ def _summary(job: RescoreJob, scored: Scored, warnings: Sequence[tuple[str, str]
     same = {name: old.operational[name] for name in ("wall_seconds", "n_resumed", "versions")}
     summary = old.model_copy(
         update={
+            "min_n": job.config.min_n,
+            "cluster_by": job.config.cluster_by,
+            "n_gates": len(job.config.gates),
             "overall": scored.overall,
             "slices": scored.tally.slices(),
             "latency": scored.tally.latency(),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reliability import Skipped, quiet_streams, scripted_flips, snapshot_change
+from benchmarks.reliability import Skipped, scripted_flips, snapshot_change
 from tests.builders import REPOSITORY
 
 DATA = Path(os.environ.get("JUDGEKIT_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
@@ -21,6 +21,5 @@ def test_a_real_change_of_snapshot_is_found_within_7_weekly_checks_in_90_percent
     assert (figure.details["n_items"], figure.details["flip_rate"]) == (419, 0.1695)
 
 
-def test_the_other_figures_hold_too() -> None:
+def test_a_scripted_change_is_found_within_4_checks() -> None:
     assert scripted_flips(DATA).holds
-    assert quiet_streams(DATA).holds

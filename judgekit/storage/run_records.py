@@ -1,6 +1,5 @@
 """From a run folder to what the results database holds of it."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -10,12 +9,12 @@ import msgspec
 from pydantic import ValidationError
 
 from judgekit.analysis.aggregate import run_aggregate
-from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check
-from judgekit.core.drift import DriftCheck, answers_sha256
+from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError, StorageError, first_problem
-from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, METRICS_HISTORY, SCORES, TAGS, Manifest
+from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, METRICS_HISTORY, SCORES, TAGS
 from judgekit.storage.database import RunRecord
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.stored_checks import stored_checks
 
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What a tag may look like."""
@@ -181,21 +180,20 @@ def append_history(folder: RunFolder, record: Mapping[str, Any]) -> None:
 
 
 def read_checks(folder: RunFolder) -> list[DriftCheck]:
-    """Checks of the judges of a run: those kept in its folder, else what its own spot check says.
+    """Checks of the judges of a run: its spot checks, and those that were added to its folder.
 
     Raises:
         ConfigError, StorageError: a file is missing or damaged.
     """
-    if not (folder.path / DRIFT_CHECKS).exists():
-        return list(spot_checks_of(folder))
-    found = []
+    found = {check.check_id: check for check in stored_checks(folder)}
     for number, line in folder.lines(DRIFT_CHECKS):
         try:
-            found.append(DriftCheck.model_validate_json(line))
+            check = DriftCheck.model_validate_json(line)
         except ValidationError as error:
             where = f"{folder.path / DRIFT_CHECKS}:{number}"
             raise StorageError(f"{where}: damaged line: {first_problem(error)}; delete the line") from None
-    return found
+        found[check.check_id] = check
+    return sorted(found.values(), key=lambda check: (check.created_at, check.check_id))
 
 
 def append_check(folder: RunFolder, check: DriftCheck) -> None:
@@ -205,61 +203,9 @@ def append_check(folder: RunFolder, check: DriftCheck) -> None:
         ConfigError, StorageError: a file is damaged or cannot be written.
     """
     checks = {old.check_id: old for old in read_checks(folder)}
-    checks[check.check_id] = check
-    folder.write_lines(DRIFT_CHECKS, (item.model_dump_json().encode() for item in checks.values()))
-
-
-def spot_checks_of(folder: RunFolder) -> Iterator[DriftCheck]:
-    """The spot check that a finished run made of its own judges, as points of their histories.
-
-    Raises:
-        ConfigError, StorageError: a file is missing or damaged.
-    """
-    manifest = folder.manifest()
-    if manifest.status != "complete" or not (folder.path / METRICS).exists():
-        return
-    metrics = folder.read_json(METRICS)
-    try:
-        by_judge = (metrics.get("judge_reliability") or {}).get("by_judge", {})
-        for judge, report in by_judge.items():
-            for check in (report, *report.get("other_checks", ())):
-                # A check that came later is kept in drift_checks.jsonl, with its time.
-                if "sample" in check and check.get("check", "run") == "run":
-                    yield _spot_check(folder, manifest, metrics, judge, check)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StorageError(f"{folder.path / METRICS}: damaged: judge_reliability: {error!r}") from None
-
-
-def _spot_check(
-    folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str, report: Mapping[str, Any]
-) -> DriftCheck:
-    about, against = metrics["judges"][judge], report["against"]
-    second = manifest.models.get(against["model_id"], {})
-    verdicts = CheckedVerdicts(
-        run_id=manifest.run_id,
-        judge=judge,
-        prompt_version=about["prompt_version"],
-        prompt_sha256=about["prompt_sha256"],
-        dataset_sha256=dataset_sha256(metrics["cases"]["sha256"], manifest),
-        parser_version=manifest.versions.get("parser", ""),
-        answers_sha256=answers_sha256(item for item in folder.judge_inputs() if item.judge == judge),
-        distribution=metrics["overall"].get(f"{judge}.distribution", {}),
-    )
-    asked = AskedAgain(
-        kind="noise_floor" if against.get("kind") == "repeat" else "spot_check",
-        comparator=f"{against['model']} with {against['prompt_version']}",
-        created_at=manifest.finished_at or manifest.created_at,
-        served_models=[*about["served_models"], *second.get("served_models", {})],
-        fingerprints=[*about["fingerprints"], *second.get("fingerprints", {})],
-    )
-    return history_check(verdicts, asked, report["sample"])
-
-
-def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
-    """The data set of a run; a part of a file, by `--limit` or `--shard`, is another one than the whole."""
-    if manifest.limit is None and manifest.shard is None:
-        return cases_sha256
-    return hashlib.sha256(f"{cases_sha256} {manifest.limit} {manifest.shard}".encode()).hexdigest()
+    if check.check_id not in checks:
+        lines = [line.rstrip(b"\n") for _, line in folder.lines(DRIFT_CHECKS)]
+        folder.write_lines(DRIFT_CHECKS, [*lines, check.model_dump_json().encode()])
 
 
 def missing_metrics(folder: RunFolder) -> ConfigError:

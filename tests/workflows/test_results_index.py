@@ -211,8 +211,59 @@ def test_a_check_is_written_to_the_folder_beside_the_runs_own_and_once_only(tmp_
     for _ in range(2):
         assert FolderIndex().add_check(folder.path, new) == []
     assert read_checks(folder) == [own, new]
-    assert [DriftCheck(**line) for line in read_lines(folder.path / "drift_checks.jsonl")] == [own, new]
+    assert [DriftCheck(**line) for line in read_lines(folder.path / "drift_checks.jsonl")] == [new]
     assert sorted(check.kind for check in Database(tmp_path / "results").checks()) == ["rejudge", "spot_check"]
+
+
+def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -> None:
+    judgekit.run(spot_suite(tmp_path), run_id="r")
+    folder = RunFolder(tmp_path / "results" / "r")
+    [own] = read_checks(folder)
+    lines = read_lines(folder.path / "judgments.jsonl")
+    primary = [line for line in lines if line["role"] == "primary"]
+    asked = [line["case_id"] for line in lines if line["role"] == "spot_check"]
+
+    def again(check: str, created_at: str, scores: list[int | None]) -> list[dict[str, Any]]:
+        """The judge asked again about as many cases; None: no verdict."""
+        return [
+            {
+                **line,
+                "role": "spot_check",
+                "check": check,
+                "created_at": created_at,
+                "served_model": "moved",
+                "verdict": None if score is None else {**line["verdict"], "score": score},
+            }
+            for line, score in zip(primary, scores, strict=False)
+        ]
+
+    lines += again("1", "2000-01-01T00:00:00+00:00", [5, 5, 5])
+    # All stored verdicts are 5: 4 is near and passes, 3 is two points off, and one call failed.
+    lines += again("2", "2099-01-01T00:00:00+00:00", [4, 3, None, 0])
+    (folder.path / "judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    against = {"judge": "groundedness", "model": "overlap-1", "prompt_version": "v1", "complete": True}
+    ids = [line["case_id"] for line in primary]
+    records = [
+        {**against, "check": "run", "kind": "model", "model": "overlap-strict-1", "case_ids": asked},
+        {**against, "check": "1", "kind": "repeat", "case_ids": ids[:3]},
+        {**against, "check": "2", "kind": "repeat", "case_ids": ids[:4]},
+        {**against, "check": "3", "kind": "repeat", "case_ids": ids, "complete": False},
+    ]
+    (folder.path / "checks.json").write_text(json.dumps({"checks": records}))
+
+    found = {(check.kind, check.comparator): check for check in read_checks(folder)}
+    assert set(found) == {
+        ("spot_check", "overlap-strict-1 with v1"),
+        ("noise_floor", "overlap-1 with v1"),
+        ("rejudge", "overlap-1 with v1"),
+    }
+    same = found["spot_check", "overlap-strict-1 with v1"].model_copy(update={"created_at": own.created_at})
+    assert same == own
+    later = found["rejudge", "overlap-1 with v1"]
+    assert (later.n_asked, later.n_pairs, later.n_disagree, later.n_failed) == (4, 3, 2, 1)
+    # Shifts -1, -2, -5.
+    assert later.shift_mean == pytest.approx(-8 / 3)
+    assert later.served_models == ("moved", "overlap-1")
 
 
 def test_an_interrupted_run_is_indexed_as_such_and_as_complete_once_it_is_resumed(tmp_path: Path) -> None:

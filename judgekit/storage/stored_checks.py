@@ -34,6 +34,8 @@ class _StoredJudgment(msgspec.Struct):
     created_at: str
     role: str = "primary"
     check: str | None = None
+    copied_from: str | None = None
+    """The run that it was copied from, in whose history it counts already."""
     verdict: _StoredVerdict | None = None
     served_model: str | None = None
     fingerprint: str | None = None
@@ -153,6 +155,8 @@ def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
             judgment = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise StorageError(f"{folder.path / JUDGMENTS}:{number}: damaged line: {error}") from None
+        if judgment.role != "primary" and judgment.copied_from is not None:
+            continue
         check = None if judgment.role == "primary" else judgment.check or "run"
         found.setdefault((judgment.judge, check), _Opinions()).add(judgment)
     return found

@@ -238,6 +238,8 @@ def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -
         ]
 
     lines += again("1", "2000-01-01T00:00:00+00:00", [5, 5, 5])
+    # A second opinion on another run's verdict, which counts in the history of that run.
+    lines += [{**line, "copied_from": "parent"} for line in again("4", "2099-01-01T00:00:00+00:00", [0, 0])]
     # All stored verdicts are 5: 4 is near and passes, 3 is two points off, and one call failed.
     lines += again("2", "2099-01-01T00:00:00+00:00", [4, 3, None, 0])
     (folder.path / "judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -248,6 +250,7 @@ def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -
         {**against, "check": "1", "kind": "repeat", "case_ids": ids[:3]},
         {**against, "check": "2", "kind": "repeat", "case_ids": ids[:4]},
         {**against, "check": "3", "kind": "repeat", "case_ids": ids, "complete": False},
+        {**against, "check": "4", "kind": "repeat", "case_ids": ids[:2]},
     ]
     (folder.path / "checks.json").write_text(json.dumps({"checks": records}))
 

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from judgekit.cli import cache, configs, data, rejudging, runs
+from judgekit.cli import cache, configs, data, drift, rejudging, runs, stored
 
 app = typer.Typer(
     name="judgekit",
@@ -21,6 +21,8 @@ app = typer.Typer(
 )
 runs.register(app)
 rejudging.register(app)
+stored.register(app)
+drift.register(app)
 configs.register(app)
 cache.register(app)
 data.register(app)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.checks import CheckRecord
 from judgekit.core.config import ModelConfig
+from judgekit.core.drift import DriftCheck
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment, ModelRequest, ModelResponse
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.scores import Score
@@ -223,3 +224,21 @@ class RunStore(Protocol):
 
     def repair_tail(self, name: str) -> int:
         """Cut off a torn last line; returns the number of bytes dropped."""
+
+
+class RunIndex(Protocol):
+    """The results database, as workflows see it.
+
+    It can be rebuilt from the run folders at any time, so nothing that goes wrong with it costs a run: every method
+    answers with what the reader of the run should know, as (code, message), and empty where all went well.
+    """
+
+    def put_run(self, folder: Path) -> Sequence[tuple[str, str]]:
+        """Index a run as its folder is now; an older entry of it is replaced."""
+
+    def add_check(self, folder: Path, check: DriftCheck) -> Sequence[tuple[str, str]]:
+        """Add a check of a judge to the history, in the folder of the run first and then in the database.
+
+        Raises:
+            StorageError: the folder cannot be written.
+        """

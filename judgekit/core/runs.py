@@ -25,6 +25,12 @@ METRICS = "metrics.json"
 SUMMARY = "summary.md"
 EVAL_RESULTS = "eval-results.json"
 BRIDGE = "bridge.json"
+TAGS = "tags.json"
+DRIFT_CHECKS = "drift_checks.jsonl"
+METRICS_HISTORY = "metrics_history.jsonl"
+
+METRICS_VERSION = 1
+"""Version of the definitions of all figures; raised when the same run would get another figure."""
 
 
 class Frozen(BaseModel):
@@ -63,6 +69,8 @@ class Manifest(Frozen):
     """`2/4`, where `--shard` asked for a part of the cases; its figures are of that part."""
     versions: dict[str, str]
     """judgekit, python, parser, and versions of the system under test."""
+    commit_hash: str | None = None
+    """Commit of the git checkout that the config stood in; None outside of one."""
     models: dict[str, dict[str, Any]] = {}
     """By model id: what was found out about the model, and the served names and fingerprints with their counts."""
     counts: dict[str, int] = {}
@@ -124,3 +132,7 @@ class RunSummary(Frozen):
     """Gates of the config; `gates` has none of them where they were not checked, since the run is only a part."""
     gates: tuple[GateResult, ...] = ()
     warnings: tuple[Notice, ...] = ()
+    metrics_version: int = 1
+    """`METRICS_VERSION` of the judgekit that made these figures."""
+    scored_by: str | None = None
+    """Version of judgekit that rescored the run; None: the run itself made these figures."""

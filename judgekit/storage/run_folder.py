@@ -291,7 +291,7 @@ class RunFolder:
             StorageError: a line is damaged.
         """
         decoder = msgspec.json.Decoder(_StoredInput)
-        for number, line in self._lines(JUDGE_INPUTS):
+        for number, line in self.lines(JUDGE_INPUTS):
             try:
                 stored = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -307,7 +307,7 @@ class RunFolder:
         yield from self._records(JUDGMENTS, Judgment)
 
     def _records(self, name: str, model: type[M]) -> Iterator[M]:
-        for number, line in self._lines(name):
+        for number, line in self.lines(name):
             try:
                 record = model.model_validate_json(line)
             except ValidationError as error:
@@ -317,8 +317,12 @@ class RunFolder:
     def _damaged(self, name: str, number: int, why: object) -> StorageError:
         return StorageError(f"{self.path / name}:{number}: damaged line: {why}; delete the line, then --resume")
 
-    def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Whole lines only: what a crash left without a line feed is no record."""
+    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Number and text of each whole line: what a crash left without a line feed is no record.
+
+        Raises:
+            StorageError: the file cannot be read.
+        """
         path = self.path / name
         if not path.exists():
             return

@@ -25,12 +25,18 @@ from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.case_files import data_sha256
 from judgekit.storage.config_files import load_config
+from judgekit.storage.git import commit_of
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder, new_run_id
+from judgekit.storage.run_index import FolderIndex
 from judgekit.wiring.assembly import Assembly, assemble
 from judgekit.wiring.models import Options
+from judgekit.wiring.selectors import select_run
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.model_runtime import ModelRuntime
+
+INDEX_SECONDS = 10.0
+"""How long the end of a run waits for a results database that another process writes."""
 
 
 def resolved_config(assembly: Assembly) -> dict[str, Any]:
@@ -78,6 +84,7 @@ def open_job(assembly: Assembly, options: Options) -> RunJob:
             "python": platform.python_version(),
             "parser": str(PARSER_VERSION),
         },
+        commit_hash=commit_of(assembly.config_path.resolve().parent),
     )
     return _job(assembly, options, folder, manifest, resolved, found=None)
 
@@ -115,12 +122,14 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
 
 
 def find_run(run: str, config_path: Path | None, options: Options) -> Path:
-    """The folder of a run, by its path or by its id in the results folder."""
-    if (Path(run) / "manifest.json").is_file():
-        return Path(run)
+    """The folder of a run: by its path, its id or the unique beginning of it, `latest`, or `latest:TAG`.
+
+    Raises:
+        ConfigError: several runs are meant, or there is no newest one.
+    """
     if options.results_dir is None and config_path is not None:
-        return results_dir_of(load_config(config_path), config_path, options) / run
-    return (options.results_dir or Path("results")) / run
+        return select_run(run, results_dir_of(load_config(config_path), config_path, options))
+    return select_run(run, options.results_dir or Path("results"))
 
 
 def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Path:
@@ -188,6 +197,7 @@ def _job(
         render_summary=render_markdown,
         price_list=assembly.price_list,
         indexing=assembly.indexing,
+        index=FolderIndex(INDEX_SECONDS),
         warnings=[*assembly.warnings, *notices],
         resuming=found is not None,
     )

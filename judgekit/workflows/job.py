@@ -12,7 +12,7 @@ from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig, SpotCheck
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore, System
+from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore, System
 from judgekit.core.runs import Manifest
 from judgekit.workflows.data_checks import Asked, asked_of
 from judgekit.workflows.judging import Tally
@@ -87,6 +87,8 @@ class RunJob:
     price_list: str | None = None
     indexing: Mapping[str, Any] | None = None
     """Indexing coverage, for metrics.json."""
+    index: RunIndex | None = None
+    """The results database; None: the run is not indexed."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
     resuming: bool = False
     parent: RunStore | None = None

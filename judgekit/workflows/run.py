@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.reliability import draw_sample
-from judgekit.analysis.summary import rounded
 from judgekit.core.checks import RUN_CHECK, CheckRecord
 from judgekit.core.errors import Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.runs import (
@@ -21,15 +20,14 @@ from judgekit.core.runs import (
     JUDGE_INPUTS,
     JUDGMENTS,
     MANIFEST,
-    METRICS,
     OUTPUTS,
-    SUMMARY,
     RunStatus,
     RunSummary,
 )
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.data_checks import check_data
+from judgekit.workflows.indexing import indexed, write_summary
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.panels import rule, says_the_same
 from judgekit.workflows.passes import Passes, ready
@@ -215,15 +213,14 @@ def _write_figures(
     summary = summarise(job, progress.unjudged, progress.checks, status=status, reason=reason)
     if status == "complete" and job.manifest.shard is None:
         summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
-    job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
-    job.store.write_text(SUMMARY, job.render_summary(summary))
+    write_summary(job.store, summary, job.render_summary)
     counts = {"cases": len(job.cases)}
     for name, record in summary.judges.items():
         counts[f"{name}.judged"] = record["n_judged"]
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status=status, reason=reason)
-    return summary
+    return indexed(job.index, job.store, summary, job.render_summary)
 
 
 def _settle_panels(job: RunJob) -> None:

@@ -8,7 +8,7 @@ from judgekit.analysis.summary import RunTally, cost_record, judge_record
 from judgekit.core.checks import CheckRecord
 from judgekit.core.config import is_local
 from judgekit.core.judgments import Judgment
-from judgekit.core.runs import Notice, RunStatus, RunSummary
+from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -55,6 +55,7 @@ def summarise(
         operational=_operational(job, scored.tally),
         indexing_coverage=None if job.indexing is None else dict(job.indexing),
         extraction=scored.digests.get("extraction"),
+        metrics_version=METRICS_VERSION,
         warnings=tuple(Notice(code=code, message=message) for code, message in dict.fromkeys(warnings)),
     )
 

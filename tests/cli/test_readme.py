@@ -15,11 +15,13 @@ from pydantic import BaseModel
 
 import judgekit.judges
 import judgekit.metrics
+from judgekit.analysis.drift import State
 from judgekit.analysis.joint import JOINT_COLUMNS
 from judgekit.cli.app import app
 from judgekit.core.cases import Anchor, Case, Hit, OutputError, Scope, Span, Support, SystemOutput, Usage
 from judgekit.core.components import Judge, Metric, discover
 from judgekit.core.config import DataFile, ModelConfig, RunConfig, SystemConfig
+from judgekit.core.drift import DriftCheck
 from judgekit.core.indexing import IndexedDocument
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment
 from judgekit.core.runs import GateResult, Manifest, RunSummary
@@ -186,6 +188,7 @@ def score_names() -> set[str]:
             field_names(Manifest, RunSummary, Judgment, JudgeInput, Score, Estimate, GateResult),
         ),
         ("metrics.md", score_names()),
+        ("reliability.md", field_names(DriftCheck) | set(get_args(State))),
         ("judges.md", set(get_args(FailureKind))),
     ],
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from judgekit.storage.database import Database
 from judgekit.testing import FaultServer, with_latency
 from tests.builders import read_json, read_lines, write_suite
 
@@ -87,7 +88,8 @@ def test_two_runs_in_one_results_folder_share_the_cache_and_both_complete(tmp_pa
         assert judged(folder) == ALL
         metrics = read_json(folder / "metrics.json")
         assert metrics["overall"]["groundedness"]["n"] == N_CASES
-        assert not [item for item in metrics["warnings"] if item["code"].startswith("cache")]
+        assert not [item for item in metrics["warnings"] if item["code"].startswith(("cache", "index"))]
+    assert {run.run_id: run.status for run in Database(tmp_path / "results").runs()} == dict.fromkeys(runs, "complete")
     with sqlite3.connect(tmp_path / "results" / ".cache" / "cache.db") as connection:
         (n_replies,) = connection.execute("SELECT count(*) FROM Cache WHERE key LIKE 'reply%'").fetchone()
     connection.close()

@@ -25,7 +25,7 @@ def server() -> Iterator[FaultServer]:
 
 def run_folder(config: Path) -> Path:
     """The only run of a suite."""
-    (folder,) = (path for path in (config.parent / "results").iterdir() if not path.name.startswith("."))
+    (folder,) = (path.parent for path in (config.parent / "results").glob("*/manifest.json"))
     return folder
 
 

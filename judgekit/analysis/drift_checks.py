@@ -1,0 +1,102 @@
+"""From the report of a spot check to a point of the judge's history."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from judgekit.core.drift import CheckKind, DriftCheck
+
+AT_ONCE = timedelta(days=1)
+"""A judge that is asked again within this time after its verdicts differs by noise; later, it may have drifted."""
+
+
+@dataclass(frozen=True)
+class CheckedVerdicts:
+    """The stored verdicts of one judge in one run."""
+
+    run_id: str
+    judge: str
+    prompt_version: str
+    prompt_sha256: str
+    dataset_sha256: str
+    parser_version: str
+    answers_sha256: str | None
+    """See `core.drift.answers_sha256`."""
+    distribution: Mapping[str, int]
+    """How often each score was given: `<judge>.distribution` of metrics.json."""
+
+
+@dataclass(frozen=True)
+class AskedAgain:
+    """Who was asked about them, and when."""
+
+    kind: CheckKind
+    comparator: str
+    """Model and wording, such as `judge-2025-01-01 with v1`."""
+    created_at: str
+    """UTC, ISO 8601."""
+    served_models: Sequence[str] = ()
+    """What the servers of both sides say they used."""
+    fingerprints: Sequence[str] = ()
+
+
+def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> DriftCheck:
+    """A point of the history of a judge.
+
+    Args:
+        verdicts: what was checked.
+        asked: by whom and when.
+        sample: the rows of the check's report: `first`, `second` and `disagrees`, all None where there are not two
+            verdicts.
+
+    Source: in-house.
+    """
+    pairs = [row for row in sample if row["disagrees"] is not None]
+    shifts = [float(row["second"]) - float(row["first"]) for row in pairs]
+    shift_mean, shift_sd = _mean_and_sd([(shift, 1) for shift in shifts])
+    counts = [(float(score), n) for score, n in verdicts.distribution.items() if score.isdigit()]
+    score_mean, score_sd = _mean_and_sd(counts)
+    return DriftCheck(
+        run_id=verdicts.run_id,
+        judge=verdicts.judge,
+        prompt_version=verdicts.prompt_version,
+        dataset_sha256=verdicts.dataset_sha256,
+        kind=asked.kind,
+        comparator=asked.comparator,
+        created_at=asked.created_at,
+        n_asked=len(sample),
+        n_pairs=len(pairs),
+        n_disagree=sum(bool(row["disagrees"]) for row in pairs),
+        n_failed=len(sample) - len(pairs),
+        prompt_sha256=verdicts.prompt_sha256,
+        parser_version=verdicts.parser_version,
+        served_models=tuple(sorted(set(asked.served_models))),
+        fingerprints=tuple(sorted(set(asked.fingerprints))),
+        answers_sha256=verdicts.answers_sha256,
+        score_mean=score_mean,
+        score_sd=score_sd,
+        n_scores=sum(n for _, n in counts),
+        shift_mean=shift_mean,
+        shift_sd=shift_sd,
+    )
+
+
+def kind_of_repeat(verdicts_at: str, asked_at: str) -> CheckKind:
+    """Whether a judge that was asked the same again shows its noise or may have drifted, by the time between.
+
+    Args:
+        verdicts_at: when the stored verdicts were given, ISO 8601.
+        asked_at: when it was asked again.
+    """
+    between = datetime.fromisoformat(asked_at) - datetime.fromisoformat(verdicts_at)
+    return "noise_floor" if between <= AT_ONCE else "rejudge"
+
+
+def _mean_and_sd(counts: Sequence[tuple[float, int]]) -> tuple[float | None, float | None]:
+    n = sum(count for _, count in counts)
+    if not n:
+        return None, None
+    mean = sum(value * count for value, count in counts) / n
+    squares = sum(count * (value - mean) ** 2 for value, count in counts)
+    return mean, None if n < 2 else (squares / (n - 1)) ** 0.5

@@ -1,0 +1,146 @@
+"""Whether the scores of a system's new answers differ from those of its first ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judgekit.analysis.drift_evidence import HORIZON_CHECKS, Point
+from judgekit.core.drift import DriftCheck
+from judgekit.stats.sequential import DECIDED
+from judgekit.stats.shifts import welch_p
+
+MOST_P = 1.0 / (DECIDED * HORIZON_CHECKS)
+"""A difference counts at this p value: in half a year of weekly looks, a false one comes at most once in 20 times."""
+
+
+@dataclass(frozen=True)
+class SystemShift:
+    """The newest answers beside the first ones, as the judge scored each at its time."""
+
+    first: Point
+    first_mean: float
+    now: Point
+    now_mean: float
+    delta: float
+    """`now_mean - first_mean`."""
+    p: float | None
+    """Welch's test; None where there are too few scores."""
+    beyond_judge: bool
+    """The difference is more than what the judge itself moved by."""
+    judge_shift: float | None
+    """How far the judge moved on unchanged inputs, from re-judging; None where that is not known."""
+    moved: tuple[tuple[str, bool], ...]
+    """Time of each check with scores, and whether the answers of its run differ from the first ones in score."""
+    since: Point | None
+    """The first of the runs up to the newest that all differ in score; None where the newest does not."""
+
+    def has_moved(self, when: str | None) -> bool:
+        """Whether the newest answers at a time differ in score; None: after all checks."""
+        found = [is_moved for at, is_moved in self.moved if when is None or at <= when]
+        return bool(found) and found[-1]
+
+    def line(self, *, judge_moved: bool) -> str:
+        """One line for a report."""
+        change = (
+            f"mean score {self.first_mean:.3f} in run {self.first.run_id}, {self.now_mean:.3f} in {self.now.run_id}"
+        )
+        p = "" if self.p is None else f" (p {self.p:.2g}, needed {MOST_P:.2g})"
+        if not self.has_moved(None):
+            return f"answers changed, but not shown to score differently: {change}{p}"
+        if not judge_moved:
+            return f"answers changed, and score differently: {change}{p}"
+        if self.judge_shift is None:
+            return (
+                f"new answers score differently: {change}{p}; re-judge old inputs to tell how much of it is the judge"
+            )
+        return f"new answers score differently: {change}{p}; the judge moved by {self.judge_shift:+.3f} of it"
+
+
+def system_shift(checks: Sequence[DriftCheck], judge_since: str | None) -> SystemShift | None:
+    """Compare the scores of each run with other answers to those of the first run.
+
+    Where the judge moved too, its mean shift on unchanged inputs since then is taken off before the difference is
+    tested again (`beyond_judge`); only re-judging tells that shift.
+
+    Assumptions: two runs count as independent samples of scores. They are of the same cases, so the test is on the
+    safe side; a comparison of two runs case by case finds smaller differences.
+
+    Args:
+        checks: one history, in the order of time.
+        judge_since: when the judge began to drift; None: it did not.
+
+    Returns:
+        None where fewer than two sets of answers have scores.
+
+    Source: in-house.
+    """
+    scored = [check for check in checks if check.score_mean is not None and check.answers_sha256 is not None]
+    if len({check.answers_sha256 for check in scored}) < 2:
+        return None
+    first = scored[0]
+    moved = [(check.created_at, _differs(first, check)) for check in scored]
+    now = scored[-1]
+    shift = None if judge_since is None else _judge_shift(checks, judge_since)
+    p = _p(first, now)
+    return SystemShift(
+        first=_point(first),
+        first_mean=_mean(first),
+        now=_point(now),
+        now_mean=_mean(now),
+        delta=_mean(now) - _mean(first),
+        p=p,
+        beyond_judge=shift is not None and _differs(first, now, shift),
+        judge_shift=None if shift is None else shift[0],
+        moved=tuple(moved),
+        since=_since(scored, [is_moved for _, is_moved in moved]),
+    )
+
+
+def _differs(first: DriftCheck, now: DriftCheck, shift: tuple[float, float, int] | None = None) -> bool:
+    if now.answers_sha256 == first.answers_sha256:
+        return False
+    p = _p(first, now, shift)
+    return p is not None and p <= MOST_P
+
+
+def _p(first: DriftCheck, now: DriftCheck, shift: tuple[float, float, int] | None = None) -> float | None:
+    """Welch's p value; a shift of the judge is taken off the new mean, and its uncertainty added to that of it."""
+    if first.score_sd is None or now.score_sd is None:
+        return None
+    mean, deviation = _mean(now), now.score_sd
+    if shift is not None:
+        amount, shift_sd, n_pairs = shift
+        mean -= amount
+        deviation = (now.n_scores * (deviation**2 / now.n_scores + shift_sd**2 / n_pairs)) ** 0.5
+    return welch_p(_mean(first), first.score_sd, first.n_scores, mean, deviation, now.n_scores)
+
+
+def _judge_shift(checks: Sequence[DriftCheck], since: str) -> tuple[float, float, int] | None:
+    """Mean shift of re-judged verdicts since a time, its standard deviation, and the number of pairs."""
+    amount = squares = 0.0
+    n = 0
+    for check in checks:
+        if check.kind == "rejudge" and check.created_at >= since and check.shift_mean is not None and check.n_pairs:
+            # Where the spread is not known, that of two independent scores is surely not exceeded.
+            spread = check.shift_sd if check.shift_sd is not None else 2.0**0.5 * (check.score_sd or 0.0)
+            amount += check.n_pairs * check.shift_mean
+            squares += check.n_pairs * spread**2
+            n += check.n_pairs
+    return (amount / n, (squares / n) ** 0.5, n) if n else None
+
+
+def _since(scored: Sequence[DriftCheck], moved: Sequence[bool]) -> Point | None:
+    if not moved[-1]:
+        return None
+    start = len(moved) - 1
+    while start and moved[start - 1]:
+        start -= 1
+    return _point(scored[start])
+
+
+def _mean(check: DriftCheck) -> float:
+    assert check.score_mean is not None  # noqa: S101  # for the type checker: only checks with scores come here
+    return check.score_mean
+
+
+def _point(check: DriftCheck) -> Point:
+    return Point(check.run_id, check.created_at, check.check_id)

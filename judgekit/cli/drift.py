@@ -1,0 +1,62 @@
+"""`judgekit drift`: whether a judge, the system or the instrument changed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgekit.cli.outcome import reported, say
+
+DRIFT_EPILOG = """\b
+Examples:
+  judgekit drift
+  judgekit drift --judge groundedness --suite demo --fail-on-drift
+  judgekit drift --since demo-20260131-142501-3f9a --svg drift.svg
+
+\b
+Exit codes: 0 done, 1 drift was found and --fail-on-drift given, 2 nothing to look at, 4 storage.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this file."""
+    app.command("drift", epilog=DRIFT_EPILOG)(drift_command)
+
+
+def drift_command(
+    judge: Annotated[str | None, typer.Option("--judge", help="This judge only.")] = None,
+    suite: Annotated[str | None, typer.Option("--suite", help="Checks of runs of this suite only.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="Only the data set whose sha256 begins so (`resolved.cases`).")
+    ] = None,
+    since: Annotated[str | None, typer.Option("--since", help="Begin the history with the checks of this run.")] = None,
+    fail_on_drift: Annotated[bool, typer.Option("--fail-on-drift", help="Exit code 1 where there is drift.")] = False,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Write the timeline as SVG; of one history.")] = None,
+    results_dir: Annotated[Path | None, typer.Option("--results-dir", help="Folder of runs; default: results.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Say whether a judge drifts, from the history of its spot checks and re-judgings; no model is asked."""
+    import json
+
+    from judgekit.analysis.drift import DRIFTED
+    from judgekit.core.errors import ConfigError
+    from judgekit.reports.drift import drift_svg, drift_text
+    from judgekit.wiring import Options
+    from judgekit.wiring.drift import DriftQuery, drift_reports, write_svg
+
+    with reported(debug=debug):
+        query = DriftQuery(judge, suite, dataset, since)
+        reports = drift_reports(query, Options(results_dir=results_dir))
+        documents = [report.document() for report in reports]
+        if svg is not None and len(documents) != 1:
+            raise ConfigError(f"--svg: there are {len(documents)} histories; choose one with --judge and --dataset")
+        if svg is not None:
+            write_svg(svg, drift_svg(documents[0]))
+            say(f"wrote {svg}")
+        if as_json:
+            typer.echo(json.dumps(documents, ensure_ascii=False, allow_nan=False, sort_keys=True))
+        else:
+            typer.echo("\n\n".join(drift_text(document) for document in documents))
+        if fail_on_drift and any(report.state in DRIFTED for report in reports):
+            raise typer.Exit(1)

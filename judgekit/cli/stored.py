@@ -1,0 +1,212 @@
+"""Commands around stored runs: runs list, show, tag, delete, reindex; rescore."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from judgekit.cli.outcome import reported, say
+
+ResultsDir = Annotated[Path | None, typer.Option("--results-dir", help="Folder of runs; default: results.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout and nothing else there.")]
+Run = Annotated[str, typer.Argument(help="Run id or its beginning, folder, `latest`, or `latest:TAG`.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+RESCORE_EPILOG = """\b
+Examples:
+  judgekit rescore demo-20260131-142501-3f9a
+  judgekit rescore latest latest:baseline
+  judgekit rescore --all
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    group = typer.Typer(
+        help="List stored runs, show, tag and delete them, and build their index anew.",
+        epilog="Example:  judgekit runs list --tag baseline",
+        rich_markup_mode=None,
+        no_args_is_help=True,
+    )
+    group.command("list", epilog="Example:  judgekit runs list --suite demo --limit 5")(list_command)
+    group.command("show", epilog="Example:  judgekit runs show latest:baseline")(show_command)
+    group.command("tag", epilog="Example:  judgekit runs tag latest baseline")(tag_command)
+    group.command("delete", epilog="Example:  judgekit runs delete demo-20260131-142501-3f9a --yes")(delete_command)
+    group.command("reindex", epilog="Example:  judgekit runs reindex")(reindex_command)
+    app.add_typer(group, name="runs")
+    app.command("rescore", epilog=RESCORE_EPILOG)(rescore_command)
+
+
+def list_command(
+    suite: Annotated[str | None, typer.Option("--suite", help="Runs of this suite only.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Runs with this tag only.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="The newest N only.")] = None,
+    results_dir: ResultsDir = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """List stored runs, the newest first, with the figures that are read first."""
+    from judgekit.reports.runs import RunRow, runs_text
+    from judgekit.wiring.stored_runs import listed_runs
+
+    with reported(debug=debug):
+        found = listed_runs(_options(results_dir), suite=suite, tag=tag, limit=limit)
+        if found.n_not_indexed:
+            runs = "1 run" if found.n_not_indexed == 1 else f"{found.n_not_indexed} runs"
+            say(f"note: {runs} in {found.results_dir} not in the results database; `judgekit runs reindex` adds them")
+        if as_json:
+            _print_json([{**vars(run), "folder_exists": run.run_id in found.there} for run in found.runs])
+            return
+        rows = [
+            RunRow(
+                run_id=run.run_id,
+                suite=run.suite,
+                created_at=run.created_at,
+                status=run.status,
+                n_cases=run.n_cases,
+                figures=run.figures,
+                tags=run.tags,
+                is_there=run.run_id in found.there,
+            )
+            for run in found.runs
+        ]
+        typer.echo(runs_text(rows))
+
+
+def show_command(run: Run, results_dir: ResultsDir = None, as_json: AsJson = False, debug: Debug = False) -> None:
+    """Show the figures of a stored run, from its metrics.json."""
+    import sys
+
+    from judgekit.reports.figures import printable
+    from judgekit.reports.terminal import plain_text, rich_table
+    from judgekit.wiring.stored_runs import shown_run
+
+    with reported(debug=debug):
+        shown = shown_run(run, _options(results_dir))
+        if as_json:
+            document = {"run_id": shown.summary.run_id, "run_dir": str(shown.path), "status": shown.summary.status}
+            _print_json({**document, "tags": shown.tags, "metrics": shown.metrics})
+            return
+        if sys.stdout.isatty():
+            from rich.console import Console
+
+            Console().print(rich_table(shown.summary))
+        else:
+            typer.echo(plain_text(shown.summary))
+        if shown.tags:
+            typer.echo(f"tags: {', '.join(shown.tags)}")
+        typer.echo(printable(f"\n{shown.path}").strip("\n"))
+
+
+def tag_command(
+    run: Run,
+    name: Annotated[str, typer.Argument(help="Tag: letters, digits, '.', '_' and '-'.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Take the tag off.")] = False,
+    results_dir: ResultsDir = None,
+    debug: Debug = False,
+) -> None:
+    """Tag a run, so that it can be named as `latest:TAG`; tags stand in its folder."""
+    from judgekit.wiring.stored_runs import tag_run
+
+    with reported(debug=debug):
+        path, tags, notices = tag_run(run, name, _options(results_dir), remove=remove)
+        _say_notices(notices)
+        typer.echo(f"{path.name}: {', '.join(tags) or 'no tags'}")
+
+
+def delete_command(
+    run: Run,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    results_dir: ResultsDir = None,
+    debug: Debug = False,
+) -> None:
+    """Delete a run: its folder, and its entry in the results database. Refused while a process writes it."""
+    import sys
+
+    from judgekit.core.errors import ConfigError
+    from judgekit.wiring.stored_runs import deletable_run, delete_run
+
+    with reported(debug=debug):
+        found = deletable_run(run, _options(results_dir))
+        what = f"delete {found.folder.path} ({found.n_files} files, {found.n_bytes / 1e6:.1f} MB{found.also})"
+        if not yes:
+            if not sys.stdin.isatty():
+                raise ConfigError(f"would {what}; say --yes where nobody can be asked")
+            if not typer.confirm(f"{what}?", err=True):
+                say("nothing was deleted")
+                return
+        _say_notices(delete_run(found))
+        typer.echo(f"deleted {found.folder.path}")
+
+
+def reindex_command(results_dir: ResultsDir = None, debug: Debug = False) -> None:
+    """Build the results database anew from the run folders; damaged folders are named and left out."""
+    from judgekit.wiring.stored_runs import reindex_runs
+
+    with reported(debug=debug):
+        done = reindex_runs(_options(results_dir))
+        for line in done.skipped:
+            say(f"skipped: {line}")
+        if done.set_aside is not None:
+            say(f"note: the database was damaged and is set aside as {done.set_aside}")
+        parts = [f"runs indexed: {done.n_indexed}"]
+        parts += [f"entries without a run dropped: {done.n_dropped}"] if done.n_dropped else []
+        parts += [f"folders skipped: {len(done.skipped)}"] if done.skipped else []
+        typer.echo("; ".join(parts))
+
+
+def rescore_command(
+    runs: Annotated[
+        list[str] | None, typer.Argument(help="Run ids or their beginnings, folders, `latest`, `latest:TAG`.")
+    ] = None,
+    all_runs: Annotated[bool, typer.Option("--all", help="Every run of the folder of runs.")] = False,
+    results_dir: ResultsDir = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Calculate scores and figures of stored runs anew, from their folders alone; stored verdicts are kept."""
+    from judgekit.core.errors import ConfigError, JudgekitError
+    from judgekit.reports.rescore import rescored_text
+    from judgekit.wiring.stored_runs import all_runs_of, open_rescore
+    from judgekit.workflows.rescore import rescore
+
+    with reported(debug=debug):
+        options = _options(results_dir)
+        if bool(runs) == all_runs:
+            raise ConfigError("name runs, such as `judgekit rescore latest`, or say --all, and not both")
+        results, errors = [], []
+        for run in all_runs_of(options) if all_runs else runs or []:
+            try:
+                result = rescore(open_rescore(run, options))
+            except JudgekitError as error:
+                if not all_runs:
+                    raise
+                errors.append(error)
+                say(f"skipped: {error}")
+                continue
+            results.append(result)
+            if not as_json:
+                typer.echo(rescored_text(result))
+        if as_json:
+            _print_json([result.document() for result in results])
+        if errors:
+            raise typer.Exit(max(error.exit_code for error in errors))
+        if any(not gate.passed for result in results for gate in result.summary.gates):
+            raise typer.Exit(1)
+
+
+def _options(results_dir: Path | None) -> Any:
+    from judgekit.wiring import Options
+
+    return Options(results_dir=results_dir)
+
+
+def _say_notices(notices: Any) -> None:
+    for code, message in notices:
+        say(f"warning: {message} [{code}]")
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True))

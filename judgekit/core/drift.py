@@ -1,0 +1,75 @@
+"""One check of a judge against verdicts that are stored: a point of its history."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from judgekit.core.judgments import JudgeInput
+
+CheckKind = Literal["rejudge", "noise_floor", "spot_check"]
+
+
+class DriftCheck(BaseModel):
+    """How far a judge agreed with stored verdicts on the same judge inputs, and all that could explain it.
+
+    A line of drift_checks.jsonl in the folder of the run whose verdicts were checked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_id: str
+    """The run whose stored verdicts were checked."""
+    judge: str
+    prompt_version: str
+    """Wording of the stored verdicts; a history belongs to one judge, wording and data set."""
+    dataset_sha256: str
+    kind: CheckKind
+    """`rejudge`: the same judge asked again later. `noise_floor`: the same judge asked again at once, so that it
+    differs by noise only. `spot_check`: another wording or another model asked."""
+    comparator: str
+    """Who was asked now, such as `judge-2025-01-01 with v1`; checks of one kind and comparator can be compared."""
+    created_at: str
+    """UTC, ISO 8601."""
+    n_asked: int
+    """Stored inputs that were asked again."""
+    n_pairs: int
+    """Of these, those with two verdicts."""
+    n_disagree: int
+    """Pairs that contradict each other, 0 to `n_pairs`."""
+    n_failed: int
+    """Of `n_asked`, those without two verdicts."""
+    prompt_sha256: str
+    parser_version: str
+    served_models: tuple[str, ...] = ()
+    """What the servers say they used, sorted; empty where they do not say."""
+    fingerprints: tuple[str, ...] = ()
+    answers_sha256: str | None = None
+    """Over all inputs of the judge in the run: another one means that the answers of the system changed. See
+    `answers_sha256`."""
+    score_mean: float | None = None
+    """Mean of all stored verdicts of the judge in the run: where the system stands."""
+    score_sd: float | None = None
+    n_scores: int = 0
+    shift_mean: float | None = None
+    """Mean of verdict now less stored verdict over the pairs: how far the judge moved."""
+    shift_sd: float | None = None
+
+    @property
+    def check_id(self) -> str:
+        """The same for the same check, so that writing it twice counts once."""
+        parts = [self.run_id, self.judge, self.prompt_version, self.kind, self.comparator, self.created_at]
+        return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def answers_sha256(inputs: Iterable[JudgeInput]) -> str:
+    """What a judge was asked about, as one hash: over case id and variables, in the order of the ids.
+
+    Args:
+        inputs: all inputs of one judge in a run; a sample would give another hash for the same answers.
+    """
+    digest = hashlib.sha256()
+    for case_id, sha256 in sorted((item.case_id, item.sha256) for item in inputs):
+        digest.update(f"{len(case_id)} {case_id} {sha256}\n".encode("utf-8", "replace"))
+    return digest.hexdigest()

@@ -1,0 +1,336 @@
+"""The results database: an index of the run folders beside it, in one SQLite file.
+
+Nothing stands in it that does not stand in a folder, so it can be deleted and built again at any time. Every
+statement has parameters; no text of a run ever becomes a part of one.
+"""
+
+import fcntl
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from judgekit.core.drift import DriftCheck
+from judgekit.core.errors import StorageError
+from judgekit.storage.migrations import migrate
+
+DATABASE = "judgekit.db"
+"""Stands beside the runs of a results folder."""
+
+_BUSY_SECONDS = 60.0
+"""How long to wait for another process that writes."""
+
+_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_RUN_TABLES = ("run_facts", "run_tags", "aggregate_history", "drift_checks", "eval_query_results", "eval_runs")
+
+_PUT_RUN = (
+    "INSERT INTO eval_runs (run_id, suite, config_snapshot_json, aggregate_json, commit_hash, created_at) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+_PUT_RESULT = "INSERT OR REPLACE INTO eval_query_results (run_id, query_id, result_json) VALUES (?, ?, ?)"
+_PUT_FACTS = "INSERT INTO run_facts (run_id, status, n_cases, figures_json) VALUES (?, ?, ?, ?)"
+_PUT_TAG = "INSERT OR IGNORE INTO run_tags (run_id, tag) VALUES (?, ?)"
+_PUT_HISTORY = (
+    "INSERT INTO aggregate_history (run_id, number, metrics_version, judgekit, replaced_at, aggregate_json) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
+)
+_PUT_CHECK = (
+    "INSERT OR REPLACE INTO drift_checks "
+    "(check_id, run_id, judge, prompt_version, dataset_sha256, created_at, check_json) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_LIST = (
+    "SELECT r.run_id, r.suite, r.created_at, r.commit_hash, r.aggregate_json, f.status, f.n_cases, f.figures_json, "
+    "(SELECT json_group_array(tag) FROM (SELECT tag FROM run_tags t WHERE t.run_id = r.run_id ORDER BY tag)) "
+    "FROM eval_runs r JOIN run_facts f ON f.run_id = r.run_id "
+    "WHERE (? IS NULL OR r.suite = ?) "
+    "AND (? IS NULL OR EXISTS (SELECT 1 FROM run_tags t WHERE t.run_id = r.run_id AND t.tag = ?)) "
+    "ORDER BY r.created_at DESC, r.run_id DESC LIMIT ?"
+)
+_CHECKS = (
+    "SELECT check_json FROM drift_checks WHERE (? IS NULL OR judge = ?) "
+    "AND (? IS NULL OR substr(dataset_sha256, 1, length(?)) = ?) ORDER BY created_at, check_id"
+)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What the database holds of one run."""
+
+    run_id: str
+    suite: str
+    created_at: str
+    commit_hash: str | None
+    config: dict[str, Any]
+    aggregate: dict[str, Any]
+    """The figures of `aggregate_json`."""
+    status: str
+    n_cases: int
+    figures: dict[str, Any]
+    """By name: value, n, n_error."""
+    tags: Sequence[str]
+    history: Sequence[dict[str, Any]]
+    """Aggregates of earlier scorings, oldest first."""
+    checks: Sequence[DriftCheck]
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run as `judgekit runs list` shows it."""
+
+    run_id: str
+    suite: str
+    created_at: str
+    commit_hash: str | None
+    aggregate: dict[str, Any]
+    status: str
+    n_cases: int
+    figures: dict[str, Any]
+    tags: tuple[str, ...]
+
+
+class Database:
+    """The results database of one folder of runs; safe for several processes at once."""
+
+    def __init__(self, results_dir: Path, *, busy_seconds: float = _BUSY_SECONDS) -> None:
+        """Name the database; it is opened, and made where there is none, by the first call that needs it."""
+        self.path = results_dir / DATABASE
+        self.set_aside: Path | None = None
+        """Where a damaged database was moved to."""
+        self._busy_seconds = busy_seconds
+
+    def make_ready(self) -> None:
+        """Make the database where there is none, bring it to the newest schema, set a damaged one aside.
+
+        Raises:
+            ConfigError: it is of a newer judgekit.
+            StorageError: it cannot be written.
+        """
+        with self._writing():
+            pass
+
+    def put_run(self, record: RunRecord, results: Iterable[tuple[str, str]]) -> None:
+        """Write all of a run in one transaction, in place of what there is of it.
+
+        Args:
+            record: the run.
+            results: query id and `result_json` of each case; drawn from while writing.
+
+        Raises:
+            ConfigError: the database is of a newer judgekit.
+            StorageError: it cannot be written, or `results` cannot be read; it is as it was.
+        """
+        run_id = record.run_id
+        with self._writing() as connection:
+            _delete(connection, run_id)
+            run = (_json(record.config), _json(record.aggregate), record.commit_hash, record.created_at)
+            connection.execute(_PUT_RUN, (run_id, record.suite, *run))
+            connection.executemany(_PUT_RESULT, ((run_id, query_id, text) for query_id, text in results))
+            connection.execute(_PUT_FACTS, (run_id, record.status, record.n_cases, _json(record.figures)))
+            connection.executemany(_PUT_TAG, ((run_id, tag) for tag in record.tags))
+            history = [
+                (run_id, number, old["metrics_version"], old["scored_by"], old["replaced_at"], _json(old["aggregate"]))
+                for number, old in enumerate(record.history)
+            ]
+            connection.executemany(_PUT_HISTORY, history)
+            connection.executemany(_PUT_CHECK, map(_check_row, record.checks))
+
+    def put_tags(self, run_id: str, tags: Sequence[str]) -> bool:
+        """Write the tags of a run in place of the old ones; False where the run is not indexed.
+
+        Raises:
+            ConfigError, StorageError: as `put_run`.
+        """
+        with self._writing() as connection:
+            if connection.execute("SELECT 1 FROM eval_runs WHERE run_id = ?", (run_id,)).fetchone() is None:
+                return False
+            connection.execute("DELETE FROM run_tags WHERE run_id = ?", (run_id,))
+            connection.executemany(_PUT_TAG, ((run_id, tag) for tag in tags))
+            return True
+
+    def put_check(self, check: DriftCheck) -> bool:
+        """Add a check of a judge; False where its run is not indexed.
+
+        Raises:
+            ConfigError, StorageError: as `put_run`.
+        """
+        with self._writing() as connection:
+            if connection.execute("SELECT 1 FROM eval_runs WHERE run_id = ?", (check.run_id,)).fetchone() is None:
+                return False
+            connection.execute(_PUT_CHECK, _check_row(check))
+            return True
+
+    def delete_run(self, run_id: str) -> None:
+        """Drop all of a run.
+
+        Raises:
+            ConfigError, StorageError: as `put_run`.
+        """
+        with self._writing() as connection:
+            _delete(connection, run_id)
+
+    def runs(self, suite: str | None = None, tag: str | None = None, limit: int | None = None) -> list[ListedRun]:
+        """Runs, the newest first; none where there is no database.
+
+        Raises:
+            ConfigError, StorageError: as `put_run`.
+        """
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            rows = connection.execute(_LIST, (suite, suite, tag, tag, -1 if limit is None else limit)).fetchall()
+        try:
+            return [_listed(row) for row in rows]
+        except (ValueError, TypeError) as error:
+            raise StorageError(f"{self.path}: damaged entry: {error}; run `judgekit runs reindex`") from None
+
+    def run_ids(self) -> set[str]:
+        """Ids of all runs.
+
+        Raises:
+            ConfigError, StorageError: as `put_run`.
+        """
+        with self._reading() as connection:
+            return (
+                set() if connection is None else {row[0] for row in connection.execute("SELECT run_id FROM eval_runs")}
+            )
+
+    def checks(self, judge: str | None = None, dataset: str | None = None) -> list[DriftCheck]:
+        """Checks of judges, the oldest first.
+
+        Args:
+            judge: of this judge only.
+            dataset: only on the data set whose hash begins so.
+
+        Raises:
+            ConfigError, StorageError: as `put_run`.
+        """
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            rows = connection.execute(_CHECKS, (judge, judge, dataset, dataset, dataset)).fetchall()
+        try:
+            return [DriftCheck.model_validate_json(row[0]) for row in rows]
+        except ValueError as error:
+            raise StorageError(f"{self.path}: damaged check: {error}; run `judgekit runs reindex`") from None
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection inside a transaction that is kept if the block ends well."""
+        with self._reported("written"), closing(self._open_mended()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.rollback()
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """A connection to read with; None where there is no database."""
+        if not self.path.exists():
+            yield None
+            return
+        with self._reported("read"), closing(self._open()) as connection:
+            yield connection
+
+    @contextmanager
+    def _reported(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            hint = "; it is damaged, `judgekit runs reindex` builds a new one" if _is_corrupt(error) else ""
+            raise StorageError(f"{self.path}: cannot be {what}: {error}{hint}") from None
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            migrate(connection, str(self.path))
+            # Readers then never wait for a writer. It is kept in the file, so it is enough if it works once: SQLite
+            # does not wait for others here, and some file systems cannot do it.
+            with suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA journal_mode = WAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_mended(self) -> sqlite3.Connection:
+        """A connection; a damaged file is set aside first, once for all processes that find it so."""
+        try:
+            return self._open()
+        except sqlite3.DatabaseError as error:
+            if not _is_corrupt(error):
+                raise
+        try:
+            with self.path.with_name(f".{self.path.name}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                try:
+                    return self._open()
+                except sqlite3.DatabaseError as error:
+                    if not _is_corrupt(error):
+                        raise
+                    self._move_away()
+                    return self._open()
+        except OSError as error:
+            raise StorageError(f"{self.path}: damaged, and cannot be set aside: {error.strerror or error}") from None
+
+    def _move_away(self) -> None:
+        name = f"{self.path.name}.corrupt-{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        self.set_aside = self.path.with_name(name)
+        self.path.rename(self.set_aside)
+        for suffix in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                self.path.with_name(self.path.name + suffix).rename(self.path.with_name(name + suffix))
+
+
+def _is_corrupt(error: sqlite3.Error) -> bool:
+    """Whether the file is no database or a broken one; a locked or read-only one is whole and stays where it is."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _CORRUPT
+
+
+def _delete(connection: sqlite3.Connection, run_id: str) -> None:
+    for table in _RUN_TABLES:
+        # A statement takes no table as parameter; the names are ours.
+        connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))  # noqa: S608
+
+
+def _check_row(check: DriftCheck) -> tuple[str, ...]:
+    return (
+        check.check_id,
+        check.run_id,
+        check.judge,
+        check.prompt_version,
+        check.dataset_sha256,
+        check.created_at,
+        check.model_dump_json(),
+    )
+
+
+def _listed(row: Sequence[Any]) -> ListedRun:
+    run_id, suite, created_at, commit_hash, aggregate, status, n_cases, figures, tags = row
+    return ListedRun(
+        run_id,
+        suite,
+        created_at,
+        commit_hash,
+        json.loads(aggregate),
+        status,
+        n_cases,
+        json.loads(figures),
+        tuple(json.loads(tags)),
+    )
+
+
+def _json(value: Any) -> str:
+    # ASCII only, so that a lone surrogate, which SQLite refuses, stays an escape.
+    return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,172 @@
+"""Keeps the results database in step with the run folders; what goes wrong is said and never costs a run."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judgekit.core.drift import DriftCheck
+from judgekit.core.errors import ConfigError, JudgekitError
+from judgekit.core.runs import MANIFEST
+from judgekit.storage.database import Database
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_records import append_check, case_results, run_record
+
+Notices = list[tuple[str, str]]
+_NEXT_STEP = "the run itself is whole; `judgekit runs reindex` adds it later"
+
+
+class FolderIndex:
+    """The results database beside a run, as workflows use it."""
+
+    def __init__(self, busy_seconds: float | None = None) -> None:
+        """Use the database that stands beside each folder.
+
+        Args:
+            busy_seconds: how long to wait for another process that writes; None: as the database does.
+        """
+        self._busy_seconds = busy_seconds
+
+    def put_run(self, folder: Path) -> Notices:
+        """Index a run as its folder is now; an older entry of it is replaced."""
+
+        def put(database: Database) -> None:
+            put_folder(database, RunFolder(folder))
+
+        return self._tried(folder, put)
+
+    def add_check(self, folder: Path, check: DriftCheck) -> Notices:
+        """Add a check of a judge to the history, in the folder of the run first and then in the database.
+
+        Raises:
+            StorageError: the folder cannot be written.
+        """
+        append_check(RunFolder(folder), check)
+
+        def put(database: Database) -> None:
+            if not database.put_check(check):
+                put_folder(database, RunFolder(folder))
+
+        return self._tried(folder, put)
+
+    def _tried(self, folder: Path, put: Callable[[Database], None]) -> Notices:
+        busy = {} if self._busy_seconds is None else {"busy_seconds": self._busy_seconds}
+        database = Database(folder.parent, **busy)
+        found: Notices = []
+        try:
+            put(database)
+        except JudgekitError as error:
+            found.append(("index_not_written", f"{error}; {_NEXT_STEP}"))
+        except Exception as error:  # noqa: BLE001  # an index is never worth a run
+            found.append(("index_not_written", f"{database.path}: {type(error).__name__}: {error}; {_NEXT_STEP}"))
+        if database.set_aside is not None:
+            text = (
+                f"the results database was damaged and is set aside as {database.set_aside}; `judgekit runs reindex` "
+            )
+            found.append(("index_damaged", text + "adds the other runs to the new one"))
+        return found
+
+
+def put_folder(database: Database, folder: RunFolder) -> None:
+    """Index a run as its folder is now.
+
+    Raises:
+        ConfigError, StorageError: the folder or the database cannot be read or written.
+    """
+    database.put_run(run_record(folder), case_results(folder))
+
+
+@dataclass
+class Reindexed:
+    """What came of building the database anew."""
+
+    n_indexed: int = 0
+    n_dropped: int = 0
+    """Entries of runs whose folder is gone."""
+    skipped: list[str] = field(default_factory=list)
+    """Why a folder was left out, one line each."""
+    set_aside: Path | None = None
+
+
+def run_folders(results_dir: Path) -> Iterator[Path]:
+    """Folders that look like runs, by name.
+
+    Raises:
+        ConfigError: there is no such folder of runs.
+    """
+    try:
+        entries = sorted(entry for entry in results_dir.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise ConfigError(f"{results_dir}: no folder of runs: {error.strerror or error}") from None
+    for entry in entries:
+        if entry.is_dir():
+            yield entry
+
+
+def reindex(results_dir: Path, database: Database) -> Reindexed:
+    """Bring the database in step with the folders: each in a transaction of its own, so that nobody waits for long.
+
+    Raises:
+        ConfigError: there is no such folder of runs, or the database is of a newer judgekit.
+        StorageError: the database cannot be written.
+    """
+    done = Reindexed()
+    there = set()
+    folders = list(run_folders(results_dir))
+    database.make_ready()
+    for path in folders:
+        with _skipping(done, path):
+            folder = RunFolder.open(path)
+            record = run_record(folder)
+            if record.run_id != path.name:
+                raise ConfigError(f"{path}: holds run {record.run_id!r}; name the folder as the run")
+            problems: list[JudgekitError] = []
+            try:
+                database.put_run(record, _noting(case_results(folder), problems))
+            except JudgekitError as error:
+                if not problems:
+                    raise _CannotWrite(error) from None
+                raise
+            there.add(record.run_id)
+            done.n_indexed += 1
+    for run_id in database.run_ids() - there:
+        if not (results_dir / run_id / MANIFEST).exists() or _names(done.skipped, results_dir / run_id):
+            database.delete_run(run_id)
+            done.n_dropped += 1
+    done.set_aside = database.set_aside
+    return done
+
+
+def _names(lines: Sequence[str], path: Path) -> bool:
+    return any(line.startswith(f"{path}") for line in lines)
+
+
+class _CannotWrite(Exception):
+    """The database and not the folder is at fault, so that going on would help nobody."""
+
+    def __init__(self, cause: JudgekitError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _noting(results: Iterator[tuple[str, str]], problems: list[JudgekitError]) -> Iterator[tuple[str, str]]:
+    """The results; why they cannot be read to their end goes to `problems`."""
+    try:
+        yield from results
+    except JudgekitError as error:
+        problems.append(error)
+        raise
+
+
+@contextmanager
+def _skipping(done: Reindexed, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _CannotWrite as error:
+        raise error.cause from None
+    except JudgekitError as error:
+        if path.exists():  # else it was deleted meanwhile
+            done.skipped.append(str(error))
+    except OSError as error:
+        if path.exists():
+            done.skipped.append(f"{path}: cannot be read: {error.strerror or error}")

@@ -1,0 +1,172 @@
+"""Spot checks of a run as points of its judges' histories, read from its folder."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check, kind_of_repeat
+from judgekit.analysis.reliability import pair_disagrees
+from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
+from judgekit.core.errors import StorageError
+from judgekit.core.judgments import Verdict
+from judgekit.core.runs import CONFIG, JUDGMENTS, METRICS, Manifest
+from judgekit.storage.run_folder import RunFolder
+
+CHECKS = "checks.json"
+"""Lists the spot checks of a run with their samples; a run that has none tells of its own in metrics.json."""
+
+
+class _StoredVerdict(msgspec.Struct):
+    """The verdict of a line of judgments.jsonl."""
+
+    score: int | None = None
+    answer: bool | None = None
+
+
+class _StoredJudgment(msgspec.Struct):
+    """A line of judgments.jsonl, as far as a check needs it."""
+
+    case_id: str
+    judge: str
+    created_at: str
+    role: str = "primary"
+    check: str | None = None
+    copied_from: str | None = None
+    """The run that it was copied from, in whose history it counts already."""
+    verdict: _StoredVerdict | None = None
+    served_model: str | None = None
+    fingerprint: str | None = None
+
+
+@dataclass
+class _Opinions:
+    """What one judge, or one check of it, said."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """By case id."""
+    served_models: set[str] = field(default_factory=set)
+    fingerprints: set[str] = field(default_factory=set)
+    last_at: str = ""
+
+    def add(self, judgment: _StoredJudgment) -> None:
+        if judgment.verdict is not None:
+            found = Verdict(score=judgment.verdict.score, answer=judgment.verdict.answer)
+            self.verdicts[judgment.case_id] = found
+        if judgment.served_model is not None:
+            self.served_models.add(judgment.served_model)
+        if judgment.fingerprint is not None:
+            self.fingerprints.add(judgment.fingerprint)
+        self.last_at = max(self.last_at, judgment.created_at)
+
+
+def stored_checks(folder: RunFolder) -> Iterator[DriftCheck]:
+    """The spot checks of a finished run.
+
+    Raises:
+        ConfigError, StorageError: a file is missing or damaged.
+    """
+    manifest = folder.manifest()
+    if manifest.status != "complete" or not (folder.path / METRICS).exists():
+        return
+    metrics = folder.read_json(METRICS)
+    is_listed = (folder.path / CHECKS).exists()
+    name = CHECKS if is_listed else METRICS
+    try:
+        yield from _listed(folder, manifest, metrics) if is_listed else _told(folder, manifest, metrics)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{folder.path / name}: damaged: {error!r}") from None
+
+
+def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
+    """The data set of a run; a part of a file, by `--limit` or `--shard`, is another one than the whole."""
+    if manifest.limit is None and manifest.shard is None:
+        return cases_sha256
+    return hashlib.sha256(f"{cases_sha256} {manifest.limit} {manifest.shard}".encode()).hexdigest()
+
+
+def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[DriftCheck]:
+    """From checks.json and the judgments of each check."""
+    records = [record for record in folder.read_json(CHECKS)["checks"] if record["complete"]]
+    if not records:
+        return
+    opinions = _opinions(folder)
+    arguments = folder.read_json(CONFIG).get("resolved", {}).get("judges", {})
+    for record in records:
+        judge = record["judge"]
+        first = opinions.get((judge, None), _Opinions())
+        second = opinions.get((judge, record["check"]), _Opinions())
+        if not second.last_at:
+            continue
+        kind: CheckKind = "spot_check"
+        if record["kind"] == "repeat":
+            kind = kind_of_repeat(first.last_at or second.last_at, second.last_at)
+        asked = AskedAgain(
+            kind=kind,
+            comparator=f"{record['model']} with {record['prompt_version']}",
+            created_at=second.last_at,
+            served_models=[*first.served_models, *second.served_models],
+            fingerprints=[*first.fingerprints, *second.fingerprints],
+        )
+        pass_score = arguments.get(judge, {}).get("pass_score")
+        rows = [_row(first.verdicts.get(case), second.verdicts.get(case), pass_score) for case in record["case_ids"]]
+        yield history_check(_verdicts(folder, manifest, metrics, judge), asked, rows)
+
+
+def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[DriftCheck]:
+    """From `judge_reliability` of metrics.json."""
+    for judge, report in (metrics.get("judge_reliability") or {}).get("by_judge", {}).items():
+        if "sample" not in report:
+            continue
+        about, against = metrics["judges"][judge], report["against"]
+        second = manifest.models.get(against["model_id"], {})
+        asked = AskedAgain(
+            kind="spot_check",
+            comparator=f"{against['model']} with {against['prompt_version']}",
+            created_at=manifest.finished_at or manifest.created_at,
+            served_models=[*about["served_models"], *second.get("served_models", {})],
+            fingerprints=[*about["fingerprints"], *second.get("fingerprints", {})],
+        )
+        yield history_check(_verdicts(folder, manifest, metrics, judge), asked, report["sample"])
+
+
+def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> CheckedVerdicts:
+    about = metrics["judges"][judge]
+    return CheckedVerdicts(
+        run_id=manifest.run_id,
+        judge=judge,
+        prompt_version=about["prompt_version"],
+        prompt_sha256=about["prompt_sha256"],
+        dataset_sha256=dataset_sha256(metrics["cases"]["sha256"], manifest),
+        parser_version=manifest.versions.get("parser", ""),
+        answers_sha256=answers_sha256(item for item in folder.judge_inputs() if item.judge == judge),
+        distribution=metrics["overall"].get(f"{judge}.distribution", {}),
+    )
+
+
+def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
+    """By judge and check (None: the run's own verdicts), what was said; the last verdict of a case counts."""
+    decoder = msgspec.json.Decoder(_StoredJudgment)
+    found: dict[tuple[str, str | None], _Opinions] = {}
+    for number, line in folder.lines(JUDGMENTS):
+        try:
+            judgment = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StorageError(f"{folder.path / JUDGMENTS}:{number}: damaged line: {error}") from None
+        if judgment.role != "primary" and judgment.copied_from is not None:
+            continue
+        check = None if judgment.role == "primary" else judgment.check or "run"
+        found.setdefault((judgment.judge, check), _Opinions()).add(judgment)
+    return found
+
+
+def _row(first: Verdict | None, second: Verdict | None, pass_score: int | None) -> dict[str, Any]:
+    if first is None or second is None:
+        return {"first": None, "second": None, "disagrees": None}
+    return {
+        "first": first.answer if first.score is None else first.score,
+        "second": second.answer if second.score is None else second.score,
+        "disagrees": pair_disagrees(first, second, pass_score),
+    }

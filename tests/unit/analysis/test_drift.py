@@ -1,0 +1,256 @@
+"""Drift told apart: judge, system, instrument, or nothing, on scripted histories of many seeds."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgekit.analysis.drift import DriftReport, drift_report, histories
+from judgekit.core.drift import DriftCheck
+
+N_WEEKS = 26
+CHANGE = 8
+"""Position of week 9."""
+N = 20
+N_SEEDS = 100
+
+
+def check(week: int, n_disagree: int = 1, **fields: Any) -> DriftCheck:
+    """The check of a week: 20 stored inputs of that week's run, asked again."""
+    values: dict[str, Any] = {
+        "run_id": f"w{week + 1:02}",
+        "judge": "groundedness",
+        "prompt_version": "v1",
+        "dataset_sha256": "d" * 64,
+        "kind": "rejudge",
+        "comparator": "m with v1",
+        "created_at": f"2026-{1 + week // 4:02}-{1 + 7 * (week % 4):02}T00:00:00+00:00",
+        "n_asked": N,
+        "n_pairs": N,
+        "n_disagree": n_disagree,
+        "n_failed": 0,
+        "prompt_sha256": "p" * 64,
+        "parser_version": "1",
+        "served_models": ("m-1",),
+        "fingerprints": ("fp-1",),
+        "answers_sha256": "a" * 64,
+        "score_mean": 4.0,
+        "score_sd": 1.0,
+        "n_scores": 200,
+    }
+    return DriftCheck(**{**values, **fields})
+
+
+def drawn(rng: random.Random, n: int, rate: float) -> int:
+    return sum(rng.random() < rate for _ in range(n))
+
+
+def history(
+    rng: random.Random, n_weeks: int = N_WEEKS, flips: Callable[[int], float] = lambda _: 0.05
+) -> list[DriftCheck]:
+    """A history whose judge flips at a rate by week; the answers are new every week and as good as before."""
+    return [
+        check(week, drawn(rng, N, flips(week)), answers_sha256=f"a{week}", score_mean=rng.gauss(4.0, 1.0 / 200**0.5))
+        for week in range(n_weeks)
+    ]
+
+
+def share(state: str, reports: list[DriftReport]) -> float:
+    return sum(report.state == state for report in reports) / len(reports)
+
+
+def test_a_judge_that_flips_30_percent_from_week_9_is_found_within_4_checks() -> None:
+    flips: Callable[[int], float] = lambda week: 0.3 if week >= CHANGE else 0.05  # noqa: E731
+    reports = [drift_report(history(random.Random(seed), CHANGE + 4, flips)) for seed in range(N_SEEDS)]
+    assert share("judge", reports) >= 0.9
+    starts = Counter(report.since.run_id for report in reports if report.since is not None)
+    # The onset is estimated, so it can be off by a week or two.
+    assert sum(starts[run] for run in ("w08", "w09", "w10")) >= 0.8 * N_SEEDS
+
+
+def test_a_judge_that_flips_stays_found_until_week_26() -> None:
+    flips: Callable[[int], float] = lambda week: 0.3 if week >= CHANGE else 0.05  # noqa: E731
+    reports = [drift_report(history(random.Random(seed), N_WEEKS, flips)) for seed in range(20)]
+    assert share("judge", reports) == 1.0
+
+
+def test_quiet_histories_with_5_percent_noise_raise_at_most_5_percent_of_alarms() -> None:
+    reports = [drift_report(history(random.Random(seed))) for seed in range(3 * N_SEEDS)]
+    assert 1.0 - share("none", reports) <= 0.05
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_noise_floor_that_was_measured_is_not_called_drift(noise: float) -> None:
+    reports = []
+    for seed in range(N_SEEDS):
+        rng = random.Random(seed)
+        floor = [check(0, drawn(rng, 60, noise), kind="noise_floor", n_pairs=60, n_asked=60)]
+        reports.append(drift_report(floor + history(rng, N_WEEKS, lambda _: noise)))
+    assert 1.0 - share("none", reports) <= 0.05
+    assert {report.streams[0].m0_source for report in reports} == {"noise floor"}
+
+
+def test_failures_that_rise_from_week_9_are_the_instrument() -> None:
+    reports = []
+    for seed in range(N_SEEDS):
+        rng = random.Random(seed)
+        checks = []
+        for week in range(CHANGE + 4):
+            n_failed = drawn(rng, N, 0.4 if week >= CHANGE else 0.02)
+            flips = drawn(rng, N - n_failed, 0.05)
+            checks.append(check(week, flips, n_pairs=N - n_failed, n_failed=n_failed))
+        reports.append(drift_report(checks))
+    assert share("instrument", reports) >= 0.9
+    assert share("judge", reports) == 0.0
+
+
+def test_answers_that_score_worse_from_week_9_with_a_steady_judge_are_the_system() -> None:
+    reports = []
+    for seed in range(N_SEEDS):
+        rng = random.Random(seed)
+        old, new = rng.gauss(4.0, 1.0 / 200**0.5), rng.gauss(3.4, 1.0 / 200**0.5)
+        checks = [
+            check(week, drawn(rng, N, 0.05), answers_sha256="new" if week >= CHANGE else "old",
+                  score_mean=new if week >= CHANGE else old)
+            for week in range(N_WEEKS)
+        ]  # fmt: skip
+        reports.append(drift_report(checks))
+    assert share("system", reports) >= 0.9
+    assert {report.since.run_id for report in reports if report.state == "system" and report.since} == {"w09"}
+    assert share("judge", reports) + share("judge+system", reports) + share("instrument", reports) <= 0.05
+
+
+def test_new_answers_that_score_the_same_are_no_drift_and_are_named() -> None:
+    report = drift_report([check(week, answers_sha256="new" if week >= CHANGE else "old") for week in range(N_WEEKS)])
+    assert report.state == "none"
+    assert report.system is not None
+    assert "answers changed, but not shown to score differently" in " ".join(report.why)
+
+
+def both(shift: float) -> DriftReport:
+    """A judge that flips and moves by one point from week 9, and new answers that score 1.5 lower."""
+    checks = [
+        check(week, 8, answers_sha256="new", score_mean=2.5, shift_mean=shift, shift_sd=1.0)
+        if week >= CHANGE
+        else check(week, answers_sha256="old", shift_mean=0.0, shift_sd=0.5)
+        for week in range(N_WEEKS)
+    ]
+    return drift_report(checks)
+
+
+def test_a_judge_that_drifts_leaves_to_the_system_only_what_it_did_not_move_itself() -> None:
+    # All of the 1.5 points are the judge's own.
+    assert both(-1.5).state == "judge"
+    # The judge rose by half a point, so the answers fell by two.
+    assert both(0.5).state == "judge+system"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"served_models": ("m-2",)}, "served model: m-2 since run w09, m-1 before"),
+        ({"fingerprints": ("fp-2",)}, "fingerprint: fp-2 since run w09, fp-1 before"),
+        ({"prompt_sha256": "q" * 64}, "prompt hash: qqqqqqqqqqqq since run w09, pppppppppppp before"),
+        ({"parser_version": "2"}, "parser version: 2 since run w09, 1 before"),
+    ],
+)
+@pytest.mark.parametrize("n_flips", [1, 8])
+def test_a_change_that_the_instrument_says_itself_is_the_instrument_and_never_the_judge(
+    change: dict[str, Any], what: str, n_flips: int
+) -> None:
+    checks = [check(week, n_flips, **change) if week >= CHANGE else check(week) for week in range(N_WEEKS)]
+    report = drift_report(checks)
+    assert report.state == "instrument"
+    assert report.since is not None
+    assert report.since.run_id == "w09"
+    assert what in report.why
+    assert [row["state"] for row in report.timeline[:CHANGE]] == ["none"] * CHANGE
+
+
+def test_an_instrument_that_came_back_is_no_drift() -> None:
+    checks = [check(week, served_models=("m-2",) if week == CHANGE else ("m-1",)) for week in range(N_WEEKS)]
+    report = drift_report(checks)
+    assert report.state == "none"
+    assert [row["state"] for row in report.timeline].count("instrument") == 1
+    assert report.changes[0].until == checks[CHANGE + 1].created_at
+
+
+def test_a_second_fingerprint_beside_the_first_is_the_same_instrument() -> None:
+    checks = [check(week, fingerprints=("fp-1", "fp-2") if week > 3 else ("fp-1",)) for week in range(N_WEEKS)]
+    assert drift_report(checks).state == "none"
+
+
+def test_a_spot_check_is_held_against_its_own_first_four_checks() -> None:
+    # 8 of 20 flip from the start: that is what this comparator is like, and no drift.
+    checks = [check(week, 8, kind="spot_check", comparator="other with v1") for week in range(N_WEEKS)]
+    report = drift_report(checks)
+    [stream] = report.streams
+    assert (report.state, stream.n_baseline_checks, stream.n_baseline_pairs, stream.evidence.n) == ("none", 4, 80, 440)
+    # Wilson's upper end of 32 of 80: (0.4 + 1.92/80 + 1.96 sqrt(0.24/80 + 0.96/6400)) / (1 + 3.84/80) = 0.5095.
+    assert stream.evidence.m0 == pytest.approx(0.5095, abs=1e-4)
+    # Later all but two flip.
+    checks += [check(week, 18, kind="spot_check", comparator="other with v1") for week in range(N_WEEKS, N_WEEKS + 4)]
+    assert drift_report(checks).state == "judge"
+
+
+def test_few_pairs_are_insufficient() -> None:
+    assert drift_report([check(0, 1, n_pairs=10, n_asked=10)]).state == "insufficient"
+    assert drift_report([check(0, kind="noise_floor")]).state == "insufficient"
+    assert drift_report([check(week, kind="spot_check") for week in range(4)]).state == "insufficient"
+    assert drift_report([check(0)]).state == "none"
+
+
+def test_no_pairs_at_all_are_no_error() -> None:
+    report = drift_report([check(week, 0, n_pairs=0, n_failed=N) for week in range(3)])
+    assert report.state == "insufficient"
+    assert report.timeline[0]["rate"] is None
+
+
+def test_the_first_check_can_raise_the_alarm() -> None:
+    # 8 of 20 against 5%: far beyond an e-value of 20.
+    report = drift_report([check(0, 8)])
+    assert report.state == "judge"
+    assert report.since is not None
+    assert report.since.run_id == "w01"
+    assert report.streams[0].evidence.rows[0].log_e_value > 3.0
+
+
+def test_comparators_that_are_tested_side_by_side_share_the_error() -> None:
+    two = [check(week, comparator=name) for week in range(2) for name in ("a", "b")]
+    # log(20 * 2) = 3.689
+    assert [round(stream.evidence.log_alarm_e_value, 3) for stream in drift_report(two).streams] == [3.689, 3.689]
+
+
+def test_histories_are_apart_by_judge_wording_and_data_set_and_count_a_check_once() -> None:
+    checks = [check(1), check(0), check(0), check(0, judge="correctness"), check(0, prompt_version="v2"),
+              check(0, dataset_sha256="e" * 64)]  # fmt: skip
+    groups = histories(checks)
+    assert sorted(len(group) for group in groups) == [1, 1, 1, 2]
+    assert [item.run_id for item in max(groups, key=len)] == ["w01", "w02"]
+
+
+def test_a_report_is_about_one_history() -> None:
+    with pytest.raises(ValueError, match="one history"):
+        drift_report([])
+    with pytest.raises(ValueError, match="one history"):
+        drift_report([check(0), check(0, judge="correctness")])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, N), st.integers(0, N), st.integers(0, 2), st.integers(0, 1)), min_size=1))
+def test_every_history_has_one_state_and_a_timeline_that_ends_in_it(weeks: list[tuple[int, int, int, int]]) -> None:
+    kinds = ("rejudge", "spot_check", "noise_floor")
+    checks = [
+        check(
+            week, min(flips, pairs), n_pairs=pairs, n_failed=N - pairs, kind=kinds[kind], answers_sha256=f"a{answers}"
+        )
+        for week, (flips, pairs, kind, answers) in enumerate(weeks[:N_WEEKS])
+    ]
+    report = drift_report(checks)
+    assert report.timeline[-1]["state"] == report.state
+    assert (report.since is None) == (report.state in ("none", "insufficient"))
+    assert len(report.timeline) == len(checks)

@@ -9,14 +9,12 @@ import msgspec
 
 from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check, kind_of_repeat
 from judgekit.analysis.reliability import pair_disagrees
+from judgekit.core.checks import CHECKS
 from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import StorageError
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import CONFIG, JUDGMENTS, METRICS, Manifest
 from judgekit.storage.run_folder import RunFolder
-
-CHECKS = "checks.json"
-"""Lists the spot checks of a run with their samples; a run that has none tells of its own in metrics.json."""
 
 
 class _StoredVerdict(msgspec.Struct):
@@ -155,10 +153,10 @@ def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
             judgment = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise StorageError(f"{folder.path / JUDGMENTS}:{number}: damaged line: {error}") from None
-        if judgment.role != "primary" and judgment.copied_from is not None:
-            continue
-        check = None if judgment.role == "primary" else judgment.check or "run"
-        found.setdefault((judgment.judge, check), _Opinions()).add(judgment)
+        if judgment.role == "primary":
+            found.setdefault((judgment.judge, None), _Opinions()).add(judgment)
+        elif judgment.role == "spot_check" and judgment.copied_from is None:
+            found.setdefault((judgment.judge, judgment.check or "run"), _Opinions()).add(judgment)
     return found
 
 

@@ -24,10 +24,11 @@ from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder, new_run_id
+from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
 from judgekit.systems.recorded import Recorded
 from judgekit.wiring.assembly import panels_of
-from judgekit.wiring.jobs import open_cache
+from judgekit.wiring.jobs import INDEX_SECONDS, open_cache
 from judgekit.wiring.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.wiring.stored import StoredRun, models_of, open_stored
 from judgekit.workflows.job import RunJob
@@ -271,6 +272,7 @@ def _job(
         rng=random.Random(child.config.seed),  # noqa: S311  # a sample, not a secret
         now=lambda: datetime.now(UTC),
         monotonic=time.monotonic,
+        index=FolderIndex(INDEX_SECONDS),
         render_summary=render_markdown,
         price_list=price_models(models, child.config.budget),
         indexing=None if before is None else before.indexing_coverage,

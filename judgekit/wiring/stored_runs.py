@@ -7,16 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 import judgekit
-from judgekit.core.errors import ConfigError, JudgekitError, StorageError, first_problem
+from judgekit.core.errors import ConfigError, JudgekitError, StorageError
 from judgekit.core.runs import MANIFEST, METRICS, RunSummary
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.database import DATABASE, Database, ListedRun
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex, Reindexed, put_folder, reindex, run_folders
 from judgekit.storage.run_records import TAG, append_history, missing_metrics, read_tags, write_tags
+from judgekit.storage.stored_summary import read_summary
 from judgekit.wiring.jobs import INDEX_SECONDS, find_run
 from judgekit.wiring.models import Options
 from judgekit.wiring.stored import open_stored
@@ -90,10 +89,10 @@ def _figures(folder: RunFolder) -> tuple[dict[str, Any], RunSummary]:
             f"{folder.path / METRICS}: written by a newer judgekit (schema {version}; this one reads up to "
             f"{SCHEMA_VERSION}); upgrade judgekit"
         )
-    try:
-        return metrics, RunSummary.model_validate(metrics)
-    except ValidationError as error:
-        raise StorageError(f"{folder.path / METRICS}: damaged: {first_problem(error)}") from None
+    summary = read_summary(folder)
+    if summary is None:
+        raise missing_metrics(folder)
+    return metrics, summary
 
 
 def tag_run(run: str, name: str, options: Options, *, remove: bool) -> tuple[Path, list[str], Notices]:

@@ -10,17 +10,18 @@ from dataclasses import dataclass, field, replace
 
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.pairs import compare_pair
-from judgekit.analysis.summary import cost_record, rounded
+from judgekit.analysis.summary import cost_record
 from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Judgment
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore
-from judgekit.core.runs import JUDGMENTS, MANIFEST, METRICS, SUMMARY, GateResult, Manifest, Notice, RunSummary
+from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore
+from judgekit.core.runs import JUDGMENTS, MANIFEST, GateResult, Manifest, Notice, RunSummary
 from judgekit.stats.sequential import decide
 from judgekit.workflows.budget import Spending
+from judgekit.workflows.indexing import indexed, write_summary
 from judgekit.workflows.job import Observer
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
@@ -69,6 +70,8 @@ class SpotCheckJob:
     open_sink: Callable[[], JudgmentSink]
     locked: Callable[[], AbstractContextManager[None]]
     render_summary: Callable[[RunSummary], str]
+    index: RunIndex | None = None
+    """The results database; None: what the check says is not indexed."""
     notes: list[str] = field(default_factory=list)
     """What the user should know of how the check was set up."""
 
@@ -153,10 +156,10 @@ def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSumm
         }
     )
     summary = summary.model_copy(update={"gates": _gates(job, summary)})
-    job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
-    job.store.write_text(SUMMARY, job.render_summary(summary))
+    write_summary(job.store, summary, job.render_summary)
     models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
     job.store.write_json(MANIFEST, job.manifest.model_copy(update={"models": models}))
+    summary = indexed(job.index, job.store, summary, job.render_summary)
     _check_answered(job, judgments)
     return summary
 

@@ -21,6 +21,7 @@ JUDGMENTS = "judgments.jsonl"
 SCORES = "scores.jsonl"
 METRICS = "metrics.json"
 SUMMARY = "summary.md"
+REPORT = "report.html"
 EVAL_RESULTS = "eval-results.json"
 
 

@@ -1,11 +1,12 @@
 """summary.md: the figures of a run, to be read in a pull request."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.reports.figures import (
+    Figures,
     coverage,
     gate_lines,
     headline,
@@ -16,15 +17,11 @@ from judgekit.reports.figures import (
     number,
     printable,
     shown,
+    slice_figures,
 )
-
-Figures = dict[str, Estimate | dict[str, int]]
 
 _SPECIAL = re.compile(r"[\\|`*\[\]#]|(?<!\w)_|_(?!\w)")
 """An underscore inside a word is harmless and common in names."""
-
-SLICE_FIGURES = 6
-"""Columns of a slice table."""
 
 SMALL = ", small"
 """Behind a number of cases that is below `min_n`."""
@@ -81,8 +78,8 @@ def _extraction_tables(summary: RunSummary) -> list[str]:
     return parts
 
 
-def _slice_table(summary: RunSummary, dimension: str, values: dict[str, Figures]) -> list[str]:
-    names = [name for name in _slice_figures(summary) if any(_has_data(figures, name) for figures in values.values())]
+def _slice_table(summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -> list[str]:
+    names = slice_figures(summary, values)
     if not values or not names:
         return []
     rows = []
@@ -92,22 +89,11 @@ def _slice_table(summary: RunSummary, dimension: str, values: dict[str, Figures]
             figure = figures.get(name)
             row.append(f"{number(figure.value, 2)} ({_size(figure)})" if isinstance(figure, Estimate) else "")
         rows.append(row)
-    return ["", f"## By {cell(dimension)}", "", *table([dimension, *(f"`{name}`" for name in names)], rows)]
+    return ["", f"## By {cell(dimension)}", "", *table([cell(dimension), *(f"`{cell(name)}`" for name in names)], rows)]
 
 
 def _size(figure: Estimate) -> str:
     return f"{figure.n}{SMALL}" if figure.small and figure.n else str(figure.n)
-
-
-def _slice_figures(summary: RunSummary) -> list[str]:
-    """Judges first, then the retrieval and abstention figures that most readers look for."""
-    wanted = [*summary.judges, "recall_any@5", "recall_all@5", "mrr", "hit@5", "abstention_accuracy"]
-    return [name for name in wanted if name in summary.overall][:SLICE_FIGURES]
-
-
-def _has_data(figures: Figures, name: str) -> bool:
-    figure = figures.get(name)
-    return isinstance(figure, Estimate) and figure.n > 0
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:

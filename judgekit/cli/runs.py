@@ -34,6 +34,9 @@ Shard = Annotated[
 RunId = Annotated[str | None, typer.Option("--run-id", help="Name of the run; default: name, time and four letters.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and estimate calls and cost; no call.")]
+Junit = Annotated[
+    Path | None, typer.Option("--junit", help="Write gates and failures as JUnit XML too, for a CI server.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Ask every question anew and store no replies.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
@@ -55,6 +58,7 @@ def run_command(
     dry_run: DryRun = False,
     as_json: AsJson = False,
     no_cache: NoCache = False,
+    junit: Junit = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -78,7 +82,7 @@ def run_command(
                 _print_estimate(assembly, options, as_json=as_json)
                 return
             job = open_job(assembly, options)
-    _carry_out(job, as_json=as_json, quiet=quiet, debug=debug)
+    _carry_out(job, as_json=as_json, quiet=quiet, debug=debug, junit=junit)
 
 
 def quickstart_command(
@@ -91,10 +95,11 @@ def quickstart_command(
     run_command("quickstart", results_dir=results_dir, as_json=as_json, quiet=quiet, debug=debug)
 
 
-def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> None:
+def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool, junit: Path | None) -> None:
     import os
     import signal
 
+    from judgekit.cli.github import announce, announce_error
     from judgekit.cli.progress import ProgressObserver
     from judgekit.core.errors import RunBusy
     from judgekit.executors.local import run_local
@@ -109,13 +114,25 @@ def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> Non
                 summary = run_local(lambda: run(job, observer))
         except RunBusy:
             raise  # the run is another process's
-        except Exception:
+        except Exception as error:
+            announce_error(str(error))
+            _write_junit(job.store.path, junit)
             resumable = job.manifest.status != "complete"
             say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
             raise
+        _write_junit(job.store.path, junit)
     _print_summary(summary, job.store.path, as_json=as_json)
+    announce(summary)
     if not all(gate.passed for gate in summary.gates):
         raise typer.Exit(1)
+
+
+def _write_junit(folder: Path, junit: Path | None) -> None:
+    if junit is None:
+        return
+    from judgekit.wiring.reporting import write_report
+
+    write_report(folder, "junit", junit)
 
 
 def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> None:

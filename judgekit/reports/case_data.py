@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgekit.core.case_records import CaseRecord
-from judgekit.reports.case_details import CaseViewer, Caps
+from judgekit.reports.case_details import Caps, CaseViewer
 from judgekit.reports.pages import inert
 
 MOST_ROWS = 50_000
@@ -140,9 +140,7 @@ class CaseData:
             more: further entries for the page's script.
         """
         silent = {None, *(str(place) for text, place in self._reasons.items() if text.startswith("n/a"))}
-        columns = {
-            name: values for name, values in self._columns.items() if any(cell not in silent for cell in values)
-        }
+        columns = {name: values for name, values in self._columns.items() if any(cell not in silent for cell in values)}
         return embedded(
             {
                 **more,

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
 
 from judgekit.core.runs import RunSummary
@@ -62,7 +62,7 @@ def number(value: float | None, digits: int = 3) -> str:
     if abs(value) >= 1e12:
         return f"{value:.{digits}f}"
     stored = Decimal(repr(value)).quantize(_STORED, ROUND_HALF_EVEN)
-    return f"{stored.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN):f}"
+    return f"{stored.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
 
 
 def shown(figure: Estimate) -> str:

@@ -39,9 +39,13 @@ def render_junit(manifest: Manifest, summary: RunSummary | None) -> str:
         suites.setdefault(case.suite, []).append(case)
     everything = [case for cases in suites.values() for case in cases]
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(f"<testsuites name={_attribute(manifest.name)} {_counts(everything)} time=\"{manifest.wall_seconds:.3f}\">")
+    lines.append(
+        f'<testsuites name={_attribute(manifest.name)} {_counts(everything)} time="{manifest.wall_seconds:.3f}">'
+    )
     for name, cases in suites.items():
-        lines.append(f'<testsuite name={_attribute(name)} {_counts(cases)} timestamp={_attribute(manifest.created_at)}>')
+        lines.append(
+            f"<testsuite name={_attribute(name)} {_counts(cases)} timestamp={_attribute(manifest.created_at)}>"
+        )
         lines += [_element(manifest.name, case) for case in cases]
         lines.append("</testsuite>")
     return "\n".join([*lines, "</testsuites>", ""])

@@ -199,7 +199,9 @@ def _slice(summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -
     return {
         "dimension": dimension,
         "names": names,
-        "rows": [(value, [_heat(summary, name, figures.get(name)) for name in names]) for value, figures in values.items()],
+        "rows": [
+            (value, [_heat(summary, name, figures.get(name)) for name in names]) for value, figures in values.items()
+        ],
     }
 
 
@@ -249,8 +251,12 @@ def _pinned(record: RunRecord) -> list[tuple[str, str]]:
         ("config sha256", manifest.config_sha256),
         *((f"{name} version", version) for name, version in manifest.versions.items()),
         ("seed", str(record.config.get("seed", ""))),
-        ("failed cases", {"exclude": "left out and counted", "as_zero": "counted as the worst value"}.get(
-            str(record.config.get("errors", "")), "")),
+        (
+            "failed cases",
+            {"exclude": "left out and counted", "as_zero": "counted as the worst value"}.get(
+                str(record.config.get("errors", "")), ""
+            ),
+        ),
     ]
     return [(name, value) for name, value in rows if value]
 

@@ -32,7 +32,9 @@ def write_parquet(path: Path, columns: Mapping[str, type], rows: Iterable[Sequen
         raise ConfigError(
             "writing Parquet needs pyarrow: pip install 'judgekit[parquet]' (or pip install pyarrow)"
         ) from None
-    schema = pa.schema([(clean_text(name), pa.float64() if kind is float else pa.string()) for name, kind in columns.items()])
+    schema = pa.schema(
+        [(clean_text(name), pa.float64() if kind is float else pa.string()) for name, kind in columns.items()]
+    )
     try:
         with RunFolder(path.parent).replacing(path.name) as stream, pq.ParquetWriter(stream, schema) as writer:
             for batch in _batches(rows):

@@ -102,7 +102,9 @@ class RecordIndex:
                         try:
                             head = decoder.decode(line)
                         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                            raise StorageError(f"{self._path}:{number}: damaged line: {error}; delete the line") from None
+                            raise StorageError(
+                                f"{self._path}:{number}: damaged line: {error}; delete the line"
+                            ) from None
                         yield head, offset, len(line)
                     offset += len(line)
         except FileNotFoundError:

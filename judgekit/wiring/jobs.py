@@ -185,8 +185,15 @@ def _job(
         now=lambda: datetime.now(UTC),
         monotonic=time.monotonic,
         render_summary=render_markdown,
+        write_report=(lambda: _write_report(folder.path)) if assembly.config.report else None,
         price_list=assembly.price_list,
         indexing=assembly.indexing,
         warnings=[*assembly.warnings, *notices],
         resuming=found is not None,
     )
+
+
+def _write_report(folder: Path) -> None:
+    from judgekit.wiring.reporting import write_report  # templates and tables are loaded when the run is done
+
+    write_report(folder)

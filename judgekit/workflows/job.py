@@ -79,6 +79,8 @@ class RunJob:
     monotonic: Callable[[], float]
     render_summary: Callable[[Any], str]
     """RunSummary to markdown; reports are chosen by wiring."""
+    write_report: Callable[[], object] | None = None
+    """Writes report.html from the run folder; None where none is wanted."""
     price_list: str | None = None
     indexing: Mapping[str, Any] | None = None
     """Indexing coverage, for metrics.json."""

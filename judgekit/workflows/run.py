@@ -27,6 +27,7 @@ from judgekit.core.runs import (
     OUTPUTS,
     PROMPTS,
     SUMMARY,
+    Notice,
     RunStatus,
     RunSummary,
 )
@@ -248,6 +249,22 @@ def _write_figures(
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status=status, reason=reason)
+    return _with_report(job, summary)
+
+
+def _with_report(job: RunJob, summary: RunSummary) -> RunSummary:
+    """Write the report from what is stored now; where that fails, the figures say so and the run goes on."""
+    if job.write_report is None:
+        return summary
+    try:
+        job.write_report()
+    except Exception as error:  # noqa: BLE001  # a report can be written anew, a run costs money
+        message = f"report.html could not be written: {error}; try: judgekit report {summary.run_id}"
+        notice = Notice(code="report_not_written", message=message)
+        summary = summary.model_copy(update={"warnings": (*summary.warnings, notice)})
+        with suppress(StorageError):
+            job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
+            job.store.write_text(SUMMARY, job.render_summary(summary))
     return summary
 
 

@@ -425,8 +425,8 @@
         on: { click: () => only(name, whole_ ? "eq" : "le", whole_ ? low + place : edge(place + 1)) } }, n <= 7 || amount === most ? String(count(amount)) : "", bar);
     });
     const ticks = whole_ ? counts.map((_, place) => make("span", {}, String(low + place))) : [make("span", {}, String(edge(0))), make("span", {}, String(edge(n)))];
-    return make("div", { class: "histogram" }, make("h3", {}, code(name)), make("div", { class: "bars" }, bars), make("div", { class: "ticks", "aria-hidden": "true" }, ticks),
-      make("p", {}, `${count(values.length)} cases`, failed ? make("span", { class: "bad-text" }, `, ${count(failed)} failed`) : null, others.length > failed ? `, ${count(others.length - failed)} n/a` : null));
+    return make("div", { class: "histogram" }, make("h3", {}, code(name)), make("div", { class: "bars" }, bars), make("div", { class: whole_ ? "ticks" : "ticks ends", "aria-hidden": "true" }, ticks),
+      make("p", {}, `${count(values.length)} cases`, ...(failed ? [", ", make("span", { class: "bad-text" }, `${count(failed)} failed`)] : []), others.length > failed ? `, ${count(others.length - failed)} n/a` : null));
   }
   function only(name, kind, limit) {
     at("filters").reset();

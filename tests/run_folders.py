@@ -326,6 +326,6 @@ def prompt_hash() -> str:
 
 
 def _write_lines(path: Path, records: Any) -> None:
-    with path.open("w", encoding="utf-8") as stream:
+    with path.open("wb") as stream:
         for record in records:
-            stream.write(json.dumps(record) + "\n")
+            stream.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n")

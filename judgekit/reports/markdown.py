@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
@@ -20,7 +21,7 @@ from judgekit.reports.figures import (
     slice_figures,
 )
 
-_SPECIAL = re.compile(r"[\\|`*\[\]#]|(?<!\w)_|_(?!\w)")
+_SPECIAL = re.compile(r"[\\|`*\[\]#~$]|(?<!\w)_|_(?!\w)")
 """An underscore inside a word is harmless and common in names."""
 
 SMALL = ", small"
@@ -33,14 +34,15 @@ EXTRACTION_FIELDS = 10
 def render_markdown(summary: RunSummary) -> str:
     """The summary as GitHub-flavoured markdown."""
     parts: list[str] = [f"# {cell(summary.name)}: {summary.status}", ""]
-    parts.append(f"Run `{summary.run_id}`, {summary.created_at}, {summary.cases['n']} cases.")
+    parts.append(f"Run `{_code(summary.run_id)}`, {summary.created_at}, {summary.cases['n']} cases.")
     if summary.reason:
         parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]
-    parts += _section("Gates", [f"* {cell(line)}" for _, line in gate_lines(summary)])
-    parts += _section("Warnings", [f"* `{item.code}`: {cell(item.message)}" for item in summary.warnings])
+    gates = [f"* {'**missed**: ' if passed is False else ''}{cell(line)}" for passed, line in gate_lines(summary)]
+    parts += _section("Gates", gates)
+    parts += _section("Warnings", [f"* `{_code(item.code)}`: {cell(item.message)}" for item in summary.warnings])
     parts += ["", "## Figures", ""]
     rows = [
-        [f"`{cell(name)}`", shown(figure), interval(figure), coverage(figure), if_failed(figure)]
+        [f"`{_code(name)}`", shown(figure), interval(figure), coverage(figure), if_failed(figure)]
         for name, figure in headline(summary)
     ]
     parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
@@ -89,7 +91,9 @@ def _slice_table(summary: RunSummary, dimension: str, values: Mapping[str, Figur
             figure = figures.get(name)
             row.append(f"{number(figure.value, 2)} ({_size(figure)})" if isinstance(figure, Estimate) else "")
         rows.append(row)
-    return ["", f"## By {cell(dimension)}", "", *table([cell(dimension), *(f"`{cell(name)}`" for name in names)], rows)]
+    # Folded, so that a pull request shows the figures and not a screen of slices.
+    title = f"<details><summary>By {escape(printable(dimension))}: {len(rows)} values</summary>"
+    return ["", title, "", *table([cell(dimension), *(f"`{_code(name)}`" for name in names)], rows), "", "</details>"]
 
 
 def _size(figure: Estimate) -> str:
@@ -105,6 +109,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     lines = [f"| {' | '.join(header)} |", f"|{'|'.join(' --- ' for _ in header)}|"]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     return lines
+
+
+def _code(text: str) -> str:
+    """Foreign text between backticks, in a table or not: nothing in it is read, but a pipe would still end a cell."""
+    return " ".join(printable(text).split()).replace("`", "'").replace("|", "\\|")
 
 
 def cell(text: str) -> str:

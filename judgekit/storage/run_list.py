@@ -16,32 +16,36 @@ MOST_RUNS = 1000
 """Runs that are listed."""
 
 
-class _Manifest(msgspec.Struct):
+class _Manifest(msgspec.Struct, frozen=True):
     name: str = ""
     status: str = ""
     created_at: str = ""
     wall_seconds: float = 0.0
 
 
-class _Gate(msgspec.Struct):
+class _Gate(msgspec.Struct, frozen=True):
     passed: bool = False
 
 
-class _Cases(msgspec.Struct):
+class _Cases(msgspec.Struct, frozen=True):
     n: int | None = None
 
 
-class _Figure(msgspec.Struct):
+class Mean(msgspec.Struct, frozen=True):
+    """A mean score with its interval and the number of cases behind it."""
+
     value: float | None = None
+    low: float | None = None
+    high: float | None = None
     n: int = 0
 
 
-class _Reliability(msgspec.Struct):
+class _Reliability(msgspec.Struct, frozen=True):
     disagreement_rate: float | None = None
     fired: bool = False
 
 
-class _Metrics(msgspec.Struct):
+class _Metrics(msgspec.Struct, frozen=True):
     cases: _Cases = _Cases()
     gates: list[_Gate] = []
     warnings: list[dict[str, Any]] = []
@@ -65,8 +69,8 @@ class RunEntry:
     n_warnings: int = 0
     disagreement_rate: float | None = None
     is_unstable: bool = False
-    judges: dict[str, tuple[float | None, int]] = field(default_factory=dict)
-    """By judge: the mean score, and the number of cases behind it."""
+    judges: dict[str, Mean] = field(default_factory=dict)
+    """By judge: the mean score."""
 
 
 def list_runs(results_dir: Path) -> list[RunEntry]:
@@ -107,7 +111,7 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
         data = None if of_metrics is None else (path / METRICS).read_bytes()
         metrics = _Metrics() if data is None else msgspec.json.decode(data, type=_Metrics)
         judges = {
-            name: msgspec.json.decode(metrics.overall[name], type=_Figure)
+            name: msgspec.json.decode(metrics.overall[name], type=Mean)
             for name in metrics.judges
             if name in metrics.overall
         }
@@ -126,5 +130,5 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
         n_warnings=len(metrics.warnings),
         disagreement_rate=reliability.disagreement_rate,
         is_unstable=reliability.fired,
-        judges={name: (figure.value, figure.n) for name, figure in judges.items()},
+        judges=judges,
     )

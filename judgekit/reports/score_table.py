@@ -12,7 +12,7 @@ Cell = str | float | None
 
 TEXT_COLUMNS = ("case_id", "question", "answer", "failure")
 
-_FORMULA = re.compile(r"\s*[=+\-@\t\r＝＋－＠]|[\t\r]")
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|\t")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*")
 
 
@@ -59,7 +59,7 @@ def defused(text: str) -> str:
 
     Control characters are replaced, since some programs skip them and run what follows.
     """
-    clean = inert(text.replace("\r", "\n")) if not text.startswith("\r") else f"\r{inert(text[1:])}"
+    clean = inert(text.replace("\r\n", "\n").replace("\r", "\n"))
     return f"'{clean}" if _FORMULA.match(clean) and not _NUMBER.fullmatch(clean) else clean
 
 

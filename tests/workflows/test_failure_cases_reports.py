@@ -25,7 +25,7 @@ from tests.run_folders import question_of, write_run
 
 HOSTILE = {
     "tag": '</script><script>alert(1)</script><!--<img src=x onerror="alert(1)">',
-    "attribute": "x\" onmouseover=\"alert(1)' y",
+    "attribute": 'x" onmouseover="alert(1)\' y',
     "link": "[click](javascript:alert(1)) javascript:alert(1)",
     "controls": "bell\x07 null\x00 escape\x1b[31m red",
     "direction": "safe \u202etxt.exe\u202c \u2066inside\u2069",
@@ -112,7 +112,7 @@ def test_g03_what_is_embedded_reads_back_unchanged(tmp_path: Path) -> None:
 
 
 def test_g02_quotes_cannot_leave_an_attribute(tmp_path: Path) -> None:
-    reason = "x\" onmouseover=\"alert(1)' y"
+    reason = 'x" onmouseover="alert(1)\' y'
     text = write_report(write_run(tmp_path / "run", 2, label=reason)).read_text(encoding="utf-8")
     assert 'data-value="x&#34; onmouseover=&#34;alert(1)&#39; y"' in text
     assert {a.get("data-value") for _, a in Page(text).elements} == {None, reason}
@@ -137,7 +137,7 @@ def test_g06_no_file_holds_nan_and_a_missing_figure_is_null(tmp_path: Path) -> N
     folder = write_run(tmp_path / "run", 4, n_judged=0, status="interrupted")
     assert read_json(folder / "metrics.json")["overall"]["groundedness"]["value"] is None
     page = page_of(folder)
-    index = [text for attributes, text in page.scripts if attributes.get("id") == "index"][0]
+    [index] = [text for attributes, text in page.scripts if attributes.get("id") == "index"]
 
     def refuse(name: str) -> None:
         raise AssertionError(name)
@@ -288,9 +288,10 @@ def test_d11_a_run_whose_report_cannot_be_written_is_complete_and_warns(
     assert [item.code for item in summary.warnings] == ["report_not_written"]
     stored = read_json(tmp_path / "results/r/metrics.json")
     assert [item["code"] for item in stored["warnings"]] == ["report_not_written"]
-    assert "report\\_not" in (tmp_path / "results/r/summary.md").read_text() or "report_not_written" in (
-        tmp_path / "results/r/summary.md"
-    ).read_text()
+    assert (
+        "report\\_not" in (tmp_path / "results/r/summary.md").read_text()
+        or "report_not_written" in (tmp_path / "results/r/summary.md").read_text()
+    )
 
 
 def test_g03_a_table_of_hostile_texts_has_one_row_a_case(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A browser for tests of pages: the system's Chromium, driven by Playwright; without either, these tests are skipped."""
+"""A browser for tests of pages: the system's Chromium, driven by Playwright. Without either, they are skipped."""
 
 import os
 import shutil

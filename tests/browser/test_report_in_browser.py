@@ -9,7 +9,7 @@ import judgekit
 from judgekit.core.runs import Notice
 from judgekit.wiring.reporting import write_report
 from tests.browser.conftest import Watched
-from tests.run_folders import score_of, write_run
+from tests.run_folders import answer_of, has_failed, question_of, score_of, write_run
 
 N_CASES = 10_000
 
@@ -46,7 +46,7 @@ def test_the_first_screen_says_what_was_measured(watched: Watched, quickstart: P
     page = watched.opened(quickstart)
     assert page.title() == "quickstart: complete"
     tile = page.locator(".tile").first.inner_text()
-    assert tile.split("\n")[:2] == ["groundedness", "3.100"]
+    assert tile.split()[:2] == ["groundedness", "3.100"]
     assert "2.411 to 3.789" in tile
     assert "3 failed" in tile
     assert page.locator(".notice.good").count() == 3
@@ -61,7 +61,7 @@ def test_a_case_opens_to_everything_that_is_known_of_it(watched: Watched, quicks
     assert page.locator("#case-body mark.supported").first.text_content() == "The starter is called Bosun"
     assert "Lucasta Pemberwick" in page.locator("#case-body mark.unsupported").first.text_content()
     assert page.locator("#case-body .hit-match").count() >= 1
-    titles = [title for title in page.locator("#case-body h3").all_text_contents()]
+    titles = page.locator("#case-body h3").all_text_contents()
     assert [title.split(" (")[0] for title in titles] == [
         "Question",
         "Answer",
@@ -86,8 +86,6 @@ def test_disagreements_stand_side_by_side(watched: Watched, quickstart: Path) ->
     assert boxes.count() == 2
     assert "verdict of the run" in boxes.nth(0).inner_text()
     assert "second opinion" in boxes.nth(1).inner_text()
-    # The widest gap comes first.
-    assert [box.split("\n")[-0] != "" for box in boxes.all_inner_texts()] == [True, True]
     before = page.locator(".disagreement").count()
     page.locator("#disagreements > button").click()
     page.wait_for_function("n => document.querySelectorAll('.disagreement').length > n", arg=before)
@@ -120,8 +118,10 @@ def test_ten_thousand_cases_are_sorted_and_filtered_while_one_looks(watched: Wat
         }"""
     )
     assert max(seconds) < 1000, seconds
-    # 77, 770 to 779, 7700 to 7799, in question or answer
-    assert count_of(page) == "111 of 10,000 cases"
+    texts = [f"{question_of(number)} {answer_of(number)}" for number in range(N_CASES)]
+    n_found = sum("77" in text for text, number in zip(texts, range(N_CASES), strict=True) if not has_failed(number))
+    n_found += sum("77" in question_of(number) for number in range(N_CASES) if has_failed(number))
+    assert count_of(page) == f"{n_found} of 10,000 cases"
 
 
 def test_filters_add_up_and_clear(watched: Watched, large: Path) -> None:
@@ -186,9 +186,9 @@ def test_a_slice_and_a_bar_lead_to_their_cases(watched: Watched, large: Path) ->
 def test_columns_can_be_chosen(watched: Watched, large: Path) -> None:
     page = watched.opened(large)
     page.locator("#pick summary").click()
-    page.get_by_label("groundedness_pass").uncheck()
+    page.get_by_role("checkbox", name="groundedness_pass").uncheck()
     assert page.locator("#table thead th", has_text="groundedness_pass").count() == 0
-    page.get_by_label("groundedness_pass").check()
+    page.get_by_role("checkbox", name="groundedness_pass").check()
     assert page.locator("#table thead th", has_text="groundedness_pass").count() == 1
 
 
@@ -246,7 +246,7 @@ def test_it_prints_with_its_cases_and_without_its_controls(watched: Watched, lar
     assert not page.locator("#filters").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
-    assert page.locator("tr[data-row]").count() < 60
+    assert page.locator("tr[data-row]").count() < 100
 
 
 @pytest.mark.parametrize("width", [390, 800, 1280])

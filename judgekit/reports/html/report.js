@@ -136,7 +136,7 @@
     buildHead();
   }
   function columns() {
-    return [["id", "case", 150], ["question", "question", 380], ["failures", "failure", 130], ...view.columns.map((name) => [name, name, 112])];
+    return [["id", "case", 150], ["question", "question", 345], ["failures", "failure", 120], ...view.columns.map((name) => [name, name, 110])];
   }
   function buildHead() {
     const shownColumns = columns();
@@ -182,7 +182,7 @@
   function draw(all) {
     if (!box) return;
     const n = view.rows.length;
-    const inSight = Math.ceil(box.clientHeight / ROW) || 20;
+    const inSight = Math.min(60, Math.ceil(box.clientHeight / ROW) || 20);
     const first = all ? 0 : Math.max(0, Math.min(Math.floor(box.scrollTop / ROW) - 8, n - 1));
     const last = all ? Math.min(n, 200) : Math.min(n, first + inSight + 16);
     const focused = document.activeElement && body.contains(document.activeElement) ? Number(document.activeElement.dataset.row) : null;
@@ -268,7 +268,7 @@
     return parts;
   }
   function block(text, file, found, tag) {
-    const inner = make(tag || "div", { class: "text", dir: "auto" }, found ? marked(whole(text), found) : whole(text));
+    const inner = make(tag || "div", { class: "text", dir: "auto", tabindex: tag === "pre" ? "0" : null }, found ? marked(whole(text), found) : whole(text));
     return make("div", {}, inner, cutNote(text, file));
   }
   function cutNote(text, file) {

@@ -128,7 +128,7 @@ def test_runs_are_listed_with_the_damaged_ones(tmp_path: Path) -> None:
 
 
 def test_a_table_is_written_as_parquet_with_numbers_and_empty_cells(tmp_path: Path) -> None:
-    rows = [["a", 1.0], ["b\ud83d", None], [None, -0.5]] * 400
+    rows: list[list[str | float | None]] = [["a", 1.0], ["b\ud83d", None], [None, -0.5]] * 400
     write_parquet(tmp_path / "t.parquet", {"text": str, "mrr": float}, rows)
     table = pq.read_table(tmp_path / "t.parquet")
     assert table.num_rows == 1200

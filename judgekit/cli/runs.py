@@ -98,10 +98,11 @@ def quickstart_command(
 def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool, junit: Path | None) -> None:
     import os
     import signal
+    from contextlib import suppress
 
     from judgekit.cli.github import announce, announce_error
     from judgekit.cli.progress import ProgressObserver
-    from judgekit.core.errors import RunBusy
+    from judgekit.core.errors import JudgekitError, RunBusy
     from judgekit.executors.local import run_local
     from judgekit.workflows.run import run
 
@@ -116,13 +117,15 @@ def _carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool, junit:
             raise  # the run is another process's
         except Exception as error:
             announce_error(str(error))
-            _write_junit(job.store.path, junit)
+            with suppress(JudgekitError):  # a second fault must not hide the first
+                _write_junit(job.store.path, junit)
             resumable = job.manifest.status != "complete"
             say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
             raise
-        _write_junit(job.store.path, junit)
     _print_summary(summary, job.store.path, as_json=as_json)
     announce(summary)
+    with reported(debug=debug):
+        _write_junit(job.store.path, junit)
     if not all(gate.passed for gate in summary.gates):
         raise typer.Exit(1)
 

@@ -16,6 +16,7 @@ from judgekit.reports.charts import interval_bar, span_bar
 from judgekit.reports.figures import (
     Figures,
     cost_line,
+    gate_lines,
     headline,
     if_failed,
     indexing_lines,
@@ -123,7 +124,8 @@ def page_context(record: RunRecord) -> dict[str, Any]:
     if summary is None:
         return context
     return context | {
-        "gates": summary.gates,
+        "gates": [({True: "good", False: "bad", None: "plain"}[passed], line) for passed, line in gate_lines(summary)],
+        "min_n": summary.min_n,
         "warnings": summary.warnings,
         "tiles": [_row(summary, name, figure) for name, figure in _tiles(summary)],
         "figures": [_row(summary, name, figure) for name, figure in headline(summary)],
@@ -167,6 +169,7 @@ def _row(summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
         "interval": interval(figure),
         "bar": interval_bar(figure, 0.0 if figure.method == SUM_METHOD else top_of(summary, name, figure)),
         "n": figure.n,
+        "small": figure.small and figure.n > 0,
         "n_not_applicable": figure.n_not_applicable,
         "n_error": figure.n_error,
         "if_failed": if_failed(figure),
@@ -208,11 +211,18 @@ def _slice(summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -
 def _heat(summary: RunSummary, name: str, figure: Any) -> dict[str, Any]:
     if not isinstance(figure, Estimate) or figure.value is None:
         n_error = figure.n_error if isinstance(figure, Estimate) else 0
-        return {"value": f"{n_error} failed" if n_error else "n/a", "n": 0, "level": None, "interval": ""}
+        return {
+            "value": f"{n_error} failed" if n_error else "n/a",
+            "n": 0,
+            "level": None,
+            "interval": "",
+            "small": False,
+        }
     share = min(max(figure.value / top_of(summary, name), 0.0), 1.0)
     return {
         "value": number(figure.value, 2),
         "n": figure.n,
+        "small": figure.small,
         "level": min(HEAT_LEVELS - 1, int(share * HEAT_LEVELS)),
         "interval": interval(figure),
     }

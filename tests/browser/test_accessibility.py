@@ -12,7 +12,6 @@ from judgekit.storage.run_list import list_runs
 from judgekit.wiring.reporting import write_report
 from tests.run_folders import write_run
 
-
 PAGES = ["quickstart/report.html", "large/report.html", "killed/report.html", "list.html", "message.html"]
 
 

@@ -7,8 +7,10 @@ import pytest
 
 import judgekit
 from judgekit.core.runs import Notice
+from judgekit.reports.figures import number
 from judgekit.wiring.reporting import write_report
 from tests.browser.conftest import Watched
+from tests.builders import read_json
 from tests.run_folders import answer_of, has_failed, question_of, score_of, write_run
 
 N_CASES = 10_000
@@ -46,8 +48,9 @@ def test_the_first_screen_says_what_was_measured(watched: Watched, quickstart: P
     page = watched.opened(quickstart)
     assert page.title() == "quickstart: complete"
     tile = page.locator(".tile").first.inner_text()
-    assert tile.split()[:2] == ["groundedness", "3.100"]
-    assert "2.411 to 3.789" in tile
+    figure = read_json(quickstart.parent / "metrics.json")["overall"]["groundedness"]
+    assert tile.split()[:2] == ["groundedness", f"{figure['value']:.3f}"]
+    assert f"{number(figure['low'])} to {number(figure['high'])}" in tile
     assert "3 failed" in tile
     assert page.locator(".notice.good").count() == 3
     assert "judge_unstable" in page.locator(".notice.warn").first.inner_text()

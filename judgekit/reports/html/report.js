@@ -136,7 +136,7 @@
     buildHead();
   }
   function columns() {
-    return [["id", "case", 150], ["question", "question", 345], ["failures", "failure", 120], ...view.columns.map((name) => [name, name, 110])];
+    return [["id", "case", 150], ["question", "question", 320], ["failures", "failure", 120], ...view.columns.map((name) => [name, name, 115])];
   }
   function buildHead() {
     const shownColumns = columns();

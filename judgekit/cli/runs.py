@@ -34,6 +34,9 @@ Shard = Annotated[
 RunId = Annotated[str | None, typer.Option("--run-id", help="Name of the run; default: name, time and four letters.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and estimate calls and cost; no call.")]
+Junit = Annotated[
+    Path | None, typer.Option("--junit", help="Write gates and failures as JUnit XML too, for a CI server.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Ask every question anew and store no replies.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
@@ -55,6 +58,7 @@ def run_command(
     dry_run: DryRun = False,
     as_json: AsJson = False,
     no_cache: NoCache = False,
+    junit: Junit = None,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -78,7 +82,7 @@ def run_command(
                 _print_estimate(assembly, options, as_json=as_json)
                 return
             job = open_job(assembly, options)
-    carry_out(job, as_json=as_json, quiet=quiet, debug=debug)
+    carry_out(job, as_json=as_json, quiet=quiet, debug=debug, junit=junit)
 
 
 def quickstart_command(
@@ -91,18 +95,26 @@ def quickstart_command(
     run_command("quickstart", results_dir=results_dir, as_json=as_json, quiet=quiet, debug=debug)
 
 
-def carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool) -> None:
+def carry_out(job: "RunJob", *, as_json: bool, quiet: bool, debug: bool, junit: Path | None = None) -> None:
     """Carry a run to its end, print its figures, and end with the exit code of its gates."""
-    summary = judge_all(job, quiet=quiet, debug=debug)
+    from judgekit.cli.github import announce
+
+    summary = judge_all(job, quiet=quiet, debug=debug, junit=junit)
     _print_summary(summary, job.store.path, as_json=as_json)
+    announce(summary)
+    with reported(debug=debug):
+        _write_junit(job.store.path, junit)
     if not all(gate.passed for gate in summary.gates):
         raise typer.Exit(1)
 
 
-def judge_all(job: "RunJob", *, quiet: bool, debug: bool) -> "RunSummary":
+def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = None) -> "RunSummary":
     """Carry a run to its end with progress on stderr; what stops it is said there, with how to go on."""
+    from contextlib import suppress
+
+    from judgekit.cli.github import announce_error
     from judgekit.cli.progress import ProgressObserver
-    from judgekit.core.errors import RunBusy
+    from judgekit.core.errors import JudgekitError, RunBusy
     from judgekit.executors.local import run_local
     from judgekit.workflows.run import run
 
@@ -114,7 +126,10 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool) -> "RunSummary":
                 return run_local(lambda: run(job, observer))
         except RunBusy:
             raise  # the run is another process's
-        except Exception:
+        except Exception as error:
+            announce_error(str(error))
+            with suppress(JudgekitError):  # a second fault must not hide the first
+                _write_junit(job.store.path, junit)
             resumable = job.manifest.status != "complete"
             say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
             raise
@@ -127,6 +142,14 @@ def heed_polite_kills() -> None:
     import signal
 
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+
+
+def _write_junit(folder: Path, junit: Path | None) -> None:
+    if junit is None:
+        return
+    from judgekit.wiring.reporting import write_report
+
+    write_report(folder, "junit", junit)
 
 
 def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> None:

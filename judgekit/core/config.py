@@ -302,6 +302,8 @@ class RunConfig(Section):
     """Folder of your own prompts, looked into before the shipped ones."""
     results_dir: str | None = None
     """Left out: `results` in the current folder."""
+    report: bool = True
+    """Write report.html at the end of the run; `judgekit report` writes it at any time."""
     seed: int = 0
     """Seed of everything drawn at random here, such as the spot-check sample."""
 
@@ -380,7 +382,7 @@ def is_local(base_url: str | None) -> bool:
     return address.is_private or address.is_loopback
 
 
-RESUMABLE_CHANGES = ("budget", "results_dir", "$schema", "gates")
+RESUMABLE_CHANGES = ("budget", "results_dir", "$schema", "gates", "report")
 """Parts of a config that may change between a run and its resume: they change no verdict."""
 
 RESUMABLE_MODEL_CHANGES = ("max_concurrency", "timeout_seconds", "max_attempts", "api_key_env")

@@ -3,12 +3,22 @@
 import re
 import unicodedata
 from collections.abc import Mapping
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import SUM_METHOD, Estimate
 
+_STORED = Decimal("0.0001")
+"""metrics.json has four decimals."""
+
 INDEX_VERSIONS = ("chunker_version", "embedding_model", "index_version")
+
+Figures = Mapping[str, Estimate | dict[str, int]]
+"""Figures by name, with the counts of distributions among them."""
+
+SLICE_FIGURES = 6
+"""Columns of a slice table."""
 
 HEADLINE_CUTOFF = 5
 """Of the names with a cut-off, only those at this one are shown on one screen."""
@@ -25,14 +35,34 @@ def headline(summary: RunSummary) -> list[tuple[str, Estimate]]:
     ]
 
 
+def slice_figures(summary: RunSummary, values: Mapping[str, Figures]) -> list[str]:
+    """Columns of a slice table: judges, then what most readers look for of retrieval; those with data in a slice."""
+    wanted = [*summary.judges, "recall_any@5", "recall_all@5", "mrr", "hit@5", "abstention_accuracy"]
+    shown_names = [name for name in wanted if name in summary.overall][:SLICE_FIGURES]
+    return [name for name in shown_names if any(_has_data(figures, name) for figures in values.values())]
+
+
+def _has_data(figures: Figures, name: str) -> bool:
+    figure = figures.get(name)
+    return isinstance(figure, Estimate) and figure.n > 0
+
+
 def _is_headline(name: str) -> bool:
     cutoff = re.search(r"@(\d+)$", name)
     return cutoff is None or int(cutoff[1]) == HEADLINE_CUTOFF
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure with fixed digits; `n/a` where there is none."""
-    return "n/a" if value is None else f"{value:.{digits}f}"
+    """A figure with fixed digits; `n/a` where there is none.
+
+    Rounded by way of the four decimals that are stored, so that a figure reads the same before and after.
+    """
+    if value is None:
+        return "n/a"
+    if abs(value) >= 1e12:
+        return f"{value:.{digits}f}"
+    stored = Decimal(repr(value)).quantize(_STORED, ROUND_HALF_EVEN)
+    return f"{stored.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
 
 
 def shown(figure: Estimate) -> str:
@@ -42,7 +72,7 @@ def shown(figure: Estimate) -> str:
 
 def interval(figure: Estimate) -> str:
     """`0.512 to 0.734`, or nothing."""
-    return "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
+    return "" if figure.low is None or figure.high is None else f"{number(figure.low)} to {number(figure.high)}"
 
 
 def coverage(figure: Estimate) -> str:
@@ -57,7 +87,7 @@ def coverage(figure: Estimate) -> str:
 
 def if_failed(figure: Estimate) -> str:
     """What the failed cases could make of the value: `0.41 to 0.62`; nothing where none failed."""
-    return "" if figure.worst is None or figure.best is None else f"{figure.worst:.3f} to {figure.best:.3f}"
+    return "" if figure.worst is None or figure.best is None else f"{number(figure.worst)} to {number(figure.best)}"
 
 
 def gate_lines(summary: RunSummary) -> list[tuple[bool | None, str]]:

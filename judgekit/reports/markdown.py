@@ -1,10 +1,12 @@
 """summary.md: the figures of a run, to be read in a pull request."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.reports.figures import (
+    Figures,
     coverage,
     gate_lines,
     headline,
@@ -13,15 +15,12 @@ from judgekit.reports.figures import (
     instrument_lines,
     interval,
     number,
+    printable,
     shown,
+    slice_figures,
 )
 from judgekit.reports.reliability import reliability_section
 from judgekit.reports.tables import cell, table
-
-Figures = dict[str, Estimate | dict[str, int]]
-
-SLICE_FIGURES = 6
-"""Columns of a slice table."""
 
 SMALL = ", small"
 """Behind a number of cases that is below `min_n`."""
@@ -33,14 +32,15 @@ EXTRACTION_FIELDS = 10
 def render_markdown(summary: RunSummary) -> str:
     """The summary as GitHub-flavoured markdown."""
     parts: list[str] = [f"# {cell(summary.name)}: {summary.status}", ""]
-    parts.append(f"Run `{summary.run_id}`, {summary.created_at}, {summary.cases['n']} cases.")
+    parts.append(f"Run `{_code(summary.run_id)}`, {summary.created_at}, {summary.cases['n']} cases.")
     if summary.reason:
         parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]
-    parts += _section("Gates", [f"* {cell(line)}" for _, line in gate_lines(summary)])
-    parts += _section("Warnings", [f"* `{item.code}`: {cell(item.message)}" for item in summary.warnings])
+    gates = [f"* {'**missed**: ' if passed is False else ''}{cell(line)}" for passed, line in gate_lines(summary)]
+    parts += _section("Gates", gates)
+    parts += _section("Warnings", [f"* `{_code(item.code)}`: {cell(item.message)}" for item in summary.warnings])
     parts += ["", "## Figures", ""]
     rows = [
-        [f"`{cell(name)}`", shown(figure), interval(figure), coverage(figure), if_failed(figure)]
+        [f"`{_code(name)}`", shown(figure), interval(figure), coverage(figure), if_failed(figure)]
         for name, figure in headline(summary)
     ]
     parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
@@ -79,8 +79,8 @@ def _extraction_tables(summary: RunSummary) -> list[str]:
     return parts
 
 
-def _slice_table(summary: RunSummary, dimension: str, values: dict[str, Figures]) -> list[str]:
-    names = [name for name in _slice_figures(summary) if any(_has_data(figures, name) for figures in values.values())]
+def _slice_table(summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -> list[str]:
+    names = slice_figures(summary, values)
     if not values or not names:
         return []
     rows = []
@@ -90,23 +90,19 @@ def _slice_table(summary: RunSummary, dimension: str, values: dict[str, Figures]
             figure = figures.get(name)
             row.append(f"{number(figure.value, 2)} ({_size(figure)})" if isinstance(figure, Estimate) else "")
         rows.append(row)
-    return ["", f"## By {cell(dimension)}", "", *table([dimension, *(f"`{name}`" for name in names)], rows)]
+    # Folded, so that a pull request shows the figures and not a screen of slices.
+    title = f"<details><summary>By {escape(printable(dimension))}: {len(rows)} values</summary>"
+    return ["", title, "", *table([cell(dimension), *(f"`{_code(name)}`" for name in names)], rows), "", "</details>"]
 
 
 def _size(figure: Estimate) -> str:
     return f"{figure.n}{SMALL}" if figure.small and figure.n else str(figure.n)
 
 
-def _slice_figures(summary: RunSummary) -> list[str]:
-    """Judges first, then the retrieval and abstention figures that most readers look for."""
-    wanted = [*summary.judges, "recall_any@5", "recall_all@5", "mrr", "hit@5", "abstention_accuracy"]
-    return [name for name in wanted if name in summary.overall][:SLICE_FIGURES]
-
-
-def _has_data(figures: Figures, name: str) -> bool:
-    figure = figures.get(name)
-    return isinstance(figure, Estimate) and figure.n > 0
-
-
 def _section(title: str, lines: Sequence[str]) -> list[str]:
     return ["", f"## {title}", "", *lines] if lines else []
+
+
+def _code(text: str) -> str:
+    """Foreign text between backticks, in a table or not: nothing in it is read, but a pipe would still end a cell."""
+    return " ".join(printable(text).split()).replace("`", "'").replace("|", "\\|")

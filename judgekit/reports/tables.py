@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from judgekit.reports.figures import printable
 
-_SPECIAL = re.compile(r"[\\|`*\[\]#]|(?<!\w)_|_(?!\w)")
+_SPECIAL = re.compile(r"[\\|`*\[\]#~$]|(?<!\w)_|_(?!\w)")
 """An underscore inside a word is harmless and common in names."""
 
 

@@ -44,6 +44,11 @@ def new_run_id(name: str, now: datetime) -> str:
     return f"{name}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
+def is_run_id(name: str) -> bool:
+    """Whether a text can be the name of a run's folder: one part of a path, without a way out of it."""
+    return _RUN_ID.fullmatch(name) is not None
+
+
 class _StoredInput(msgspec.Struct, forbid_unknown_fields=True):
     """A line of judge_inputs.jsonl; decoding it here is many times faster than a pydantic model."""
 
@@ -66,7 +71,7 @@ class RunFolder:
             ConfigError: a run of this name exists, or the id is no folder name.
             StorageError: the folder cannot be made.
         """
-        if not _RUN_ID.fullmatch(run_id):
+        if not is_run_id(run_id):
             raise ConfigError(f"run id {run_id!r} is no folder name; use letters, digits, '.', '_' and '-'")
         path = results_dir / run_id
         try:

@@ -9,7 +9,8 @@ from judgekit.core.runs import METRICS, GateResult, Notice, RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.storage.run_folder import RunFolder
 
-_NEEDED = {"value", "n", "n_not_applicable", "n_error", "method"}
+_KNOWN = frozenset(Estimate.model_fields)
+_NEEDED = frozenset(name for name, field in Estimate.model_fields.items() if field.is_required())
 
 
 def read_summary(folder: RunFolder) -> RunSummary | None:
@@ -37,7 +38,7 @@ def _figures(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if value.keys() >= _NEEDED:
-        return Estimate.model_validate(_only(value, Estimate.model_fields))
+        return Estimate.model_validate(value if value.keys() <= _KNOWN else _only(value, _KNOWN))
     return {key: _figures(item) for key, item in value.items()}
 
 

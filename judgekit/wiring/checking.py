@@ -19,7 +19,7 @@ from judgekit.storage.prompt_files import prompt_versions
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
-from judgekit.wiring.jobs import INDEX_SECONDS, open_cache
+from judgekit.wiring.jobs import INDEX_SECONDS, open_cache, report_writer
 from judgekit.wiring.models import Options, most_connections, price_models
 from judgekit.wiring.stored import StoredRun, model_runtime, models_of, open_stored
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -95,6 +95,7 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
         locked=lambda: folder.locked_as_found(stored.manifest),
         index=FolderIndex(INDEX_SECONDS),
         render_summary=render_markdown,
+        write_report=report_writer(stored.config),
         notes=notes,
     )
 

@@ -4,7 +4,7 @@ import json
 import platform
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -141,6 +141,17 @@ def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Pa
     return Path("results")
 
 
+def report_writer(config: RunConfig) -> Callable[[Path], object] | None:
+    """What writes report.html of a run folder, unless the config wants none."""
+
+    def write(folder: Path) -> None:
+        from judgekit.wiring.reporting import write_report  # templates and tables are loaded when the run is done
+
+        write_report(folder)
+
+    return write if config.report else None
+
+
 def open_cache(
     results_dir: Path, models: Mapping[str, ModelRuntime], options: Options
 ) -> tuple[ReplyCache | None, list[tuple[str, str]]]:
@@ -195,6 +206,7 @@ def _job(
         now=lambda: datetime.now(UTC),
         monotonic=time.monotonic,
         render_summary=render_markdown,
+        write_report=report_writer(assembly.config),
         price_list=assembly.price_list,
         indexing=assembly.indexing,
         index=FolderIndex(INDEX_SECONDS),

@@ -28,7 +28,7 @@ from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
 from judgekit.systems.recorded import Recorded
 from judgekit.wiring.assembly import panels_of
-from judgekit.wiring.jobs import INDEX_SECONDS, open_cache
+from judgekit.wiring.jobs import INDEX_SECONDS, open_cache, report_writer
 from judgekit.wiring.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.wiring.stored import StoredRun, models_of, open_stored
 from judgekit.workflows.job import RunJob
@@ -274,6 +274,7 @@ def _job(
         monotonic=time.monotonic,
         index=FolderIndex(INDEX_SECONDS),
         render_summary=render_markdown,
+        write_report=report_writer(child.config),
         price_list=price_models(models, child.config.budget),
         indexing=None if before is None else before.indexing_coverage,
         warnings=[*_part_of_a_run(parent, child), *notices],

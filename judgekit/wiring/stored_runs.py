@@ -16,7 +16,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex, Reindexed, put_folder, reindex, run_folders
 from judgekit.storage.run_records import TAG, append_history, missing_metrics, read_tags, write_tags
 from judgekit.storage.stored_summary import read_summary
-from judgekit.wiring.jobs import INDEX_SECONDS, find_run
+from judgekit.wiring.jobs import INDEX_SECONDS, find_run, report_writer
 from judgekit.wiring.models import Options
 from judgekit.wiring.stored import open_stored
 from judgekit.workflows.rescore import RescoreJob
@@ -226,5 +226,6 @@ def open_rescore(run: str, options: Options) -> RescoreJob:
         index=FolderIndex(INDEX_SECONDS),
         now=lambda: datetime.now(UTC),
         render_summary=render_markdown,
+        write_report=report_writer(stored.config),
         version=judgekit.__version__,
     )

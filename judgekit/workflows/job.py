@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from judgekit.analysis.reliability import Sampler
@@ -84,6 +85,8 @@ class RunJob:
     render_summary: Callable[[Any], str]
     """RunSummary to markdown; reports are chosen by wiring."""
     panels: Sequence[Panel] = ()
+    write_report: Callable[[Path], object] | None = None
+    """Writes report.html from the run folder; None where none is wanted."""
     price_list: str | None = None
     indexing: Mapping[str, Any] | None = None
     """Indexing coverage, for metrics.json."""

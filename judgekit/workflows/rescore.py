@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.aggregate import run_aggregate
@@ -19,7 +20,7 @@ from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import METRICS_VERSION, Manifest, Notice, RunSummary
-from judgekit.workflows.indexing import indexed, write_summary
+from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.scoring import Faults, Scored, Scoring, Unjudged, judge_inputs, last_judgments, score_cases
 
 MADE_BY_SCORING = frozenset(
@@ -58,6 +59,8 @@ class RescoreJob:
     index: RunIndex | None
     now: Callable[[], datetime]
     render_summary: Callable[[Any], str]
+    write_report: Callable[[Path], object] | None
+    """Writes report.html from a run folder; None where the run has none."""
     version: str
     """Of judgekit."""
 
@@ -118,7 +121,7 @@ def rescore(job: RescoreJob) -> Rescored:
         else:
             job.keep_old(_history_record(job))
         write_summary(job.store, summary, job.render_summary)
-        summary = indexed(job.index, job.store, summary, job.render_summary)
+        summary = closed(job, summary)
     return Rescored(
         run_id=job.manifest.run_id,
         old_version=_version(_made_by(job), job.old.metrics_version),

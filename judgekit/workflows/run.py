@@ -26,8 +26,8 @@ from judgekit.core.runs import (
 )
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.checks import check_applies, one_version
+from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.data_checks import check_data
-from judgekit.workflows.indexing import indexed, write_summary
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.panels import rule, says_the_same
 from judgekit.workflows.passes import Passes, ready
@@ -220,7 +220,7 @@ def _write_figures(
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status=status, reason=reason)
-    return indexed(job.index, job.store, summary, job.render_summary)
+    return closed(job, summary)
 
 
 def _settle_panels(job: RunJob) -> None:

@@ -7,6 +7,7 @@ when it is asked for again; until it is complete, no figure hangs on it.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.pairs import compare_pair
@@ -21,7 +22,7 @@ from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore
 from judgekit.core.runs import JUDGMENTS, MANIFEST, GateResult, Manifest, Notice, RunSummary
 from judgekit.stats.sequential import decide
 from judgekit.workflows.budget import Spending
-from judgekit.workflows.indexing import indexed, write_summary
+from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.job import Observer
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
@@ -70,6 +71,8 @@ class SpotCheckJob:
     open_sink: Callable[[], JudgmentSink]
     locked: Callable[[], AbstractContextManager[None]]
     render_summary: Callable[[RunSummary], str]
+    write_report: Callable[[Path], object] | None = None
+    """Writes report.html from a run folder; None where the run has none."""
     index: RunIndex | None = None
     """The results database; None: what the check says is not indexed."""
     notes: list[str] = field(default_factory=list)
@@ -159,7 +162,7 @@ def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSumm
     write_summary(job.store, summary, job.render_summary)
     models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
     job.store.write_json(MANIFEST, job.manifest.model_copy(update={"models": models}))
-    summary = indexed(job.index, job.store, summary, job.render_summary)
+    summary = closed(job, summary)
     _check_answered(job, judgments)
     return summary
 

@@ -47,6 +47,7 @@ def test_the_quickstart_fills_every_part_of_the_run_folder(tmp_path: Path) -> No
         "metrics.json",
         "summary.md",
         "eval-results.json",
+        "report.html",
     }
     metrics = read_json(folder / "metrics.json")
     assert metrics["status"] == summary.status == "complete"

@@ -1,0 +1,177 @@
+"""The cases of a run as the report carries them: an index of all rows, and packed blocks with what a case opens to.
+
+The report stays bounded whatever the run holds: every text has a cap, all caps shrink together where a run is large,
+and past `MOST_ENCODED` characters cases keep their row and lose their texts. What is left out is said where it is
+missing; the run folder has it in full.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgekit.core.case_records import CaseRecord
+from judgekit.reports.case_details import Caps, CaseViewer
+from judgekit.reports.pages import inert
+
+MOST_ROWS = 50_000
+"""Cases in the table of a report."""
+
+MOST_ENCODED = 32_000_000
+"""Characters that the packed texts of all cases may take."""
+
+MOST_VALUES = 2_500_000
+"""Scores in the index, over all cases; columns are left out from the last one on."""
+
+_RAW_TARGET = 100_000_000
+_PREVIEW_TARGET = 6_000_000
+_BLOCK = 200_000
+_MOST_LABELS = 500
+
+
+@dataclass
+class _Labels:
+    """A short list of texts, and for each case which of them it has."""
+
+    values: dict[str, int] = field(default_factory=dict)
+    of: list[list[int]] = field(default_factory=list)
+
+    def add(self, labels: Iterable[str]) -> None:
+        found = []
+        for label in labels:
+            short = inert(label)[:120]
+            if short in self.values or len(self.values) < _MOST_LABELS:
+                found.append(self.values.setdefault(short, len(self.values)))
+        self.of.append(found)
+
+    def record(self) -> dict[str, Any]:
+        return {"values": list(self.values), "of": self.of}
+
+
+class CaseData:
+    """Packs the cases of a run while they stream by: first `blocks`, then `index`."""
+
+    def __init__(self, viewer: CaseViewer, n_cases: int, columns: Sequence[str], dimensions: Sequence[str]) -> None:
+        """Set the sizes.
+
+        Args:
+            viewer: makes what a case opens to.
+            n_cases: cases that will come, at most.
+            columns: score names in the order in which the table offers them.
+            dimensions: slice dimensions.
+        """
+        n_rows = max(1, min(n_cases, MOST_ROWS))
+        self._viewer = viewer
+        self._preview = max(60, min(200, _PREVIEW_TARGET // n_rows))
+        self._columns: dict[str, list[Any]] = {name: [] for name in columns[: max(1, MOST_VALUES // n_rows)]}
+        self._dimensions = {name: _Labels() for name in dimensions}
+        self._failures = _Labels()
+        self._reasons: dict[str, int] = {}
+        self._ids: list[str] = []
+        self._questions: list[str] = []
+        self._answers: list[str | None] = []
+        self._starts: list[int] = []
+        self._n_encoded = 0
+        self._n_packed = 0
+
+    def blocks(self, records: Iterable[CaseRecord]) -> Iterator[str]:
+        """The details of the cases, packed: JSON lists, deflated, in base64. One text a block."""
+        waiting: list[str] = []
+        size = 0
+        for record in records:
+            self._add_row(record)
+            if self._n_encoded >= MOST_ENCODED:
+                continue
+            text = json.dumps(self._viewer.details(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            waiting.append(text)
+            size += len(text)
+            if size >= _BLOCK:
+                yield self._packed(waiting)
+                waiting, size = [], 0
+        if waiting:
+            yield self._packed(waiting)
+
+    def _packed(self, texts: Sequence[str]) -> str:
+        packer = zlib.compressobj(5, zlib.DEFLATED, -15)
+        data = packer.compress(f"[{','.join(texts)}]".encode("utf-8", "replace")) + packer.flush()
+        encoded = base64.b64encode(data).decode("ascii")
+        self._starts.append(self._n_packed)
+        self._n_packed += len(texts)
+        self._n_encoded += len(encoded)
+        return encoded
+
+    def _add_row(self, record: CaseRecord) -> None:
+        case, output = record.case, record.output
+        self._ids.append(inert(record.case_id)[:200])
+        self._questions.append(self._short("" if case is None else case.question) or "")
+        self._answers.append(self._short(None if output is None else output.answer))
+        self._failures.add(record.failures)
+        slices = self._viewer.slices_of(record)
+        for name, labels in self._dimensions.items():
+            labels.add(slices.get(name, ()))
+        for name, values in self._columns.items():
+            values.append(self._cell(record.scores.get(name)))
+
+    def _short(self, text: str | None) -> str | None:
+        if text is None:
+            return None
+        flat = " ".join(inert(text[: self._preview * 2]).split())
+        return flat if len(flat) <= self._preview and len(text) <= self._preview * 2 else f"{flat[: self._preview]}…"
+
+    def _cell(self, score: tuple[float | None, str | None] | None) -> float | int | str | None:
+        """A number, or the place of its reason as a text; None where the case has no such score."""
+        if score is None:
+            return None
+        value, reason = score
+        if value is not None:
+            rounded = round(value, 4)
+            return int(rounded) if rounded == int(rounded) else rounded
+        text = inert(reason or "failed: no reason")[:200]
+        if text not in self._reasons and len(self._reasons) >= _MOST_LABELS:
+            text = "n/a: other reasons" if text.startswith("n/a") else "failed: other reasons"
+        return str(self._reasons.setdefault(text, len(self._reasons)))
+
+    def index(self, more: Mapping[str, Any]) -> str:
+        """All rows as JSON that can stand inside a script element.
+
+        Args:
+            more: further entries for the page's script.
+        """
+        silent = {None, *(str(place) for text, place in self._reasons.items() if text.startswith("n/a"))}
+        columns = {name: values for name, values in self._columns.items() if any(cell not in silent for cell in values)}
+        return embedded(
+            {
+                **more,
+                "ids": self._ids,
+                "questions": self._questions,
+                "answers": self._answers,
+                "failures": self._failures.record(),
+                "dimensions": {name: labels.record() for name, labels in self._dimensions.items() if labels.values},
+                "scores": columns,
+                "reasons": list(self._reasons),
+                "starts": self._starts,
+                "packed": self._n_packed,
+                "preview": self._preview,
+            }
+        )
+
+
+def embedded(value: Any) -> str:
+    """JSON whose text cannot end or open an element, whatever it holds; it reads back unchanged."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def caps_for(n_cases: int, n_stored: int) -> Caps:
+    """How much of each text a report of a run shows: all of a small run, less of each case where there is more.
+
+    Args:
+        n_cases: cases of the run.
+        n_stored: bytes of its outputs, judge inputs and judgments.
+    """
+    expected = max(1, min(n_stored, min(n_cases, MOST_ROWS) * Caps().total))
+    return Caps().scaled(min(1.0, _RAW_TARGET / expected))

@@ -1,0 +1,179 @@
+"""What a case opens to in the report: its texts, each with a cap, hits with what they match, and all judgments."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from judgekit.core.case_records import CaseRecord
+from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
+from judgekit.core.errors import ConfigError
+from judgekit.core.judgments import Judgment
+from judgekit.core.prompts import PromptTemplate
+from judgekit.reports.pages import inert
+
+Text = str | list[Any]
+"""A text as the page's script reads it: as it is, or `[beginning, length of the whole]` where it was cut."""
+
+MOST_HITS = 30
+MOST_ITEMS = 60
+_LEAST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Characters shown of each text; the whole is in the run folder."""
+
+    question: int = 2000
+    answer: int = 8000
+    reference: int = 1500
+    context: int = 2500
+    contexts: int = 20_000
+    """Of all contexts of a case together."""
+    claim: int = 600
+    reasoning: int = 3000
+    reply: int = 4000
+    prompt: int = 6000
+    item: int = 300
+
+    @property
+    def total(self) -> int:
+        """About what a case takes at most."""
+        return 60_000
+
+    def scaled(self, factor: float) -> "Caps":
+        """The same, with every cap multiplied; none falls below the length of a line."""
+        return replace(self, **{name: max(_LEAST, int(cap * factor)) for name, cap in asdict(self).items()})
+
+
+@dataclass(frozen=True)
+class CaseViewer:
+    """Makes the details of cases."""
+
+    caps: Caps
+    prompts: Mapping[str, PromptTemplate]
+    """Wordings by `judge/version`."""
+    matched: Callable[[Case, SystemOutput], Sequence[Sequence[int]]]
+    """For each hit, the gold supports that it matches."""
+    slices: Callable[[Case], Mapping[str, Sequence[str]]]
+    """Values of a case by slice dimension."""
+
+    def slices_of(self, record: CaseRecord) -> Mapping[str, Sequence[str]]:
+        """Values by dimension; none where the run did not keep its cases."""
+        return {} if record.case is None else self.slices(record.case)
+
+    def details(self, record: CaseRecord) -> dict[str, Any]:
+        """Everything about one case that its row does not show, without entries that say nothing."""
+        found = {
+            "id": inert(record.case_id)[: self.caps.item],
+            **self._case(record.case),
+            **self._output(record.case, record.output),
+            "judged": [self._judgment(record, judgment) for judgment in record.judgments],
+        }
+        return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
+
+    def _case(self, case: Case | None) -> dict[str, Any]:
+        if case is None:
+            return {}
+        return {
+            "question": self._cut(case.question, self.caps.question),
+            "references": self._list(case.reference_answers, self.caps.reference),
+            "facts": self._list(case.key_facts, self.caps.item),
+            "must": self._list(case.must_contain, self.caps.item),
+            "forbidden": self._list(case.forbidden, self.caps.item),
+            "answerable": case.answerable,
+            "supports": [self._support(support) for support in case.gold_supports[:MOST_ITEMS]],
+        }
+
+    def _support(self, support: Any) -> dict[str, Any]:
+        return {"place": self._place(support), "snippets": self._list(support.snippets, self.caps.item)}
+
+    def _output(self, case: Case | None, output: SystemOutput | None) -> dict[str, Any]:
+        if output is None:
+            return {}
+        error = output.error
+        return {
+            "answer": None if output.answer is None else self._cut(output.answer, self.caps.answer),
+            "error": error and [self._line(error.kind), self._cut(error.message, self.caps.item)],
+            "abstained": output.abstained,
+            "confidence": output.confidence,
+            "hits": self._hits(case, output),
+            "n_hits": len(output.retrieved),
+            "citations": [self._line(item.citation) for item in (output.citations or ())[:MOST_ITEMS]],
+            "cited": [self._place(anchor) for anchor in output.references[:MOST_ITEMS]],
+            "seconds": {self._line(stage): round(seconds, 4) for stage, seconds in output.latency_seconds.items()},
+        }
+
+    def _hits(self, case: Case | None, output: SystemOutput) -> list[dict[str, Any]]:
+        matched = [()] * len(output.retrieved) if case is None else self.matched(case, output)
+        expected = set() if case is None else {*(case.expected_chunk_ids or ())}
+        left = self.caps.contexts
+        found = []
+        for position, hit in enumerate(output.retrieved[:MOST_HITS]):
+            cap = max(_LEAST, min(self.caps.context, left))
+            text = hit.text or ""
+            left -= min(len(text), cap)
+            found.append(
+                {
+                    "rank": hit.rank or position + 1,
+                    "chunk": None if hit.chunk_id is None else self._line(hit.chunk_id),
+                    "place": self._place(hit) or (hit.doc_id and self._line(hit.doc_id)) or "",
+                    "score": hit.score,
+                    "text": None if hit.text is None else self._cut(text, cap),
+                    "supports": list(matched[position]),
+                    "expected": hit.chunk_id is not None and hit.chunk_id in expected,
+                }
+            )
+        return found
+
+    def _judgment(self, record: CaseRecord, judgment: Judgment) -> dict[str, Any]:
+        verdict, failure, caps = judgment.verdict, judgment.failure, self.caps
+        found: dict[str, Any] = {
+            "judge": judgment.judge,
+            "role": judgment.role,
+            "model": self._line(judgment.served_model or judgment.model),
+            "wording": f"{judgment.judge}/{judgment.prompt_version}",
+            "failure": failure and [failure.kind, self._cut(failure.message, caps.reasoning)],
+            "reply": None if judgment.raw_reply is None else self._cut(judgment.raw_reply, caps.reply),
+            "read": judgment.parse_path,
+            "finish": judgment.finish_reason,
+            "flags": list(judgment.flags),
+            "cached": judgment.from_cache,
+            "seconds": judgment.latency_seconds,
+            "usd": judgment.cost_usd,
+            "tries": 1 + len(judgment.earlier_attempts),
+            "prompt": self._prompt(record, judgment),
+        }
+        if verdict is not None:
+            found |= {
+                "score": verdict.score,
+                "answer": verdict.answer,
+                "reasoning": self._cut(verdict.reasoning, caps.reasoning),
+                "supported": self._list(verdict.supported_claims or (), caps.claim),
+                "unsupported": self._list(verdict.unsupported_claims or (), caps.claim),
+            }
+        return {key: value for key, value in found.items() if value not in (None, [], "")}
+
+    def _prompt(self, record: CaseRecord, judgment: Judgment) -> Text | None:
+        """The user text as sent; the instructions are the same for all cases and stand once in the page."""
+        template = self.prompts.get(f"{judgment.judge}/{judgment.prompt_version}")
+        judge_input = record.inputs.get(judgment.judge)
+        if template is None or judge_input is None:
+            return None
+        try:
+            return self._cut(template.render(judge_input.variables)[1], self.caps.prompt)
+        except ConfigError:
+            return None
+
+    def _cut(self, text: str, cap: int) -> Text:
+        return inert(text) if len(text) <= cap else [inert(text[:cap]), len(text)]
+
+    def _list(self, texts: Sequence[str], cap: int) -> list[Text]:
+        return [self._cut(text, cap) for text in texts[:MOST_ITEMS]]
+
+    def _line(self, text: str) -> str:
+        flat = " ".join(inert(text[: self.caps.item * 2]).split())
+        return flat if len(flat) <= self.caps.item else f"{flat[: self.caps.item]}…"
+
+    def _place(self, anchor: Anchor | Hit) -> str:
+        headings = anchor.heading_path if isinstance(anchor.heading_path, str) else " › ".join(anchor.heading_path)
+        return self._line(" › ".join(part for part in (anchor.rel_path, headings) if part))

@@ -1,0 +1,526 @@
+"use strict";
+/* The report's behaviour. Foreign text only ever becomes text nodes and property values, never markup. */
+(() => {
+  const at = (id) => document.getElementById(id);
+  const DATA = JSON.parse(at("index").textContent);
+  const BLOCKS = Array.from(document.getElementsByClassName("block"));
+  const NAMES = Object.keys(DATA.scores);
+  const N = DATA.ids.length;
+  const ROW = 36;
+  const FAILED = DATA.reasons.map((reason) => !reason.startsWith("n/a"));
+  const view = { rows: [], sort: null, down: false, active: 0, columns: DATA.opened.filter((name) => name in DATA.scores) };
+
+  /* Elements */
+  function make(tag, props, ...children) {
+    const node = document.createElement(tag);
+    for (const [key, value] of Object.entries(props || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (key === "class") node.className = value;
+      else if (key === "on") for (const [name, action] of Object.entries(value)) node.addEventListener(name, action);
+      else node.setAttribute(key, value === true ? "" : value);
+    }
+    for (const child of children.flat()) if (child !== null && child !== undefined) node.append(child);
+    return node;
+  }
+  const code = (text) => make("code", {}, text);
+  const foldable = (name) => name.split(/(?<=[_@.])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+  const shown = (value) => (Number.isInteger(value) ? String(value) : value.toFixed(3));
+  const count = (n) => n.toLocaleString("en");
+
+  function cell(name, row) {
+    const value = DATA.scores[name][row];
+    if (typeof value === "number") return { text: shown(value), kind: "" };
+    if (value === null) return { text: "", kind: "na", title: "no such score" };
+    const reason = DATA.reasons[value];
+    return FAILED[value] ? { text: "failed", kind: "bad-text", title: reason } : { text: "n/a", kind: "na", title: reason };
+  }
+
+  /* Filters */
+  const HAY = [];
+  function hay(row) {
+    if (HAY[row] === undefined) HAY[row] = `${DATA.ids[row]}\n${DATA.questions[row]}\n${DATA.answers[row] || ""}`.toLowerCase();
+    return HAY[row];
+  }
+  function option(value, text) {
+    return make("option", { value }, text);
+  }
+  function fillFilters() {
+    for (const [name, labels] of Object.entries(DATA.dimensions)) {
+      const box = make("select", { "data-dimension": name }, option("", "any"));
+      const order = labels.values.map((_, place) => place).sort((a, b) => (labels.values[a] < labels.values[b] ? -1 : 1));
+      for (const place of order) box.append(option(place, labels.values[place]));
+      at("slice-filters").append(make("label", {}, name, box));
+    }
+    const failure = at("failure");
+    failure.append(option("", "any"), option("none", "none"), option("some", "any failure"));
+    DATA.failures.values.forEach((kind, place) => failure.append(option(place, kind)));
+    at("score").append(option("", "any"));
+    for (const name of NAMES) at("score").append(option(name, name));
+    for (const name of NAMES) {
+      const box = make("input", { type: "checkbox", value: name });
+      box.checked = view.columns.includes(name);
+      at("columns").append(make("label", {}, box, make("span", {}, name)));
+    }
+  }
+  function conditions() {
+    const tests = [];
+    const words = at("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (words.length) tests.push((row) => words.every((word) => hay(row).includes(word)));
+    for (const box of at("slice-filters").querySelectorAll("select")) {
+      if (box.value === "") continue;
+      const of = DATA.dimensions[box.dataset.dimension].of;
+      const place = Number(box.value);
+      tests.push((row) => of[row].includes(place));
+    }
+    const failure = at("failure").value;
+    if (failure === "none") tests.push((row) => DATA.failures.of[row].length === 0);
+    else if (failure === "some") tests.push((row) => DATA.failures.of[row].length > 0);
+    else if (failure !== "") tests.push((row) => DATA.failures.of[row].includes(Number(failure)));
+    const name = at("score").value;
+    if (name !== "") {
+      const test = condition(at("condition").value, at("limit").value);
+      if (test) tests.push((row) => test(DATA.scores[name][row]));
+    }
+    return tests;
+  }
+  function condition(kind, text) {
+    if (kind === "na") return (value) => typeof value === "string" && !FAILED[value];
+    if (kind === "failed") return (value) => typeof value === "string" && FAILED[value];
+    if (text.trim() === "" || Number.isNaN(Number(text))) return null;
+    const limit = Number(text);
+    if (kind === "le") return (value) => typeof value === "number" && value <= limit + 1e-9;
+    if (kind === "ge") return (value) => typeof value === "number" && value >= limit - 1e-9;
+    return (value) => typeof value === "number" && Math.abs(value - limit) < 5e-5;
+  }
+  function filter() {
+    const tests = conditions();
+    const rows = [];
+    for (let row = 0; row < N; row += 1) if (tests.every((test) => test(row))) rows.push(row);
+    view.rows = rows;
+    sort();
+    at("limit").disabled = ["na", "failed"].includes(at("condition").value);
+    at("count").textContent = rows.length === N ? `${count(N)} cases` : `${count(rows.length)} of ${count(N)} cases`;
+    view.active = 0;
+    if (box) box.scrollTop = 0;
+    draw();
+  }
+  function sort() {
+    const key = view.sort;
+    if (key === null) { view.rows.sort((a, b) => a - b); return; }
+    const direction = view.down ? -1 : 1;
+    if (["id", "question", "failures"].includes(key)) {
+      const texts = key === "id" ? DATA.ids : key === "question" ? DATA.questions : DATA.failures.of.map((of) => of.map((place) => DATA.failures.values[place]).join());
+      view.rows.sort((a, b) => (texts[a] < texts[b] ? -direction : texts[a] > texts[b] ? direction : a - b));
+      return;
+    }
+    /* What has no number stands last in both directions: failures first, then what does not apply. */
+    const values = DATA.scores[key];
+    const rank = (value) => (typeof value === "number" ? 0 : value !== null && FAILED[value] ? 1 : 2);
+    view.rows.sort((a, b) => rank(values[a]) - rank(values[b]) || (rank(values[a]) === 0 ? direction * (values[a] - values[b]) : 0) || a - b);
+  }
+
+  /* The table: only the rows in sight are in the document. */
+  let box = null, body = null, table = null, head = null;
+  function buildTable() {
+    box = at("table");
+    head = make("tr", { "aria-rowindex": "1" });
+    body = make("tbody");
+    table = make("table", { role: "grid", "aria-label": "Cases", "aria-readonly": "true" }, make("thead", {}, head), body);
+    box.replaceChildren(table);
+    box.addEventListener("scroll", () => requestAnimationFrame(() => draw()), { passive: true });
+    body.addEventListener("click", (event) => {
+      const line = event.target.closest("tr[data-row]");
+      if (line) { view.active = Number(line.dataset.row); open(view.active); }
+    });
+    table.addEventListener("keydown", onTableKey);
+    buildHead();
+  }
+  function columns() {
+    return [["id", "case", 150], ["question", "question", 320], ["failures", "failure", 120], ...view.columns.map((name) => [name, name, 115])];
+  }
+  function buildHead() {
+    const shownColumns = columns();
+    head.replaceChildren(...shownColumns.map(([key, label, width], place) => {
+      const sorted = view.sort === key ? (view.down ? "descending" : "ascending") : null;
+      const arrow = sorted === null ? "" : view.down ? " ↓" : " ↑";
+      const cellNode = make("th", { scope: "col", "aria-sort": sorted, "aria-colindex": place + 1, class: place > 2 ? "num" : null },
+        make("button", { type: "button", on: { click: () => sortBy(key) } }, foldable(label), make("span", { "aria-hidden": "true" }, arrow)));
+      cellNode.style.width = `${width}px`;
+      return cellNode;
+    }));
+    table.setAttribute("aria-colcount", shownColumns.length);
+    table.style.minWidth = `${shownColumns.reduce((sum, column) => sum + column[2], 0)}px`;
+  }
+  function sortBy(key) {
+    if (view.sort !== key) { view.sort = key; view.down = false; }
+    else if (!view.down) view.down = true;
+    else { view.sort = null; view.down = false; }
+    const focused = columns().findIndex(([name]) => name === key);
+    sort();
+    buildHead();
+    draw();
+    head.children[focused].firstChild.focus();
+  }
+  function spacer(height) {
+    const line = make("tr", { class: "spacer", "aria-hidden": "true" }, make("td", { colspan: columns().length }));
+    line.firstChild.style.height = `${height}px`;
+    return line;
+  }
+  function line(place) {
+    const row = view.rows[place];
+    const cells = [
+      make("td", { "aria-colindex": "1", title: DATA.ids[row] }, make("bdi", {}, DATA.ids[row])),
+      make("td", { "aria-colindex": "2", title: DATA.questions[row] }, make("bdi", {}, DATA.questions[row])),
+      make("td", { "aria-colindex": "3", class: "bad-text" }, DATA.failures.of[row].map((kind) => DATA.failures.values[kind]).join(", ")),
+      ...view.columns.map((name, number) => {
+        const found = cell(name, row);
+        return make("td", { "aria-colindex": number + 4, class: `num ${found.kind}`, title: found.title }, found.text);
+      }),
+    ];
+    return make("tr", { "data-row": place, "aria-rowindex": place + 2, tabindex: place === view.active ? "0" : "-1" }, cells);
+  }
+  function draw(all) {
+    if (!box) return;
+    const n = view.rows.length;
+    const inSight = Math.min(60, Math.ceil(box.clientHeight / ROW) || 20);
+    const first = all ? 0 : Math.max(0, Math.min(Math.floor(box.scrollTop / ROW) - 8, n - 1));
+    const last = all ? Math.min(n, 200) : Math.min(n, first + inSight + 16);
+    const focused = document.activeElement && body.contains(document.activeElement) ? Number(document.activeElement.dataset.row) : null;
+    const lines = [];
+    for (let place = first; place < last; place += 1) lines.push(line(place));
+    /* The row that can be reached by Tab is always in the document, in sight or not. */
+    if (n && view.active >= last) lines.push(spacer((view.active - last) * ROW), line(view.active), spacer((n - view.active - 1) * ROW));
+    else lines.push(spacer(all ? 0 : (n - last) * ROW));
+    if (n && view.active < first) lines.unshift(spacer(view.active * ROW), line(view.active), spacer((first - view.active - 1) * ROW));
+    else lines.unshift(spacer(first * ROW));
+    body.replaceChildren(...lines);
+    if (!n) body.replaceChildren(make("tr", { "aria-rowindex": "2" }, make("td", { colspan: columns().length, class: "na" }, "No case fits these filters.")));
+    table.setAttribute("aria-rowcount", n + 1);
+    if (focused !== null) {
+      const node = body.querySelector(`tr[data-row="${focused}"]`);
+      if (node) node.focus({ preventScroll: true });
+    }
+  }
+  function moveTo(place, focus) {
+    if (!view.rows.length) return;
+    view.active = Math.max(0, Math.min(view.rows.length - 1, place));
+    const top = view.active * ROW, headHeight = head.offsetHeight;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (top + ROW + headHeight > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW + headHeight - box.clientHeight;
+    draw();
+    if (focus) { const node = body.querySelector(`tr[data-row="${view.active}"]`); if (node) node.focus({ preventScroll: true }); }
+  }
+  function onTableKey(event) {
+    if (!event.target.matches("tr[data-row]")) return;
+    const page = Math.max(1, Math.floor(box.clientHeight / ROW) - 2);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(view.active); }
+    else if (event.key in steps) { event.preventDefault(); moveTo(view.active + steps[event.key], true); }
+  }
+
+  /* Packed details */
+  const unpacked = new Map();
+  function blockOf(row) {
+    let low = 0, high = DATA.starts.length - 1;
+    while (low < high) { const middle = (low + high + 1) >> 1; if (DATA.starts[middle] <= row) low = middle; else high = middle - 1; }
+    return low;
+  }
+  async function details(row) {
+    if (row >= DATA.packed) return null;
+    const number = blockOf(row);
+    if (!unpacked.has(number)) {
+      if (unpacked.size > 24) unpacked.delete(unpacked.keys().next().value);
+      unpacked.set(number, unpack(BLOCKS[number].textContent));
+    }
+    return (await unpacked.get(number))[row - DATA.starts[number]];
+  }
+  async function unpack(text) {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  /* Marking */
+  const whole = (text) => (Array.isArray(text) ? text[0] : text);
+  function pattern(needle) {
+    const words = needle.trim().split(/\s+/).filter(Boolean).slice(0, 200).map((word) => word.replace(/[.*+?^${}()|[\]\\\/-]/g, "\\$&"));
+    return words.length ? new RegExp(words.join("\\s+"), "giu") : null;
+  }
+  function ranges(text, needles, kind) {
+    const found = [];
+    for (const needle of needles) {
+      let wanted = null;
+      try { wanted = pattern(whole(needle).replace(/[.!?。]+\s*$/u, "")); } catch { wanted = null; }
+      if (!wanted) continue;
+      for (const match of text.matchAll(wanted)) { found.push([match.index, match.index + match[0].length, kind]); if (found.length > 200) break; }
+    }
+    return found;
+  }
+  function marked(text, found) {
+    const parts = [];
+    let place = 0;
+    for (const [start, end, kind] of found.sort((a, b) => a[0] - b[0] || b[1] - a[1])) {
+      if (start < place) continue;
+      parts.push(text.slice(place, start), make("mark", { class: kind, title: kind }, text.slice(start, end)));
+      place = end;
+    }
+    parts.push(text.slice(place));
+    return parts;
+  }
+  function block(text, file, found, tag) {
+    const inner = make(tag || "div", { class: "text", dir: "auto", tabindex: tag === "pre" ? "0" : null }, found ? marked(whole(text), found) : whole(text));
+    return make("div", {}, inner, cutNote(text, file));
+  }
+  function cutNote(text, file) {
+    return Array.isArray(text) ? make("span", { class: "cut" }, `The first ${count(text[0].length)} of ${count(text[1])} characters; the whole is in ${file} of the run folder.`) : null;
+  }
+
+  /* A case */
+  let openedAt = null, request = 0;
+  async function open(place) {
+    const row = view.rows[place];
+    if (row === undefined) return;
+    openedAt = place;
+    const dialog = at("case");
+    at("case-title").replaceChildren(make("bdi", {}, DATA.ids[row]));
+    at("case-body").replaceChildren(make("p", { class: "quiet" }, "Opening…"));
+    at("previous").disabled = place === 0;
+    at("next").disabled = place === view.rows.length - 1;
+    if (!dialog.open) dialog.showModal();
+    const mine = request += 1;
+    let nodes;
+    try { nodes = caseNodes(row, await details(row)); }
+    catch (error) { nodes = [make("p", { class: "notice bad" }, `This case cannot be shown: ${error}`)]; }
+    if (mine !== request) return;
+    at("case-body").replaceChildren(...nodes);
+    at("case-body").scrollTop = 0;
+    at("case-title").focus();
+    history.replaceState(null, "", `#case=${encodeURIComponent(DATA.ids[row])}`);
+  }
+  function close() {
+    at("case").close();
+  }
+  function onClosed() {
+    request += 1;
+    history.replaceState(null, "", location.pathname + location.search);
+    if (openedAt !== null) moveTo(openedAt, true);
+    openedAt = null;
+  }
+  function section(title, ...nodes) {
+    const inner = nodes.flat().filter((node) => node !== null && node !== undefined);
+    return inner.length ? [make("h3", {}, title), ...inner] : [];
+  }
+  function caseNodes(row, found) {
+    const labels = Object.entries(DATA.dimensions).flatMap(([name, labelsOf]) => labelsOf.of[row].map((place) => make("li", {}, `${name}: ${labelsOf.values[place]}`)));
+    const failures = DATA.failures.of[row].map((place) => make("p", { class: "notice bad" }, make("strong", {}, "failed"), make("span", {}, DATA.failures.values[place])));
+    if (found === null || found === undefined) {
+      return [...failures, ...section("Question", make("p", { class: "lead text", dir: "auto" }, DATA.questions[row])),
+        make("p", { class: "notice warn" }, `The texts of this case are not in this file, which has a limit. They are in outputs.jsonl and judgments.jsonl of the run folder, under case_id ${JSON.stringify(DATA.ids[row])}.`),
+        ...scoresOf(row)];
+    }
+    const judged = found.judged || [];
+    const primary = judged.filter((judgment) => judgment.role === "primary");
+    const supported = primary.flatMap((judgment) => judgment.supported || []);
+    const unsupported = primary.flatMap((judgment) => judgment.unsupported || []);
+    const answer = found.answer === undefined ? null : found.answer;
+    const marks = answer === null ? [] : [...ranges(whole(answer), unsupported, "unsupported"), ...ranges(whole(answer), supported, "supported")];
+    return [
+      ...failures,
+      ...section("Question", block(found.question || DATA.questions[row], "cases.jsonl"), labels.length ? make("ul", { class: "chips" }, labels) : null),
+      ...section("Answer",
+        found.error ? make("p", { class: "text" }, code(found.error[0]), " ", whole(found.error[1])) : null,
+        answer === null ? make("p", { class: "quiet" }, "No answer came back.") : whole(answer).trim() === "" ? make("p", { class: "quiet" }, "The answer is blank.") : block(answer, "outputs.jsonl", marks),
+        found.abstained ? make("p", { class: "quiet" }, "The system says that it abstained.") : null,
+        found.confidence !== undefined ? make("p", { class: "quiet" }, `Confidence ${found.confidence}.`) : null),
+      ...section("Expected", ...expected(found)),
+      ...section("Verdicts", ...opinions(judged)),
+      ...section(`Contexts${found.n_hits ? ` (${found.n_hits})` : ""}`, ...hits(found)),
+      ...section("Citations", found.citations || found.cited ? make("ul", { class: "chips" }, [...(found.citations || []), ...(found.cited || [])].map((text) => make("li", {}, text))) : null),
+      ...scoresOf(row),
+      ...section("Latency", found.seconds ? make("ul", { class: "chips" }, Object.entries(found.seconds).map(([stage, seconds]) => make("li", {}, `${stage} ${(seconds * 1000).toFixed(0)} ms`))) : null),
+      ...section("Replies and prompts", ...judged.flatMap(records)),
+    ];
+  }
+  function expected(found) {
+    const list = (title, texts) => (texts ? [make("div", {}, make("h4", {}, title), make("ul", {}, texts.map((text) => make("li", { class: "text", dir: "auto" }, whole(text), cutNote(text, "cases.jsonl")))))] : []);
+    const lists = [
+      ...list("Right answers", found.references), ...list("Key facts", found.facts), ...list("Must contain", found.must), ...list("Must not contain", found.forbidden),
+      ...list("Gold supports", found.supports && found.supports.map((support, number) => `${number + 1}. ${support.place}`)),
+    ];
+    return [found.answerable === false ? make("p", {}, "The corpus holds no answer to this question.") : null, lists.length ? make("div", { class: "expected" }, lists) : null];
+  }
+  function hits(found) {
+    const supports = found.supports || [];
+    const nodes = (found.hits || []).map((hit) => {
+      const matches = hit.supports.length > 0 || hit.expected;
+      const snippets = hit.supports.flatMap((place) => (supports[place] || {}).snippets || []);
+      const text = hit.text === null ? null : whole(hit.text);
+      return make("div", { class: matches ? "box hit-match" : "box" },
+        make("div", { class: "box-head" }, make("strong", {}, `#${hit.rank}`), make("bdi", {}, hit.place), hit.chunk && hit.chunk !== hit.place ? code(hit.chunk) : null,
+          hit.score === null ? null : make("span", {}, `score ${shown(hit.score)}`),
+          ...hit.supports.map((place) => make("span", { class: "badge good" }, `matches support ${place + 1}`)),
+          hit.expected ? make("span", { class: "badge good" }, "expected chunk") : null),
+        text === null ? make("p", { class: "quiet" }, "No text was returned with this hit.") : block(hit.text, "outputs.jsonl", ranges(text, snippets, "snippet")));
+    });
+    if (found.hits && found.n_hits > found.hits.length) nodes.push(make("p", { class: "cut" }, `${found.n_hits - found.hits.length} more are in outputs.jsonl of the run folder.`));
+    return nodes;
+  }
+  function verdictText(judgment) {
+    if (judgment.failure) return make("p", { class: "bad-text" }, `no verdict: ${judgment.failure[0]}`);
+    if (judgment.answer !== undefined) return make("p", { class: "score" }, judgment.answer ? "yes" : "no");
+    return make("p", { class: "score" }, judgment.score === undefined ? "" : `${judgment.score}`, DATA.scales[judgment.judge] ? make("span", { class: "tile-note" }, ` of ${DATA.scales[judgment.judge]}`) : null);
+  }
+  function opinion(judgment) {
+    const second = judgment.role !== "primary";
+    const claims = (texts, kind) => (texts || []).map((text) => make("li", {}, make("span", { class: `badge ${kind === "supported" ? "good" : "bad"}` }, kind), make("div", { class: "text", dir: "auto" }, whole(text), cutNote(text, "judgments.jsonl"))));
+    const listed = [...claims(judgment.unsupported, "unsupported"), ...claims(judgment.supported, "supported")];
+    return make("div", { class: "box" },
+      make("div", { class: "box-head" }, make("strong", {}, judgment.judge), make("span", {}, second ? "second opinion" : "verdict of the run"), code(judgment.model), make("span", {}, `prompt ${judgment.wording.split("/").pop()}`)),
+      verdictText(judgment),
+      judgment.failure ? block(judgment.failure[1], "judgments.jsonl") : null,
+      judgment.reasoning ? block(judgment.reasoning, "judgments.jsonl") : null,
+      listed.length ? make("ul", { class: "claims" }, listed) : null,
+      judgment.flags ? make("p", { class: "bad-text" }, judgment.flags.join(", ")) : null);
+  }
+  function opinions(judged) {
+    const judges = [...new Set(judged.map((judgment) => judgment.judge))];
+    return judges.map((name) => make("div", { class: "opinions" }, judged.filter((judgment) => judgment.judge === name).map(opinion)));
+  }
+  function records(judgment) {
+    const facts = [judgment.cached ? "from the cache" : null, judgment.read ? `read: ${judgment.read}` : null, judgment.finish ? `finish reason ${judgment.finish}` : null,
+      judgment.seconds !== undefined ? `${(judgment.seconds * 1000).toFixed(0)} ms` : null, judgment.usd !== undefined ? `${judgment.usd.toFixed(6)} USD` : null, judgment.tries > 1 ? `asked ${judgment.tries} times` : null].filter(Boolean).join(" · ");
+    const title = `${judgment.judge}, ${judgment.role === "primary" ? "verdict of the run" : "second opinion"}`;
+    const system = DATA.system[judgment.wording];
+    return [make("details", { class: "more" }, make("summary", {}, title, " ", make("span", { class: "quiet" }, facts)),
+      make("h4", {}, "Raw reply"), judgment.reply === undefined ? make("p", { class: "quiet" }, "Nothing came back.") : block(judgment.reply, "judgments.jsonl", null, "pre"),
+      make("h4", {}, "Prompt as sent"),
+      judgment.prompt === undefined ? make("p", { class: "quiet" }, "The run did not keep this wording or this judge input.") : make("div", {}, system ? make("details", {}, make("summary", {}, "Instructions, the same for every case"), block(system, "prompts.json", null, "pre")) : null, block(judgment.prompt, "judge_inputs.jsonl (with prompts.json)", null, "pre")))];
+  }
+  function scoresOf(row) {
+    const pairs = NAMES.map((name) => [name, cell(name, row)]).filter(([, found]) => found.text !== "" && found.text !== "n/a");
+    const silent = NAMES.length - pairs.length;
+    return section("Scores", make("dl", { class: "scores-list" }, pairs.map(([name, found]) => make("div", {}, make("dt", {}, code(name)), make("dd", { class: found.kind, title: found.title }, found.kind === "bad-text" ? found.title : found.text)))),
+      silent ? make("p", { class: "quiet" }, `${silent} scores do not apply; the reasons are in scores.jsonl.`) : null);
+  }
+
+  /* Distributions */
+  function histogram(name) {
+    const values = DATA.scores[name].filter((value) => typeof value === "number");
+    const others = DATA.scores[name].filter((value) => typeof value === "string");
+    const failed = others.filter((value) => FAILED[value]).length;
+    if (!values.length) return null;
+    const top = DATA.scales[name] || values.reduce((a, b) => Math.max(a, b), 1);
+    const low = values.reduce((a, b) => Math.min(a, b), 0);
+    const whole_ = values.every(Number.isInteger) && top - low <= 12;
+    const n = whole_ ? Math.round(top - low) + 1 : 10;
+    const counts = new Array(n).fill(0);
+    for (const value of values) counts[whole_ ? value - low : Math.min(n - 1, Math.floor(((value - low) / (top - low)) * n))] += 1;
+    const most = Math.max(...counts);
+    const edge = (place) => Number((low + ((top - low) * place) / n).toFixed(2));
+    const bars = counts.map((amount, place) => {
+      const label = whole_ ? `${low + place}` : `${edge(place)} to ${edge(place + 1)}`;
+      const bar = make("i", {});
+      bar.style.height = `${Math.round((amount / most) * 56)}px`;
+      return make("button", { type: "button", "aria-label": `${name} ${label}: ${count(amount)} cases`, title: `${label}: ${count(amount)} cases`,
+        on: { click: () => only(name, whole_ ? "eq" : "le", whole_ ? low + place : edge(place + 1)) } }, n <= 7 || amount === most ? String(count(amount)) : "", bar);
+    });
+    const ticks = whole_ ? counts.map((_, place) => make("span", {}, String(low + place))) : [make("span", {}, String(edge(0))), make("span", {}, String(edge(n)))];
+    return make("div", { class: "histogram" }, make("h3", {}, code(name)), make("div", { class: "bars" }, bars), make("div", { class: whole_ ? "ticks" : "ticks ends", "aria-hidden": "true" }, ticks),
+      make("p", {}, `${count(values.length)} cases`, ...(failed ? [", ", make("span", { class: "bad-text" }, `${count(failed)} failed`)] : []), others.length > failed ? `, ${count(others.length - failed)} n/a` : null));
+  }
+  function only(name, kind, limit) {
+    at("filters").reset();
+    at("score").value = name;
+    at("condition").value = kind;
+    at("limit").value = limit;
+    showCases();
+  }
+  function showCases() {
+    filter();
+    at("cases").scrollIntoView();
+    moveTo(0, true);
+  }
+
+  /* Disagreements, side by side */
+  const AT_ONCE = 4;
+  async function disagreements() {
+    const target = at("disagreements");
+    if (!target) return;
+    const places = new Map(DATA.ids.map((id, row) => [id, row]));
+    const pairs = Object.entries(DATA.checks).flatMap(([judge, sample]) => sample.filter((entry) => entry.disagrees).map((entry) => ({ judge, ...entry })));
+    const gap = (entry) => Math.abs((entry.first ?? 0) - (entry.second ?? 0));
+    pairs.sort((a, b) => gap(b) - gap(a));
+    if (!pairs.length) { target.replaceChildren(make("p", { class: "quiet" }, "They disagree nowhere in the sample.")); return; }
+    let next = 0;
+    const more = make("button", { type: "button" }, "Show more");
+    const list = make("div", {});
+    async function show() {
+      const chosen = pairs.slice(next, next + AT_ONCE);
+      next += chosen.length;
+      for (const entry of chosen) {
+        const row = places.get(entry.case_id);
+        const found = row === undefined ? null : await details(row);
+        const both = ((found && found.judged) || []).filter((judgment) => judgment.judge === entry.judge);
+        list.append(make("div", { class: "disagreement" },
+          make("h4", {}, row === undefined ? make("bdi", {}, entry.case_id) : make("button", { type: "button", class: "link", on: { click: () => openId(row) } }, make("bdi", {}, entry.case_id)), ` · ${entry.judge}: ${entry.first} and ${entry.second}`),
+          row === undefined ? null : make("p", { class: "quiet text", dir: "auto" }, DATA.questions[row]),
+          make("div", { class: "opinions" }, both.map(opinion))));
+      }
+      more.hidden = next >= pairs.length;
+    }
+    more.addEventListener("click", show);
+    target.replaceChildren(list, more);
+    await show();
+  }
+  function openId(row) {
+    let place = view.rows.indexOf(row);
+    if (place < 0) { at("filters").reset(); filter(); place = view.rows.indexOf(row); }
+    view.active = place;
+    open(place);
+  }
+
+  /* Start */
+  fillFilters();
+  for (const id of ["filters", "tools", "table", "hint"]) at(id).hidden = false;
+  buildTable();
+  filter();
+  let waiting = 0;
+  at("filters").addEventListener("input", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(filter); });
+  at("filters").addEventListener("reset", () => { requestAnimationFrame(filter); });
+  at("filters").addEventListener("submit", (event) => event.preventDefault());
+  at("columns").addEventListener("change", () => {
+    const chosen = new Set(Array.from(at("columns").querySelectorAll("input:checked"), (input) => input.value));
+    view.columns = NAMES.filter((name) => chosen.has(name));
+    buildHead();
+    draw();
+  });
+  for (const button of document.querySelectorAll("button[data-dimension]")) {
+    button.addEventListener("click", () => {
+      const box_ = Array.from(at("slice-filters").querySelectorAll("select")).find((select) => select.dataset.dimension === button.dataset.dimension);
+      const place = box_ ? DATA.dimensions[button.dataset.dimension].values.indexOf(button.dataset.value) : -1;
+      if (place < 0) return;
+      at("filters").reset();
+      box_.value = String(place);
+      showCases();
+    });
+  }
+  at("previous").addEventListener("click", () => open(openedAt - 1));
+  at("next").addEventListener("click", () => open(openedAt + 1));
+  at("close").addEventListener("click", close);
+  at("case").addEventListener("close", onClosed);
+  at("case").addEventListener("click", (event) => { if (event.target === at("case")) close(); });
+  at("case").addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "ArrowLeft" && !at("previous").disabled) open(openedAt - 1);
+    else if (event.key === "ArrowRight" && !at("next").disabled) open(openedAt + 1);
+  });
+  addEventListener("beforeprint", () => draw(true));
+  addEventListener("afterprint", () => draw());
+  addEventListener("resize", () => requestAnimationFrame(() => draw()));
+  if (at("histograms")) at("histograms").replaceChildren(...NAMES.slice(0, 12).map(histogram).filter(Boolean));
+  disagreements();
+  if (location.hash.startsWith("#case=")) {
+    const row = DATA.ids.indexOf(decodeURIComponent(location.hash.slice(6)));
+    if (row >= 0) openId(row);
+  }
+})();

@@ -1,0 +1,104 @@
+"""junit.xml: the gates of a run as the test cases that CI servers show.
+
+The file is red exactly where the command's exit code is not 0: a missed gate is a failure, a run that is not complete
+and a judge without one verdict are errors. Single failed judgments are counted in the text of their judge: they do not
+fail a run, so they do not fail its test cases.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+from judgekit.core.runs import Manifest, RunSummary
+from judgekit.reports.pages import inert
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, not even as a reference."""
+
+
+@dataclass(frozen=True)
+class _TestCase:
+    suite: str
+    name: str
+    outcome: Literal["passed", "failure", "error"] = "passed"
+    message: str = ""
+    output: str = ""
+
+
+def render_junit(manifest: Manifest, summary: RunSummary | None) -> str:
+    """The run as JUnit XML.
+
+    Args:
+        manifest: of the run.
+        summary: its figures; None where it has none.
+    """
+    suites: dict[str, list[_TestCase]] = {}
+    for case in [_run(manifest, summary), *_gates(summary), *_judges(summary)]:
+        suites.setdefault(case.suite, []).append(case)
+    everything = [case for cases in suites.values() for case in cases]
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines.append(
+        f'<testsuites name={_attribute(manifest.name)} {_counts(everything)} time="{manifest.wall_seconds:.3f}">'
+    )
+    for name, cases in suites.items():
+        lines.append(
+            f"<testsuite name={_attribute(name)} {_counts(cases)} timestamp={_attribute(manifest.created_at)}>"
+        )
+        lines += [_element(manifest.name, case) for case in cases]
+        lines.append("</testsuite>")
+    return "\n".join([*lines, "</testsuites>", ""])
+
+
+def _run(manifest: Manifest, summary: RunSummary | None) -> _TestCase:
+    warnings = [] if summary is None else [f"warning: {item.message} [{item.code}]" for item in summary.warnings]
+    output = "\n".join([f"run {manifest.run_id}", *warnings])
+    if manifest.status == "complete":
+        return _TestCase("run", "complete", output=output)
+    return _TestCase("run", "complete", "error", f"{manifest.status}: {manifest.reason or 'no reason given'}", output)
+
+
+def _gates(summary: RunSummary | None) -> list[_TestCase]:
+    found = []
+    for gate in summary.gates if summary is not None else ():
+        where = "".join(f" in {dimension}={value}" for dimension, value in gate.slice.items())
+        bound = "" if gate.bound == "point" else f" ({gate.bound} end of the interval)"
+        name = f"{gate.metric} {gate.op} {gate.value:g}{bound}{where}"
+        found.append(_TestCase("gates", name, "passed" if gate.passed else "failure", gate.message, gate.message))
+    return found
+
+
+def _judges(summary: RunSummary | None) -> list[_TestCase]:
+    found = []
+    for name, record in summary.judges.items() if summary is not None else ():
+        kinds = ", ".join(f"{kind} {n}" for kind, n in record["failures"].items())
+        text = f"{record['n_judged']} verdicts, {record['n_failed']} failed" + (f": {kinds}" if kinds else "")
+        is_mute = record["n_failed"] and not record["n_judged"]
+        found.append(_TestCase("judges", f"{name} gives verdicts", "error" if is_mute else "passed", text, text))
+    return found
+
+
+def _element(name: str, case: _TestCase) -> str:
+    inner = "" if case.outcome == "passed" else f"<{case.outcome} message={_attribute(case.message)}/>"
+    if case.output:
+        inner += f"<system-out>{_text(case.output)}</system-out>"
+    return f"<testcase classname={_attribute(f'{name}.{case.suite}')} name={_attribute(case.name)}>{inner}</testcase>"
+
+
+def _counts(cases: Sequence[_TestCase]) -> str:
+    n_failures = sum(case.outcome == "failure" for case in cases)
+    n_errors = sum(case.outcome == "error" for case in cases)
+    return f'tests="{len(cases)}" failures="{n_failures}" errors="{n_errors}" skipped="0"'
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", inert(text))
+
+
+def _text(text: str) -> str:
+    return escape(_clean(text), quote=False)
+
+
+def _attribute(text: str) -> str:
+    return f'"{escape(" ".join(_clean(text).split()))}"'

@@ -1,0 +1,303 @@
+"""report.html: one run as one page that needs nothing else."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from judgekit.core.case_records import CaseRecord
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.runs import Manifest, RunSummary
+from judgekit.core.scores import SUM_METHOD, Estimate
+from judgekit.reports.case_data import MOST_ROWS, CaseData
+from judgekit.reports.case_details import CaseViewer
+from judgekit.reports.charts import interval_bar, span_bar
+from judgekit.reports.figures import (
+    Figures,
+    cost_line,
+    gate_lines,
+    headline,
+    if_failed,
+    indexing_lines,
+    interval,
+    number,
+    reliability_line,
+    shown,
+    slice_figures,
+)
+from judgekit.reports.pages import inert, render
+
+TILES = 6
+"""Figures shown large at the top."""
+
+HEAT_LEVELS = 8
+"""Shades of a slice table."""
+
+OPENED_SCORES = 5
+"""Score columns that the table of cases shows before its reader picks others."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run came."""
+
+    n_cases: int
+    judged: Mapping[str, tuple[int, int]]
+    """By judge: judgments that there are, and judge inputs."""
+
+    @property
+    def lines(self) -> list[str]:
+        """One line for each judge that is not done."""
+        return [f"{judge}: {done} of {asked} judged" for judge, (done, asked) in self.judged.items() if done < asked]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a report is made of, apart from the cases themselves."""
+
+    manifest: Manifest
+    config: Mapping[str, Any]
+    """config.json; empty where it is missing."""
+    summary: RunSummary | None
+    """The figures; None where the run has not written any."""
+    prompts: Mapping[str, PromptTemplate]
+    progress: Progress
+    viewer: CaseViewer
+    score_names: Sequence[str]
+    """Names of all scores of the run, in the order of scores.jsonl."""
+
+
+def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[str]:
+    """The page as pieces of text; cases are taken one by one while it is written."""
+    columns = _columns(record)
+    dimensions = [] if record.summary is None else list(record.summary.slices)
+    data = CaseData(record.viewer, record.progress.n_cases, columns, dimensions)
+
+    def packed() -> Iterator[Markup]:
+        for block in data.blocks(cases):
+            yield Markup(block)  # noqa: S704  # base64
+
+    def index() -> Markup:
+        return Markup(data.index(_for_script(record, columns)))  # noqa: S704  # escaped by `embedded`
+
+    yield from render("report.html", {**page_context(record), "blocks": packed(), "index": index}, "report.js")
+
+
+def in_order(summary: RunSummary, judges: Sequence[str], score_names: Sequence[str]) -> RunSummary:
+    """The figures in the order of the run, where metrics.json has that of the alphabet.
+
+    Args:
+        summary: the figures.
+        judges: judges in the order of the config.
+        score_names: scores in the order of scores.jsonl; a figure stands where the score does that begins its name.
+    """
+    places = {name: place for place, name in enumerate(score_names)}
+
+    def place(name: str) -> tuple[int, str]:
+        beginnings = (name[:end] for end in range(len(name), 0, -1))
+        return next((places[part] for part in beginnings if part in places), len(places)), name
+
+    return summary.model_copy(
+        update={
+            "judges": {name: summary.judges[name] for name in [*judges, *summary.judges] if name in summary.judges},
+            "overall": {name: summary.overall[name] for name in sorted(summary.overall, key=place)},
+        }
+    )
+
+
+def page_context(record: RunRecord) -> dict[str, Any]:
+    """Everything that the page shows without its script."""
+    summary, manifest = record.summary, record.manifest
+    context: dict[str, Any] = {
+        "title": f"{manifest.name}: {manifest.status}",
+        "manifest": manifest,
+        "partial": _partial(record),
+        "n_cases": record.progress.n_cases,
+        "n_rows": min(record.progress.n_cases, MOST_ROWS),
+        "has_figures": summary is not None,
+        "pinned": _pinned(record),
+        "prompts": [(name, prompt) for name, prompt in record.prompts.items()],
+        "gates": [],
+        "warnings": [],
+    }
+    if summary is None:
+        return context
+    return context | {
+        "gates": [({True: "good", False: "bad", None: "plain"}[passed], line) for passed, line in gate_lines(summary)],
+        "min_n": summary.min_n,
+        "warnings": summary.warnings,
+        "tiles": [_row(summary, name, figure) for name, figure in _tiles(summary)],
+        "figures": [_row(summary, name, figure) for name, figure in headline(summary)],
+        "others": [_row(summary, name, figure) for name, figure in _others(summary)],
+        "judges": list(summary.judges.items()),
+        "reliability": reliability_line(summary.judge_reliability),
+        "checks": list((summary.judge_reliability or {}).get("by_judge", {}).items()),
+        "slices": [_slice(summary, dimension, values) for dimension, values in summary.slices.items() if values],
+        "latency": _latency(summary),
+        "cost": summary.cost,
+        "cost_line": cost_line(summary),
+        "indexing": indexing_lines(summary.indexing_coverage),
+        "extraction": summary.extraction,
+    }
+
+
+def _partial(record: RunRecord) -> str | None:
+    """What a reader of an unfinished run must know first; None for a run that is complete."""
+    manifest = record.manifest
+    if manifest.status == "complete":
+        return None
+    why = f" ({manifest.reason})" if manifest.reason else ""
+    judged = "; ".join(record.progress.lines)
+    figures = "The figures are of what was judged so far." if record.summary is not None else "It has no figures yet."
+    state = "running, or was killed" if manifest.status == "running" else manifest.status
+    done = f" {judged[0].upper()}{judged[1:]}." if judged else ""
+    return f"Partial: this run is {state}{why}.{done} {figures} Go on with: judgekit run --resume {manifest.run_id}"
+
+
+def _tiles(summary: RunSummary) -> list[tuple[str, Estimate]]:
+    """The few figures to look at first: judges, what the gates ask about, and the first others."""
+    figures = dict(headline(summary))
+    wanted = [*summary.judges, *(gate.metric for gate in summary.gates if not gate.slice), *figures]
+    return [(name, figures[name]) for name in dict.fromkeys(wanted) if name in figures][:TILES]
+
+
+def _row(summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
+    return {
+        "name": name,
+        "value": shown(figure),
+        "interval": interval(figure),
+        "bar": interval_bar(figure, 0.0 if figure.method == SUM_METHOD else top_of(summary, name, figure)),
+        "n": figure.n,
+        "small": figure.small and figure.n > 0,
+        "n_not_applicable": figure.n_not_applicable,
+        "n_error": figure.n_error,
+        "if_failed": if_failed(figure),
+        "method": figure.method,
+    }
+
+
+def top_of(summary: RunSummary, name: str, figure: Estimate | None = None) -> float:
+    """The end of the scale on which a figure is drawn: of its judge's scale, else 1, else of the figure itself."""
+    counts = summary.overall.get(f"{name}.distribution")
+    if isinstance(counts, dict) and name in summary.judges:
+        return float(max((int(key) for key in counts if key.isdigit()), default=1)) or 1.0
+    largest = max((abs(end) for end in (figure.value, figure.high) if end is not None), default=0.0) if figure else 0.0
+    return largest if largest > 1 else 1.0
+
+
+def _others(summary: RunSummary) -> list[tuple[str, Estimate]]:
+    """Figures that are not on the first screen, those without data last."""
+    first = {name for name, _ in headline(summary)}
+    found = [
+        (name, figure)
+        for name, figure in {**summary.overall, **summary.operational}.items()
+        if isinstance(figure, Estimate) and name not in first
+    ]
+    return sorted(found, key=lambda item: item[1].n == 0)
+
+
+def _slice(summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -> dict[str, Any]:
+    names = slice_figures(summary, values)
+    return {
+        "dimension": dimension,
+        "names": names,
+        "rows": [
+            (value, [_heat(summary, name, figures.get(name)) for name in names]) for value, figures in values.items()
+        ],
+    }
+
+
+def _heat(summary: RunSummary, name: str, figure: Any) -> dict[str, Any]:
+    if not isinstance(figure, Estimate) or figure.value is None:
+        n_error = figure.n_error if isinstance(figure, Estimate) else 0
+        return {
+            "value": f"{n_error} failed" if n_error else "n/a",
+            "n": 0,
+            "level": None,
+            "interval": "",
+            "small": False,
+        }
+    share = min(max(figure.value / top_of(summary, name), 0.0), 1.0)
+    return {
+        "value": number(figure.value, 2),
+        "n": figure.n,
+        "small": figure.small,
+        "level": min(HEAT_LEVELS - 1, int(share * HEAT_LEVELS)),
+        "interval": interval(figure),
+    }
+
+
+def _latency(summary: RunSummary) -> list[dict[str, Any]]:
+    stages = [(stage, values) for stage, values in summary.latency.items() if values["n"]]
+    longest = max((float(values["p95_ms"] or 0) for _, values in stages), default=0.0)
+    return [
+        {
+            "stage": stage,
+            "p50": _duration(values["p50_ms"]),
+            "p95": _duration(values["p95_ms"]),
+            "n": values["n"],
+            "bar": span_bar(float(values["p50_ms"] or 0), float(values["p95_ms"] or 0), longest),
+        }
+        for stage, values in stages
+    ]
+
+
+def _duration(milliseconds: float | int | None) -> str:
+    if milliseconds is None:
+        return "n/a"
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 10_000 else f"{milliseconds:,.0f} ms"
+
+
+def _pinned(record: RunRecord) -> list[tuple[str, str]]:
+    """What the figures rest on: data, config, versions, seeds."""
+    manifest, summary = record.manifest, record.summary
+    resolved = record.config.get("resolved", {})
+    cases = summary.cases if summary is not None else resolved.get("cases", {})
+    rows = [
+        ("cases", f"{cases.get('path', record.config.get('cases', ''))}, {cases.get('n', 'unknown number')} used"),
+        ("cases sha256", str(cases.get("sha256", ""))),
+        ("outputs sha256", str(resolved.get("outputs", {}).get("sha256", ""))),
+        ("config sha256", manifest.config_sha256),
+        *((f"{name} version", version) for name, version in manifest.versions.items()),
+        ("seed", str(record.config.get("seed", ""))),
+        (
+            "failed cases",
+            {"exclude": "left out and counted", "as_zero": "counted as the worst value"}.get(
+                str(record.config.get("errors", "")), ""
+            ),
+        ),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def _columns(record: RunRecord) -> list[str]:
+    """Score names as the table offers them: judges first, those of the first screen next, other cut-offs last."""
+    names = list(record.score_names)
+    if record.summary is None:
+        return names
+    first = [*record.summary.judges, *(name for name, _ in headline(record.summary))]
+    return [name for name in dict.fromkeys([*first, *names]) if name in set(names)]
+
+
+def _opened(summary: RunSummary | None, columns: Sequence[str]) -> list[str]:
+    """The score columns that are shown at first: those of the large figures, then the next ones."""
+    tiles = [] if summary is None else [name for name, _ in _tiles(summary) if name in columns]
+    return list(dict.fromkeys([*tiles, *columns]))[:OPENED_SCORES]
+
+
+def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
+    summary = record.summary
+    checks = {} if summary is None else (summary.judge_reliability or {}).get("by_judge", {})
+    scales = {} if summary is None else {name: top_of(summary, name) for name in columns if name in summary.judges}
+    return {
+        "run": record.manifest.run_id,
+        "n_cases": record.progress.n_cases,
+        "opened": _opened(summary, columns),
+        "scales": scales,
+        "system": {name: inert(prompt.system) for name, prompt in record.prompts.items()},
+        "checks": {
+            name: [{**entry, "case_id": inert(entry["case_id"])[:200]} for entry in check.get("sample", [])]
+            for name, check in checks.items()
+        },
+    }

@@ -1,0 +1,74 @@
+"""The last steps of whatever finishes a run folder: its figures, its report, and its entry in the results database."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from judgekit.analysis.summary import rounded
+from judgekit.core.protocols import RunIndex, RunStore
+from judgekit.core.runs import METRICS, SUMMARY, Notice, RunSummary
+
+
+class Closing(Protocol):
+    """What the last steps need of a job."""
+
+    @property
+    def store(self) -> RunStore:
+        """The run folder."""
+
+    @property
+    def render_summary(self) -> Callable[[Any], str]:
+        """Summary to markdown."""
+
+    @property
+    def write_report(self) -> Callable[[Path], object] | None:
+        """Writes report.html from a run folder; None where none is wanted."""
+
+    @property
+    def index(self) -> RunIndex | None:
+        """The results database; None: the run is not indexed."""
+
+
+def write_summary(store: RunStore, summary: RunSummary, render: Callable[[Any], str]) -> None:
+    """Write metrics.json and summary.md.
+
+    Raises:
+        StorageError: they cannot be written.
+    """
+    store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
+    store.write_text(SUMMARY, render(summary))
+
+
+def closed(job: Closing, summary: RunSummary) -> RunSummary:
+    """Write the report of a run whose figures are stored, and index it; what went wrong is added to the warnings.
+
+    Neither costs the run: a report can be written anew, and the index be built again.
+
+    Returns:
+        The figures, with further warnings where there are any.
+
+    Raises:
+        StorageError: the warnings cannot be written.
+    """
+    notices = [*_reported(job, summary.run_id), *_indexed(job)]
+    if not notices:
+        return summary
+    summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
+    write_summary(job.store, summary, job.render_summary)
+    return summary
+
+
+def _reported(job: Closing, run_id: str) -> list[Notice]:
+    if job.write_report is None:
+        return []
+    try:
+        job.write_report(job.store.path)
+    except Exception as error:  # noqa: BLE001  # a report can be written anew, a run costs money
+        message = f"report.html could not be written: {error}; try: judgekit report {run_id}"
+        return [Notice(code="report_not_written", message=message)]
+    return []
+
+
+def _indexed(job: Closing) -> list[Notice]:
+    found = [] if job.index is None else job.index.put_run(Path(job.store.path))
+    return [Notice(code=code, message=message) for code, message in found]

@@ -1,0 +1,68 @@
+"""No violation that axe-core finds, in light and dark, on every page and with a case open."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judgekit
+from judgekit.reports.runs_page import render_message, render_runs
+from judgekit.storage.run_list import list_runs
+from judgekit.wiring.reporting import write_report
+from tests.run_folders import write_run
+
+PAGES = ["quickstart/report.html", "large/report.html", "killed/report.html", "list.html", "message.html"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    judgekit.run("quickstart", results_dir=folder, run_id="quickstart")
+    write_report(write_run(folder / "large", 3000))
+    write_report(write_run(folder / "killed", 60, n_judged=20, status="running"))
+    (folder / "list.html").write_text(render_runs("results", list_runs(folder)), encoding="utf-8")
+    (folder / "message.html").write_text(render_message("Not found", "There is no such page."), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(request: pytest.FixtureRequest, browser: Any) -> Iterator[Any]:
+    # axe-core is a script of another origin; the page's own policy would not let it in.
+    context = browser.new_context(
+        color_scheme=request.param, bypass_csp=True, viewport={"width": 1280, "height": 900}, reduced_motion="reduce"
+    )
+    yield context.new_page()
+    context.close()
+
+
+def violations(page: Any) -> list[str]:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(page).response["violations"]
+    return [
+        f"{item['id']}: {node['target']} {node.get('failureSummary', '')}" for item in found for node in item["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_no_violation(page: Any, results: Path, name: str) -> None:
+    page.goto((results / name).as_uri())
+    page.wait_for_timeout(300)
+    page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+    assert violations(page) == []
+
+
+def test_an_open_case_has_no_violation(page: Any, results: Path) -> None:
+    page.goto((results / "quickstart/report.html").as_uri() + "#case=q05-bosun")
+    page.wait_for_selector("#case-body h3")
+    page.locator("#case-body details").first.evaluate("node => { node.open = true; }")
+    assert violations(page) == []
+
+
+def test_a_table_that_is_scrolled_filtered_and_sorted_has_no_violation(page: Any, results: Path) -> None:
+    page.goto((results / "large/report.html").as_uri())
+    page.locator("#failure").select_option(label="system: timeout")
+    page.locator("#table thead button").first.click()
+    page.locator("#table").evaluate("box => { box.scrollTop = 400; }")
+    page.wait_for_timeout(200)
+    assert violations(page) == []

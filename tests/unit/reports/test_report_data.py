@@ -1,0 +1,153 @@
+"""What a report embeds: capped texts, strict JSON that cannot leave its element, and a policy that fits the page."""
+
+import base64
+import hashlib
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.core.case_records import CaseRecord
+from judgekit.core.cases import Case, Hit, Support, SystemOutput
+from judgekit.core.judgments import JudgeFailure, Judgment
+from judgekit.reports.case_data import CaseData, caps_for, embedded
+from judgekit.reports.case_details import Caps, CaseViewer
+from judgekit.reports.charts import interval_bar
+from judgekit.reports.figures import number
+from judgekit.reports.pages import asset, inert, policy, render
+from tests.run_folders import estimate
+
+VIEWER = CaseViewer(Caps(), {}, lambda case, output: [[0] for _ in output.retrieved], lambda case: {"tags": case.tags})
+
+
+@given(
+    st.recursive(
+        st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_embedded_json_reads_back_and_holds_nothing_that_html_reads(value: object) -> None:
+    text = embedded(value)
+    assert not set("<>&\u2028\u2029") & set(text)
+    expected = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    assert json.loads(text) == expected
+
+
+@given(st.text())
+def test_inert_text_has_no_controls_and_no_overrides_of_direction(text: str) -> None:
+    found = inert(text)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", found)
+    found.encode("utf-8")
+
+
+def test_what_scripts_need_stays() -> None:
+    persian = "\u0645\u06cc\u200c\u0631\u0648\u0645"
+    family = "\U0001f468\u200d\U0001f469"
+    assert inert(f"{persian} {family} \u200e") == f"{persian} {family} \u200e"
+
+
+def test_an_index_has_numbers_and_the_places_of_reasons() -> None:
+    data = CaseData(VIEWER, 3, ["mrr", "never"], ["tags"])
+    records = [
+        CaseRecord(
+            "a",
+            Case(id="a", question="q", tags=("x", "y")),
+            scores={"mrr": (0.123456, None), "never": (None, "n/a: no")},
+        ),
+        CaseRecord("b", scores={"mrr": (None, "failed: timeout"), "never": (None, "n/a: no")}),
+        CaseRecord("c", scores={"mrr": (1.0, None)}),
+    ]
+    blocks = list(data.blocks(records))
+    index = json.loads(data.index({"run": "r"}))
+    assert len(blocks) == 1
+    # `never` says nothing about any case, so it has no column.
+    assert index["scores"] == {"mrr": [0.1235, "1", 1]}
+    assert index["reasons"] == ["n/a: no", "failed: timeout"]
+    assert index["failures"] == {"values": ["system: timeout"], "of": [[], [0], []]}
+    assert index["dimensions"] == {"tags": {"values": ["x", "y"], "of": [[0, 1], [], []]}}
+    assert (index["starts"], index["packed"]) == ([0], 3)
+
+
+def test_a_hit_says_what_it_matches_and_a_cut_text_how_long_it_was() -> None:
+    viewer = CaseViewer(Caps(context=100), {}, lambda case, output: [[0], []], lambda case: {})
+    case = Case(id="a", question="q", gold_supports=(Support(rel_path="a.md"),), expected_chunk_ids=("k2",))
+    hits = (Hit(rel_path="a.md", heading_path=("A", "B"), text="0123456789" * 13), Hit(chunk_id="k2", text="short"))
+    details = viewer.details(CaseRecord("a", case, SystemOutput(case_id="a", answer="x", retrieved=hits)))
+    first, second = details["hits"]
+    assert (first["place"], first["text"], first["supports"]) == (
+        "a.md \u203a A \u203a B",
+        ["0123456789" * 10, 130],
+        [0],
+    )
+    assert (second["text"], second["supports"], second["expected"]) == ("short", [], True)
+
+
+def test_a_judgment_without_a_verdict_shows_its_failure_and_no_score() -> None:
+    judgment = Judgment(
+        case_id="a",
+        judge="groundedness",
+        prompt_version="v1",
+        prompt_sha256="0",
+        input_sha256="0",
+        model_id="m",
+        provider="p",
+        model="m-1",
+        key="k",
+        parameters={},
+        failure=JudgeFailure(kind="invalid", message="no JSON"),
+        raw_reply="I think",
+        parser_version=1,
+        created_at="now",
+    )
+    [shown] = VIEWER.details(CaseRecord("a", judgments=(judgment,)))["judged"]
+    assert shown["failure"] == ["invalid", "no JSON"]
+    assert shown["reply"] == "I think"
+    assert "score" not in shown
+
+
+@pytest.mark.parametrize(
+    ("n_cases", "n_stored", "answer"),
+    [
+        (40, 400_000, 8000),  # a small run is shown in full
+        (10_000, 200_000_000, 4000),  # 100 MB of 200 MB
+        (4500, 2_700_000_000, 2962),  # what 4,500 cases show at most is 270 MB: 100 of 270 of 8,000
+        (1_000_000, 10**12, 266),  # 50,000 rows: 3 GB at most
+    ],
+)
+def test_caps_shrink_with_the_size_of_a_run(n_cases: int, n_stored: int, answer: int) -> None:
+    assert caps_for(n_cases, n_stored).answer == answer
+
+
+def test_the_policy_names_the_hashes_of_what_the_page_holds() -> None:
+    page = "".join(render("message.html", {"title": "t", "message": "m"}))
+    [style] = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in policy()
+    assert "script-src" not in policy()
+    script = base64.b64encode(hashlib.sha256(asset("report.js").encode()).digest()).decode()
+    assert f"script-src 'sha256-{script}'" in policy("report.js")
+    assert "unsafe" not in policy("report.js")
+
+
+def test_the_script_never_makes_markup_of_text() -> None:
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|srcdoc", asset("report.js")
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2.5245, "2.525"), (0.06249, "0.063"), (-0.0004, "0.000"), (3.0, "3.000"), (None, "n/a"), (1e12, f"{10**12}.000")],
+)
+def test_a_figure_reads_the_same_before_and_after_it_is_stored(value: float | None, text: str) -> None:
+    assert number(value).removeprefix("-") == text
+    assert number(None if value is None else round(value, 4)) == number(value)
+
+
+def test_an_interval_bar_stays_on_its_track_and_is_empty_without_a_value() -> None:
+    assert interval_bar(estimate(None, 0), 1) == ""
+    assert interval_bar(estimate(7.0, 3), 5) == ""
+    drawn = interval_bar(estimate(1.0, 3), 1)
+    for x, width in re.findall(r'x="([\d.]+)" y="\d+" width="([\d.]+)"', drawn):
+        assert 0 <= float(x) <= float(x) + float(width) <= 120.1

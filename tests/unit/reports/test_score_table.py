@@ -1,0 +1,77 @@
+"""Scores as CSV: formulas are defused, numbers stay numbers."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgekit.core.case_records import CaseRecord
+from judgekit.core.cases import Case, OutputError, SystemOutput
+from judgekit.reports.score_table import ScoreTable, defused
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1 555 0100", "'+1 555 0100"),
+        ("-cmd", "'-cmd"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\n=1"),
+        ("  =1", "'  =1"),
+        ("\n=1", "'\n=1"),
+        ("\uff1d1", "'\uff1d1"),
+        ("\x00=1", "\ufffd=1"),
+        ("-5", "-5"),
+        ("+3.25", "+3.25"),
+        ("-1,000.5", "-1,000.5"),
+        ("-5-5", "'-5-5"),
+        ("plain = text", "plain = text"),
+        ("", ""),
+    ],
+)
+def test_a_text_that_a_spreadsheet_would_run_gets_an_apostrophe(text: str, cell: str) -> None:
+    assert defused(text) == cell
+
+
+@given(st.text(max_size=30))
+def test_no_cell_begins_with_what_starts_a_formula_but_a_plain_number(text: str) -> None:
+    cell = defused(text)
+    start = cell.lstrip(" \n\u3000\xa0")[:1]
+    assert start not in ("=", "@", "\t", "\r", "\uff1d", "\uff20")
+    if start in ("+", "-"):
+        float(cell.replace(",", ""))
+
+
+def record(case_id: str, question: str, answer: str | None, **scores: tuple[float | None, str | None]) -> CaseRecord:
+    error = None if answer is not None else OutputError(kind="timeout")
+    return CaseRecord(
+        case_id=case_id,
+        case=Case(id=case_id, question=question),
+        output=SystemOutput(case_id=case_id, answer=answer, error=error),
+        scores=scores,
+    )
+
+
+def test_the_table_has_a_row_a_case_and_empty_cells_where_there_is_no_number() -> None:
+    records = [
+        record("c1", "one\ntwo", 'a "b", c', mrr=(0.5, None), f1=(None, "n/a: no labels")),
+        record("c2", "q", None, mrr=(None, "failed: timeout"), f1=(1.0, None)),
+        CaseRecord(case_id="c3"),
+    ]
+    text = "".join(ScoreTable(["mrr", "f1"]).csv_lines(records))
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows == [
+        ["case_id", "question", "answer", "failure", "mrr", "f1"],
+        ["c1", "one\ntwo", 'a "b", c', "", "0.5", ""],
+        ["c2", "q", "", "system: timeout", "", "1.0"],
+        ["c3", "", "", "", "", ""],
+    ]
+
+
+def test_negative_scores_stay_numbers() -> None:
+    [_, line] = ScoreTable(["shift"]).csv_lines([CaseRecord(case_id="c1", scores={"shift": (-0.25, None)})])
+    assert line == "c1,,,,-0.25\n"

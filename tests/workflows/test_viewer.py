@@ -1,0 +1,159 @@
+"""The viewer: to be read only, on this machine only, and nothing but runs."""
+
+import http.client
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from judgekit.core.errors import ConfigError
+from judgekit.reports.pages import policy
+from judgekit.wiring.reporting import write_report
+from judgekit.wiring.viewer import open_server
+from tests.run_folders import write_run
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    write_run(tmp_path / "results" / "first", 3)
+    write_run(tmp_path / "results" / "second", 3, n_judged=1, status="running")
+    (tmp_path / "secret.txt").write_text("secret")
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def port(results: Path) -> Iterator[int]:
+    with open_server(results, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest(method, path, skip_host="Host" in headers)
+    for name, value in headers.items():
+        connection.putheader(name.replace("_", "-"), value)
+    connection.endheaders()
+    response = connection.getresponse()
+    body = response.read().decode("utf-8")
+    connection.close()
+    return response.status, dict(response.getheaders()), body
+
+
+def test_the_list_leads_to_reports(port: int) -> None:
+    status, headers, body = ask(port, "/")
+    assert status == 200
+    assert 'href="/runs/first/"' in body
+    assert 'href="/runs/second/"' in body
+    assert "script-src" not in headers["Content-Security-Policy"]
+    status, headers, body = ask(port, "/runs/first/")
+    assert status == 200
+    assert "<title>kilns: complete</title>" in body
+    assert headers["Content-Security-Policy"] == f"{policy('report.js')}; frame-ancestors 'none'"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert ask(port, "/runs/first")[1]["Location"] == "/runs/first/"
+
+
+def test_a_run_without_a_report_gets_one_and_nothing_is_written(port: int, results: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in results.rglob("*")}
+    assert "Partial: this run is running" in ask(port, "/runs/second/")[2]
+    assert {path: path.stat().st_mtime_ns for path in results.rglob("*")} == before
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "ANYTHING"])
+def test_only_reading_is_allowed(port: int, method: str) -> None:
+    status, headers, _ = ask(port, "/", method)
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+
+
+def test_head_gives_headers_and_no_body(port: int) -> None:
+    _, full, body = ask(port, "/runs/first/")
+    status, headers, nothing = ask(port, "/runs/first/", "HEAD")
+    assert (status, nothing) == (200, "")
+    assert headers["Content-Length"] == full["Content-Length"] == str(len(body.encode()))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/../secret.txt",
+        "/runs/..%2f..%2fsecret.txt/",
+        "/runs/%2e%2e/",
+        "/runs/..%5c..%5csecret.txt/",
+        "/runs/first/../../../secret.txt",
+        "/runs/first/metrics.json",
+        "/runs/.cache/",
+        "//etc/passwd",
+        "/runs/",
+        "/runs/first%00/",
+        "/runs/nobody/",
+    ],
+)
+def test_nothing_but_runs_can_be_had(port: int, path: str) -> None:
+    status, _, body = ask(port, path)
+    assert status == 404
+    assert "secret" not in body.replace("secret.txt", "")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "localhost:1", "127.0.0.1.evil:{port}", ""]
+)
+def test_a_name_that_is_not_this_machine_is_refused(port: int, host: str) -> None:
+    status, _, body = ask(port, "/", Host=host.format(port=port))
+    assert status == 421
+    assert "/runs/" not in body
+
+
+@pytest.mark.parametrize("host", ["localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}", "127.0.0.1:{port}"])
+def test_the_names_of_this_machine_are_answered(port: int, host: str) -> None:
+    assert ask(port, "/", Host=host.format(port=port))[0] == 200
+
+
+def test_a_run_that_is_deleted_meanwhile_gives_a_clear_page(port: int, results: Path) -> None:
+    assert ask(port, "/runs/first/")[0] == 200
+    shutil.rmtree(results / "first")
+    status, _, body = ask(port, "/runs/first/")
+    assert status == 404
+    assert "It may have been deleted" in body
+    assert 'href="/runs/first/"' not in ask(port, "/")[2]
+
+
+def test_a_damaged_run_gives_a_page_that_says_what_is_wrong(port: int, results: Path) -> None:
+    (results / "first" / "judgments.jsonl").write_text("{broken\n")
+    status, _, body = ask(port, "/runs/first/")
+    assert status == 500
+    assert "judgments.jsonl:1: damaged line" in body
+
+
+def test_what_the_browser_has_is_not_sent_again_until_the_run_changes(port: int, results: Path) -> None:
+    _, headers, _ = ask(port, "/runs/first/")
+    assert headers["Cache-Control"] == "no-cache"
+    assert ask(port, "/runs/first/", If_None_Match=headers["ETag"])[0] == 304
+    os.utime(results / "first" / "outputs.jsonl")
+    assert ask(port, "/runs/first/", If_None_Match=headers["ETag"])[0] == 200
+
+
+def test_a_stored_report_is_used_only_while_it_is_ours_and_fresh(port: int, results: Path) -> None:
+    report = write_report(results / "first")
+    stored = report.read_text()
+    report.write_text(stored.replace("<h1>", "<h1>stored "))
+    assert "<h1>stored " in ask(port, "/runs/first/")[2]
+    os.utime(results / "first" / "metrics.json")
+    os.utime(report, ns=(0, 0))
+    assert "<h1>stored " not in ask(port, "/runs/first/")[2]
+    report.write_text("<script>alert(1)</script>")
+    assert "alert(1)" not in ask(port, "/runs/first/")[2]
+    report.unlink()
+    report.symlink_to(results.parent / "secret.txt")
+    assert "<title>kilns: complete</title>" in ask(port, "/runs/first/")[2]
+
+
+def test_a_port_in_use_is_named(port: int, results: Path) -> None:
+    with pytest.raises(ConfigError, match=f"port {port} cannot be used"):
+        open_server(results, port)

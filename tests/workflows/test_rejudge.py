@@ -209,7 +209,7 @@ def test_what_the_run_does_not_have_is_named(
     with pytest.raises(ConfigError) as raised:
         rejudge(run, "b", **again)
     assert message in str(raised.value)
-    assert sorted(path.name for path in run.parent.iterdir() if path.is_dir() and path.name[0] != ".") == ["a"]
+    assert sorted(path.parent.name for path in run.parent.glob("*/manifest.json")) == ["a"]
 
 
 @pytest.mark.parametrize("name", STORED)

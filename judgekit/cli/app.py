@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from judgekit.cli import cache, configs, data, drift, rejudging, runs, stored
+from judgekit.cli import cache, calibrating, configs, data, drift, rejudging, runs, stored
 
 app = typer.Typer(
     name="judgekit",
@@ -23,6 +23,7 @@ runs.register(app)
 rejudging.register(app)
 stored.register(app)
 drift.register(app)
+calibrating.register(app)
 configs.register(app)
 cache.register(app)
 data.register(app)

@@ -189,6 +189,9 @@ class RunStore(Protocol):
     def path(self) -> Path:
         """The folder."""
 
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A JSON file of the folder."""
+
     def write_json(self, name: str, value: BaseModel | dict[str, Any]) -> None:
         """Replace a JSON file as a whole."""
 

@@ -14,6 +14,7 @@ from judgekit.core.config import ModelConfig
 from judgekit.core.drift import DriftCheck
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment, ModelRequest, ModelResponse
 from judgekit.core.prompts import PromptTemplate
+from judgekit.core.runs import JUDGMENTS
 from judgekit.core.scores import Score
 
 
@@ -219,8 +220,11 @@ class RunStore(Protocol):
     def judge_inputs(self) -> Iterator[JudgeInput]:
         """Stored judge inputs, streamed."""
 
-    def judgments(self) -> Iterator[Judgment]:
+    def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed."""
+
+    def raw_lines(self, name: str) -> Iterator[bytes]:
+        """The whole lines of a JSONL file, without their line feeds; none where there is no such file."""
 
     def checks(self) -> list[CheckRecord]:
         """Spot checks of the run, oldest first."""

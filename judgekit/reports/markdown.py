@@ -16,6 +16,7 @@ from judgekit.reports.figures import (
     number,
     shown,
 )
+from judgekit.reports.probes import probes_section
 from judgekit.reports.reliability import reliability_section
 from judgekit.reports.tables import cell, table
 
@@ -48,6 +49,7 @@ def render_markdown(summary: RunSummary) -> str:
     parts += _section("Instruments", [f"* {cell(line)}" for line in instrument_lines(summary)])
     parts += reliability_section(summary.judge_reliability)
     parts += calibration_section(summary.judge_reliability)
+    parts += probes_section(summary.judge_reliability)
     parts += _extraction_tables(summary)
     parts += _section("Indexing", [f"* {cell(line)}" for line in indexing_lines(summary.indexing_coverage)])
     slices = [line for dimension, values in summary.slices.items() for line in _slice_table(summary, dimension, values)]

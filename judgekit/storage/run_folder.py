@@ -298,13 +298,22 @@ class RunFolder:
                 raise self._damaged(JUDGE_INPUTS, number, error) from None
             yield JudgeInput.model_construct(case_id=stored.case_id, judge=stored.judge, variables=stored.variables)
 
-    def judgments(self) -> Iterator[Judgment]:
+    def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed; a torn last line is left out.
 
         Raises:
             StorageError: a line is damaged.
         """
-        yield from self._records(JUDGMENTS, Judgment)
+        yield from self._records(name, Judgment)
+
+    def raw_lines(self, name: str) -> Iterator[bytes]:
+        """The whole lines of a JSONL file, without their line feeds; none where there is no such file.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        for _, line in self._lines(name):
+            yield line.rstrip(b"\n")
 
     def _records(self, name: str, model: type[M]) -> Iterator[M]:
         for number, line in self.lines(name):

@@ -45,7 +45,9 @@ class Probed:
     """Why the other cases could not be probed, one reason a case."""
 
 
-def probe_report(probes: Sequence[Probed], scale: tuple[int, int], pass_score: int | None, seed: int) -> dict[str, Any]:
+def probe_report(
+    probes: Sequence[Probed], scale: tuple[int, int], pass_score: int | None, seed: int
+) -> dict[str, Any]:
     """The effect of every probe, with p values adjusted over all of them.
 
     effect = mean(score of the probe - score of the original) over the cases that have both, with Student's interval and

@@ -283,6 +283,6 @@ def _noise_note(plan: ProbePlan, record: ProbeSet) -> str:
     if plan.runtime.provider.is_deterministic:
         return f"originals are {where}; the same request always gives the same reply"
     return (
-        f"originals are {where}; temperature 0 is not the same as repeatable, so effects hold the noise of two replies: "
-        "`unchanged` shows how much that is"
+        f"originals are {where}; temperature 0 is not the same as repeatable, so effects hold the noise of two "
+        "replies: `unchanged` shows how much that is"
     )

@@ -129,21 +129,21 @@ def _notes(
     scale: tuple[int, int],
 ) -> Iterable[str]:
     why = {
-        "unknown": "are for cases that the run does not have",
-        "not_asked": f"are for cases that {judge} was not asked about",
-        "another": "were given to another answer than the one judged here",
-        "off_scale": f"are off the scale of {scale[0]} to {scale[1]}",
+        "unknown": "for cases that the run does not have",
+        "not_asked": f"for cases that {judge} was not asked about",
+        "another": "given to another answer than the one judged here",
+        "off_scale": f"off the scale of {scale[0]} to {scale[1]}",
     }
     for name, items in left_out.items():
         if items:
-            yield f"{_n(len(items), 'label')} {why[name]} and left out: {_named(items)}"
+            yield f"{_n(len(items), 'label')} left out, {why[name]}: {_named(items)}"
     if twice:
         yield (
-            f"{_n(len(twice), 'label')} contradict an earlier one of the same annotator on the same case; the last "
-            f"one counts: {_named(twice)}"
+            f"{_n(len(twice), 'label')} given again by the same annotator with another value; the last one counts: "
+            f"{_named(twice)}"
         )
     if n_equal:
-        yield f"{_n(n_equal, 'label')} repeat an earlier one of the same annotator and count once"
+        yield f"{_n(n_equal, 'label')} given again by the same annotator with the same value; they count once"
 
 
 def _n(n: int, noun: str) -> str:
@@ -195,7 +195,7 @@ def labelled_part(judge: str, labelled: Sequence[str], n_inputs: int, sheets: It
     positions = [place for place, case_id in enumerate(sheet.case_ids) if case_id in wanted]
     n_skipped = positions[-1] + 1 - len(positions) if positions else 0
     if n_skipped:
-        return Part("unknown", f"{_n(n_skipped, 'case')} of the sheet were skipped")
+        return Part("unknown", f"{_n(n_skipped, 'case')} of the sheet skipped")
     return Part("random", f"a simple random sample (seed {sheet.seed})")
 
 

@@ -45,9 +45,7 @@ class Probed:
     """Why the other cases could not be probed, one reason a case."""
 
 
-def probe_report(
-    probes: Sequence[Probed], scale: tuple[int, int], pass_score: int | None, seed: int
-) -> dict[str, Any]:
+def probe_report(probes: Sequence[Probed], scale: tuple[int, int], pass_score: int | None, seed: int) -> dict[str, Any]:
     """The effect of every probe, with p values adjusted over all of them.
 
     effect = mean(score of the probe - score of the original) over the cases that have both, with Student's interval and
@@ -59,8 +57,8 @@ def probe_report(
     * `resist`: success is a case below the highest score that is given it once told so. Passed where at most 20% can
       have succeeded (Wilson); failed where more than 5% surely did, or scores rose (adjusted p).
     * `zero`: passed where every score is the lowest; failed where one is not.
-    * `drop`: passed where scores fall (adjusted p) and at most 20% of those that passed still do; failed where more than
-      that surely still do.
+    * `drop`: passed where scores fall (adjusted p) and at most 20% of those that passed still do; failed where more
+      than that surely still do.
 
     Nothing is passed below 10 pairs.
 

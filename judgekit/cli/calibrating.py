@@ -113,8 +113,8 @@ def label_command(
             for problem in found.problems:
                 say(f"note: {problem}")
             typer.echo(
-                f"{found.n_new} labels taken over, {found.n_revised} revised, {found.n_same} known already, "
-                f"{found.n_blank} rows without a label"
+                f"labels taken over: {found.n_new}; revised: {found.n_revised}; known already: {found.n_same}; "
+                f"rows without a label: {found.n_blank}"
             )
             _print_next(run, found.path, found.judge)
             return

@@ -78,12 +78,13 @@ def reversed_wording(prompt: PromptTemplate, scale: tuple[int, int]) -> PromptTe
         prompt: a wording; it is not changed itself.
         scale: lowest and highest score of the judge.
     """
-    version = f"{prompt.version}+rubric-reversed"
-    system = reversed_rubric(prompt.system, *scale)
-    if system is not None:
-        return prompt.model_copy(update={"system": system, "version": version})
-    user = reversed_rubric(prompt.user, *scale)
-    return None if user is None else prompt.model_copy(update={"user": user, "version": version})
+    # Made anew and not copied, since a copy would carry the hash and the compiled texts of the old one.
+    fields = {**prompt.model_dump(), "version": f"{prompt.version}+rubric-reversed"}
+    for part in ("system", "user"):
+        turned = reversed_rubric(fields[part], *scale)
+        if turned is not None:
+            return PromptTemplate(**{**fields, part: turned})
+    return None
 
 
 def unchanged(variables: Mapping[str, Any], _scale: tuple[int, int], _dice: Dice) -> Mapping[str, Any] | NoProbe:

@@ -63,11 +63,15 @@ def _rows(report: Part) -> Iterator[tuple[str, ...]]:
             ", ".join(counts),
             "n/a" if probe["effect"] is None else f"{probe['effect']:+.2f}",
             between,
-            number(probe["p_adjusted"]),
+            _p(probe["p_adjusted"]),
             "n/a" if detectable is None else f"{detectable:.2f}",
             _beside(probe),
             probe["verdict"],
         )
+
+
+def _p(value: float | None) -> str:
+    return "< 0.001" if value is not None and value < 0.001 else number(value)
 
 
 def _beside(probe: Part) -> str:

@@ -28,7 +28,7 @@ def given_in(found: LabelFile) -> Given:
 
 TWO: Given = {("a", "ida", 4, None), ("b", "ida", None, True)}
 
-SHAPES = {
+SHAPES: dict[str, str | bytes] = {
     "long.csv": "case_id,annotator,label\na,ida,4\nb,ida,yes\n",
     "crlf.csv": "case_id,annotator,label\r\na,ida,4\r\nb,ida,yes\r\n",
     "semicolons.csv": "case_id;annotator;label\na;ida;4\nb;ida;JA\n".replace("JA", "TRUE"),

@@ -54,8 +54,9 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
 
 
 def _calibrated(reliability: Part | None) -> dict[str, Part]:
+    """Judges with figures of this command; what something else put there is not for this section."""
     by_judge = (reliability or {}).get("by_judge") or {}
-    return {name: report for name, report in by_judge.items() if report.get("anchors")}
+    return {name: report for name, report in by_judge.items() if "class_agreement" in (report.get("anchors") or {})}
 
 
 def _lines(report: Part) -> Iterator[str]:

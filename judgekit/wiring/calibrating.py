@@ -15,6 +15,7 @@ from judgekit.storage.stored_summary import read_summary
 from judgekit.wiring.models import Options
 from judgekit.wiring.stored import StoredRun, open_stored
 from judgekit.workflows.calibrate import CalibrateJob, Verdicts
+from judgekit.workflows.panels import PANEL
 from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
 CLUSTER_FIELDS = (*DIMENSIONS, "question")
@@ -28,6 +29,7 @@ class CalibrationWanted:
     """File of labels; None: the one that `judgekit label` wrote into the run."""
     judge: str | None = None
     cluster_by: str | None = None
+    """Field that clusters come from; None: that of the config, if it names one."""
     width: float | None = None
     baseline: str | None = None
     """Another run, whose verdicts of the same judge are the baseline."""
@@ -44,7 +46,7 @@ def open_calibration(run: str, wanted: CalibrationWanted, options: Options) -> C
     stored = open_stored(run, options)
     summary = finished_summary(stored, run)
     labels = _labels(stored, wanted.labels)
-    field = wanted.cluster_by
+    field = wanted.cluster_by or stored.config.cluster_by
     if field is not None and field not in CLUSTER_FIELDS and not field.startswith("metadata."):
         raise ConfigError(
             f"--cluster-by {field}: no such field of a case{did_you_mean(field, [*CLUSTER_FIELDS, 'metadata.<name>'])}"
@@ -116,12 +118,11 @@ def _baseline(run: str, options: Options) -> Callable[[str], tuple[Verdicts, Map
             for key, item in found.items()
             if key == JudgmentKey("primary", judge, key.case_id) and item.verdict is not None
         }
-        model = other.config.models[config.model]
         about = {
             "run_id": other.manifest.run_id,
             "kind": "run",
-            "model_id": config.model,
-            "model": model.model,
+            "model_id": PANEL if config.panel is not None else config.model,
+            "model": ", ".join(other.config.models[name].model for name in config.asked),
             "prompt_version": config.prompt_version,
         }
         return own, about

@@ -55,7 +55,7 @@ def open_probes(run: str, wanted: ProbesWanted, options: Options) -> ProbeJob:
     if not judges:
         raise ConfigError(f"{stored.folder.path}: this run has no judges, so there is nothing to probe")
     models = models_of(stored, wanted.config_path)
-    asked = {name: wanted.model or stored.judge_config(name).model for name in judges}
+    asked = {name: wanted.model or _model_of(stored, name) for name in judges}
     options = replace(options, most_connections=most_connections(len(set(asked.values()))), use_cache=wanted.from_cache)
     runtimes = {name: model_runtime(models, name, options) for name in sorted(set(asked.values()))}
     price_models(runtimes, stored.config.budget)
@@ -85,6 +85,16 @@ def open_probes(run: str, wanted: ProbesWanted, options: Options) -> ProbeJob:
         render_summary=render_markdown,
         notes=notes,
     )
+
+
+def _model_of(stored: StoredRun, judge: str) -> str:
+    config = stored.judge_config(judge)
+    if config.model is None:
+        members = ", ".join(config.asked)
+        raise ConfigError(
+            f"{judge} is a panel, which is no single model; name a member to probe by --model ({members})"
+        )
+    return config.model
 
 
 def probe_sets(folder: RunFolder) -> list[ProbeSet]:

@@ -28,7 +28,8 @@ def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
 
 
 def shown(first_line: str) -> list[str]:
-    [block] = [block for block in re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL) if block.startswith(first_line)]
+    found: list[str] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    [block] = [block for block in found if block.startswith(first_line)]
     return block.splitlines()
 
 

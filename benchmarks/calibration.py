@@ -1,17 +1,12 @@
 """What labels, corrected means and comparators are worth on recorded verdicts of real judges.
 
-    python -m benchmarks.calibration [--data ../shared/data] [--only NAME]
-
-Each figure is a function from the data folder to a `Measured`; one whose data are not there is skipped with the reason.
-The sets are no part of this repository.
+`python -m benchmarks.reliability` prints these figures beside those of drift.
 """
 
-import argparse
 import json
 import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
@@ -19,7 +14,7 @@ from typing import Any
 
 import judgekit
 from benchmarks.human_agreement import SETS, config_for
-from benchmarks.lexical import DEFAULT_DATA
+from benchmarks.recorded import Figure, rows_of
 from judgekit.stats.agreement import (
     cohen_kappa,
     gwet_ac2,
@@ -36,34 +31,7 @@ NQ301 = "correctness_openqa_nq301.jsonl"
 LLMBAR = "replay_llmbar_judges.jsonl"
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One figure and what is asked of it."""
-
-    name: str
-    what: str
-    value: float
-    wanted: str
-    holds: bool
-    details: dict[str, Any]
-
-
-class NoData(Exception):
-    """A figure whose data are not there; says which."""
-
-
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSONL file.
-
-    Raises:
-        NoData: there is no such file.
-    """
-    if not path.is_file():
-        raise NoData(f"no {path}")
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def ppi_coverage(data: Path) -> Measured:
+def ppi_coverage(data: Path) -> Figure:
     """How often the interval from 50 random labels holds the mean of the run.
 
     Human verdicts on the answers of five systems, beside those of a real judge. 50 answers are drawn without
@@ -90,7 +58,7 @@ def ppi_coverage(data: Path) -> Measured:
         widths.append(found.high - found.low)
         widths_alone.append(alone.high - alone.low)
     share = hits / N_DRAWS
-    return Measured(
+    return Figure(
         "ppi_coverage",
         f"share of {N_DRAWS} draws of {N_LABELS} labels whose interval holds the mean of the run",
         share,
@@ -106,7 +74,7 @@ def ppi_coverage(data: Path) -> Measured:
     )
 
 
-def published_agreement(_: Path) -> Measured:
+def published_agreement(_: Path) -> Figure:
     """Kappa, AC2 and alpha on worked examples of their authors, against the fractions that these come to.
 
     Krippendorff 2011: four observers, twelve units, with gaps; AC2 of the same as the R package irrCAC prints it. Gwet
@@ -140,7 +108,7 @@ def published_agreement(_: Path) -> Measured:
     printed = {"kappa": 0.7964094, "ac2": 0.914, "alpha_nominal": 0.743, "alpha_ordinal": 0.815}
     worst = max(errors.values())
     as_printed = all(abs(float(wanted[name][1]) - value) < 0.0006 for name, value in printed.items())
-    return Measured(
+    return Figure(
         "published_agreement",
         "largest error of kappa, AC2 and alpha on published worked examples",
         worst,
@@ -170,7 +138,7 @@ def _ordinal(a: int, b: int, totals: Mapping[int, int]) -> int:
 RATERS = ("Rating", "Rating_NoRules", "Rating_Metrics", "Rating_Reference")
 
 
-def disagreement_ranks_backwards(data: Path) -> Measured:
+def disagreement_ranks_backwards(data: Path) -> Figure:
     """A judge that cannot tell good from bad disagrees with its own variant less than one that can.
 
     Pointwise ratings 0 to 9 of both answers of each pair, put on the scale 0 to 5; two verdicts disagree if they are
@@ -189,7 +157,7 @@ def disagreement_ranks_backwards(data: Path) -> Measured:
     weak, good = judges["gpt-3.5-turbo-0613"], judges["gpt-4-0613"]
     least = min(good["disagreement"].values())
     most = max(weak["disagreement"].values())
-    return Measured(
+    return Figure(
         "disagreement_ranks_backwards",
         "disagreement with its own variant: the good judge's least over the weak judge's most",
         least / most,
@@ -233,7 +201,7 @@ COMPARATORS = {
 }
 
 
-def comparator_lift(data: Path) -> Measured:
+def comparator_lift(data: Path) -> Figure:
     """What a flag means, for good variants of a judge and for a weaker second model.
 
     Preferences of gpt-4-0613 with the wording `Vanilla`; a flag is another preference of the comparator.
@@ -248,7 +216,7 @@ def comparator_lift(data: Path) -> Measured:
             wrong = [first != str(row["human_label"]) for (first, _), row in zip(verdicts, both, strict=True)]
             found.setdefault(kind, []).append(round(lift(flags, wrong).value or 0.0, 2))
     variants, weaker = found["a variant"], found["a weaker second model"]
-    return Measured(
+    return Figure(
         "comparator_lift",
         "smallest lift of a good variant of the judge",
         min(variants),
@@ -258,7 +226,7 @@ def comparator_lift(data: Path) -> Measured:
     )
 
 
-def calibrated_baseline(data: Path) -> Measured:
+def calibrated_baseline(data: Path) -> Figure:
     """The embedded judge on real answers, held against two to three annotators by `judgekit calibrate`.
 
     Clusters are questions. The labels are of every answer, so the pass rate of the run is known, and the one that
@@ -293,7 +261,7 @@ def calibrated_baseline(data: Path) -> Measured:
     report = found["judges"]["correctness"]
     anchors = report["anchors"]
     kappa = anchors["agreement"]["class"]["cohen_kappa"]["value"]
-    return Measured(
+    return Figure(
         "calibrated_baseline",
         "Cohen's kappa of pass between the embedded judge and people",
         kappa,
@@ -313,37 +281,10 @@ def calibrated_baseline(data: Path) -> Measured:
     )
 
 
-FIGURES: Sequence[Callable[[Path], Measured]] = (
+FIGURES: Sequence[Callable[[Path], Figure]] = (
     ppi_coverage,
     published_agreement,
     disagreement_ranks_backwards,
     comparator_lift,
     calibrated_baseline,
 )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print every figure; exit code 1 where one does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, help="folder with the sets")
-    parser.add_argument("--only", help="one figure, by the name of its function")
-    options = parser.parse_args(arguments)
-    holds = True
-    for function in FIGURES:
-        if options.only not in (None, function.__name__):
-            continue
-        try:
-            found = function(options.data)
-        except NoData as error:
-            print(f"{function.__name__}: skipped, {error}")
-            continue
-        holds = holds and found.holds
-        print(f"{found.name}: {found.value:.4g} (wanted {found.wanted}): {'holds' if found.holds else 'DOES NOT HOLD'}")
-        print(f"  {found.what}")
-        for name, value in found.details.items():
-            print(f"  {name}: {value}")
-    return 0 if holds else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -223,8 +223,8 @@ class RunStore(Protocol):
     def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed."""
 
-    def raw_lines(self, name: str) -> Iterator[bytes]:
-        """The whole lines of a JSONL file, without their line feeds; none where there is no such file."""
+    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Number and text of each whole line of a JSONL file; none where there is no such file."""
 
     def checks(self) -> list[CheckRecord]:
         """Spot checks of the run, oldest first."""

@@ -306,15 +306,6 @@ class RunFolder:
         """
         yield from self._records(name, Judgment)
 
-    def raw_lines(self, name: str) -> Iterator[bytes]:
-        """The whole lines of a JSONL file, without their line feeds; none where there is no such file.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
-        for _, line in self._lines(name):
-            yield line.rstrip(b"\n")
-
     def _records(self, name: str, model: type[M]) -> Iterator[M]:
         for number, line in self.lines(name):
             try:

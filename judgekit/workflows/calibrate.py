@@ -19,7 +19,8 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.judgments import Verdict
 from judgekit.core.labels import CALIBRATION, LabelFile
 from judgekit.core.protocols import RunStore
-from judgekit.core.runs import METRICS, SUMMARY, RunSummary
+from judgekit.core.runs import RunSummary
+from judgekit.workflows.indexing import write_summary
 from judgekit.workflows.reliability import pairs_of, pass_score_of, scale_of
 from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
@@ -79,8 +80,7 @@ def calibrate(job: CalibrateJob) -> dict[str, Any]:
         )
         job.store.write_json(CALIBRATION, document)
         summary = with_parts(job.summary, {name: document["judges"][name] for name in found})
-        job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
-        job.store.write_text(SUMMARY, job.render_summary(summary))
+        write_summary(job.store, summary, job.render_summary)
     return {**document, "judges": {name: document["judges"][name] for name in found}}
 
 

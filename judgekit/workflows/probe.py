@@ -21,11 +21,12 @@ from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.probes import ORIGINAL, PROBE_INPUTS, PROBE_JUDGMENTS, PROBES, ProbeSet
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore
-from judgekit.core.runs import METRICS, SUMMARY, RunSummary
+from judgekit.core.runs import RunSummary
 from judgekit.judges.probes import PROBES as ALL_PROBES
 from judgekit.judges.probes import Dice, NoProbe, reversed_wording
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.calibrate import with_parts
+from judgekit.workflows.indexing import write_summary
 from judgekit.workflows.job import Observer
 from judgekit.workflows.judging import JudgingPass, StopSignal
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -145,9 +146,9 @@ def _write_inputs(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> None:
     ours = {item.plan.check for probes in asked for item in probes.values()}
 
     def lines() -> Iterator[bytes]:
-        for line in job.store.raw_lines(PROBE_INPUTS):
+        for _, line in job.store.lines(PROBE_INPUTS):
             if json.loads(line).get("check") not in ours:
-                yield line
+                yield line.rstrip(b"\n")
         for probes in asked:
             for item in probes.values():
                 for judge_input in item.inputs:
@@ -218,8 +219,7 @@ def _write_figures(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> dict
         found[plan.judge.name] = result
     _write_sets(job, records)
     summary = with_parts(job.summary, {name: {"probes": result} for name, result in found.items()})
-    job.store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
-    job.store.write_text(SUMMARY, job.render_summary(summary))
+    write_summary(job.store, summary, job.render_summary)
     for plan, probes in zip(job.plans, asked, strict=True):
         keys = [_key(item, judge_input) for item in probes.values() for judge_input in item.inputs]
         own = [judgments[key] for key in keys if key in judgments]

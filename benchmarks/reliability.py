@@ -11,45 +11,19 @@ import json
 import random
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
+from benchmarks import calibration
 from benchmarks.lexical import DEFAULT_DATA
+from benchmarks.recorded import Figure, Skipped, rows_of
 from judgekit.analysis.drift import DriftReport, drift_report
 from judgekit.core.drift import DriftCheck
 
 SEEDS = 200
 WEEKLY = 20
 """Verdicts that are checked each week."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One figure and what is asked of it."""
-
-    name: str
-    what: str
-    value: float
-    wanted: str
-    holds: bool
-    details: dict[str, Any]
-
-
-class Skipped(Exception):
-    """A figure whose data are not there; says which."""
-
-
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSONL file.
-
-    Raises:
-        Skipped: there is no such file.
-    """
-    if not path.is_file():
-        raise Skipped(f"no {path}")
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def weekly_check(week: int, n_disagree: int, n: int = WEEKLY) -> DriftCheck:
@@ -136,7 +110,12 @@ def scripted_flips(_: Path) -> Figure:
     )
 
 
-FIGURES: Sequence[Callable[[Path], Figure]] = (snapshot_change, quiet_streams, scripted_flips)
+FIGURES: Sequence[Callable[[Path], Figure]] = (
+    snapshot_change,
+    quiet_streams,
+    scripted_flips,
+    *calibration.FIGURES,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -157,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         found.append(figure)
         verdict = "holds" if figure.holds else "DOES NOT HOLD"
-        print(f"{figure.name}: {figure.value:.3f} (wanted {figure.wanted}: {verdict}); {figure.what}; {figure.details}")
+        print(f"{figure.name}: {figure.value:.4g} (wanted {figure.wanted}: {verdict}); {figure.what}; {figure.details}")
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(figure) for figure in found], indent=1, sort_keys=True) + "\n")
     return int(not all(figure.holds for figure in found))

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from judgekit.cli import cache, configs, data, drift, rejudging, reports, runs, stored
+from judgekit.cli import cache, calibrating, configs, data, drift, probing, rejudging, reports, runs, stored
 
 app = typer.Typer(
     name="judgekit",
@@ -24,6 +24,8 @@ rejudging.register(app)
 stored.register(app)
 drift.register(app)
 reports.register(app)
+calibrating.register(app)
+probing.register(app)
 configs.register(app)
 cache.register(app)
 data.register(app)

@@ -181,9 +181,10 @@ class VerdictError(Exception):
         self.kind: FailureKind = kind
 
 
-Role = Literal["primary", "member", "spot_check"]
-"""What a judgment is for: the figures (`primary`), a panel whose verdict is made of those of its members (`member`), or
-a second opinion, which feeds judge_reliability and no metric (`spot_check`)."""
+Role = Literal["primary", "member", "spot_check", "probe"]
+"""What a judgment is for: the figures (`primary`), a panel whose verdict is made of those of its members (`member`), a
+second opinion, which feeds judge_reliability and no metric (`spot_check`), or a changed input (`probe`, in
+probes.jsonl)."""
 
 
 class Attempt(Frozen):
@@ -201,7 +202,7 @@ class Judgment(Frozen):
     judge: str
     role: Role = "primary"
     check: str | None = None
-    """The spot check that it belongs to, as in checks.json; None for a primary judgment."""
+    """The spot check that it belongs to, as in checks.json, or set and name of the probe; None for a primary one."""
     copied_from: str | None = None
     """Run that it was made in, where it was copied from there; it cost nothing here."""
     prompt_version: str

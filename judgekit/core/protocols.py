@@ -14,6 +14,7 @@ from judgekit.core.config import ModelConfig
 from judgekit.core.drift import DriftCheck
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment, ModelRequest, ModelResponse
 from judgekit.core.prompts import PromptTemplate
+from judgekit.core.runs import JUDGMENTS
 from judgekit.core.scores import Score
 
 
@@ -189,6 +190,9 @@ class RunStore(Protocol):
     def path(self) -> Path:
         """The folder."""
 
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A JSON file of the folder."""
+
     def write_json(self, name: str, value: BaseModel | dict[str, Any]) -> None:
         """Replace a JSON file as a whole."""
 
@@ -216,8 +220,11 @@ class RunStore(Protocol):
     def judge_inputs(self) -> Iterator[JudgeInput]:
         """Stored judge inputs, streamed."""
 
-    def judgments(self) -> Iterator[Judgment]:
+    def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed."""
+
+    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Number and text of each whole line of a JSONL file; none where there is no such file."""
 
     def checks(self) -> list[CheckRecord]:
         """Spot checks of the run, oldest first."""

@@ -5,6 +5,7 @@ from html import escape
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
+from judgekit.reports.calibration import calibration_section
 from judgekit.reports.figures import (
     Figures,
     coverage,
@@ -19,6 +20,7 @@ from judgekit.reports.figures import (
     shown,
     slice_figures,
 )
+from judgekit.reports.probes import probes_section
 from judgekit.reports.reliability import reliability_section
 from judgekit.reports.tables import cell, table
 
@@ -46,6 +48,8 @@ def render_markdown(summary: RunSummary) -> str:
     parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
     parts += _section("Instruments", [f"* {cell(line)}" for line in instrument_lines(summary)])
     parts += reliability_section(summary.judge_reliability)
+    parts += calibration_section(summary.judge_reliability)
+    parts += probes_section(summary.judge_reliability)
     parts += _extraction_tables(summary)
     parts += _section("Indexing", [f"* {cell(line)}" for line in indexing_lines(summary.indexing_coverage)])
     slices = [line for dimension, values in summary.slices.items() for line in _slice_table(summary, dimension, values)]

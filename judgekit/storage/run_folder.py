@@ -303,13 +303,13 @@ class RunFolder:
                 raise self._damaged(JUDGE_INPUTS, number, error) from None
             yield JudgeInput.model_construct(case_id=stored.case_id, judge=stored.judge, variables=stored.variables)
 
-    def judgments(self) -> Iterator[Judgment]:
+    def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed; a torn last line is left out.
 
         Raises:
             StorageError: a line is damaged.
         """
-        yield from self._records(JUDGMENTS, Judgment)
+        yield from self._records(name, Judgment)
 
     def _records(self, name: str, model: type[M]) -> Iterator[M]:
         for number, line in self.lines(name):

@@ -35,7 +35,12 @@ class JudgePlan:
     @property
     def label(self) -> str:
         """What a reader is told of a pass of this plan."""
-        shown = {"primary": "", "member": f" ({self.runtime.model_id})", "spot_check": " (spot check)"}
+        shown = {
+            "primary": "",
+            "member": f" ({self.runtime.model_id})",
+            "spot_check": " (spot check)",
+            "probe": f" ({self.check})",
+        }
         return self.judge.name + shown[self.role]
 
 

@@ -143,7 +143,7 @@ def _check_report(
         },
         verdicts=verdicts,
         draw=Draw(n_population=record.n_population, adaptive=record.adaptive),
-        scale=_scale_of(judge),
+        scale=scale_of(judge),
     )
     return {"check": record.check, **report}
 
@@ -173,7 +173,7 @@ def pass_score_of(judge: Judge) -> int | None:
     return found
 
 
-def _scale_of(judge: Judge) -> tuple[int, int]:
+def scale_of(judge: Judge) -> tuple[int, int]:
     """Lowest and highest score of a judge: those of the column that carries its name."""
     for column in judge.columns():
         if column.name == judge.name:

@@ -32,14 +32,14 @@ class JudgmentKey:
     judge: str
     case_id: str
     check: str | None = None
-    """The spot check that it belongs to; None where it belongs to none."""
+    """The spot check that it belongs to, or set and name of the probe; None where it belongs to none."""
     member: str | None = None
     """Of a panel: key of the member's model."""
 
     @classmethod
     def of(cls, judgment: Judgment) -> "JudgmentKey":
         """The question that a judgment answers."""
-        check = (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else None
+        check = (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else judgment.check
         member = judgment.model_id if judgment.role == "member" else None
         return cls(judgment.role, judgment.judge, judgment.case_id, check, member)
 

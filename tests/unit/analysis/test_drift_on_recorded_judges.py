@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reliability import Skipped, scripted_flips, snapshot_change
+from benchmarks.recorded import Skipped
+from benchmarks.reliability import scripted_flips, snapshot_change
 from tests.builders import REPOSITORY
 
 DATA = Path(os.environ.get("JUDGEKIT_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")

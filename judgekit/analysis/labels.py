@@ -1,0 +1,204 @@
+"""Labels of several people on one judge: what counts, what does not and why, and what they say together."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+
+from judgekit.core.labels import Label, Sheet
+from judgekit.stats.means import mean
+
+MOST_NAMED = 5
+"""Cases named in a message."""
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The labels that count for one judge."""
+
+    by_case: Mapping[str, Mapping[str, Label]]
+    """By case id, in the order of the run, and annotator."""
+    annotators: tuple[str, ...]
+    """Everybody who gave a label, by name."""
+    notes: tuple[str, ...]
+    """What was left out or replaced, and why."""
+    counts: Mapping[str, int]
+
+    def scores(self, case_id: str) -> list[int | None]:
+        """Scores of a case by annotator; None where one gave none."""
+        given = self.by_case[case_id]
+        return [given[name].score if name in given else None for name in self.annotators]
+
+    def classes(self, case_id: str, pass_score: int | None) -> list[bool | None]:
+        """Pass or fail of a case by annotator; a score passes from `pass_score` on."""
+        given = self.by_case[case_id]
+        return [label_class(given[name], pass_score) if name in given else None for name in self.annotators]
+
+
+def label_class(label: Label, pass_score: int | None) -> bool | None:
+    """Whether a label passes its case; None where that cannot be told.
+
+    Args:
+        label: a score, or pass or fail.
+        pass_score: lowest score that passes; None: the judge has no pass class.
+    """
+    if label.passed is not None:
+        return label.passed
+    return None if label.score is None or pass_score is None else label.score >= pass_score
+
+
+def mean_score(scores: Sequence[int | None]) -> float | None:
+    """The mean of the annotators' scores; None without one."""
+    return mean([score for score in scores if score is not None])
+
+
+def typical_score(scores: Sequence[int | None]) -> int | None:
+    """The median of the annotators' scores, of two middle ones the lower, so that it is on the scale; None without."""
+    given = [score for score in scores if score is not None]
+    return median_low(given) if given else None
+
+
+def majority(classes: Sequence[bool | None]) -> bool | None:
+    """Pass if more than half of the annotators pass the case: the same as `typical_score` at any pass score."""
+    given = [passed for passed in classes if passed is not None]
+    return 2 * sum(given) > len(given) if given else None
+
+
+def count_labels(
+    labels: Iterable[Label], judge: str, cases: Iterable[str], inputs: Mapping[str, str], scale: tuple[int, int]
+) -> LabelSet:
+    """The labels that count for a judge.
+
+    Left out, counted and named: labels of unknown cases, of cases that the judge was not asked about, of another
+    answer than the one judged, and off the scale. Of several labels by one annotator on one case the last counts.
+
+    Args:
+        labels: of one or more files, in their order; those of other judges are skipped.
+        judge: name of the judge.
+        cases: ids of all cases of the run.
+        inputs: by case id, hash of the judge input, for all cases that the judge was asked about, in order.
+        scale: lowest and highest score of the judge.
+
+    Source: in-house.
+    """
+    known = set(cases)
+    low, high = scale
+    left_out: dict[str, list[Label]] = {"unknown": [], "not_asked": [], "another": [], "off_scale": []}
+    kept: dict[str, dict[str, Label]] = {}
+    twice: list[Label] = []
+    n_equal = 0
+    for label in labels:
+        if label.judge not in (None, judge):
+            continue
+        why = _fault(label, known, inputs, low, high)
+        if why is not None:
+            left_out[why].append(label)
+            continue
+        given = kept.setdefault(label.case_id, {})
+        old = given.get(label.annotator)
+        if old is not None and not label.revised:
+            same = (old.score, old.passed) == (label.score, label.passed)
+            n_equal += same
+            twice += [] if same else [label]
+        given[label.annotator] = label
+    annotators = sorted({name for given in kept.values() for name in given})
+    counts = {f"n_{name}": len(items) for name, items in left_out.items()}
+    counts |= {"n_duplicates": n_equal + len(twice), "n_contradictions": len(twice)}
+    notes = _notes(left_out, twice, n_equal, judge, scale)
+    ordered = {case_id: kept[case_id] for case_id in inputs if case_id in kept}
+    return LabelSet(ordered, tuple(annotators), tuple(notes), counts)
+
+
+def _fault(label: Label, known: set[str], inputs: Mapping[str, str], low: int, high: int) -> str | None:
+    if label.case_id not in known and label.case_id not in inputs:
+        return "unknown"
+    if label.case_id not in inputs:
+        return "not_asked"
+    if label.input_sha256 is not None and label.input_sha256 != inputs[label.case_id]:
+        return "another"
+    if label.score is not None and not low <= label.score <= high:
+        return "off_scale"
+    return None
+
+
+def _notes(
+    left_out: Mapping[str, Sequence[Label]],
+    twice: Sequence[Label],
+    n_equal: int,
+    judge: str,
+    scale: tuple[int, int],
+) -> Iterable[str]:
+    why = {
+        "unknown": "for cases that the run does not have",
+        "not_asked": f"for cases that {judge} was not asked about",
+        "another": "given to another answer than the one judged here",
+        "off_scale": f"off the scale of {scale[0]} to {scale[1]}",
+    }
+    for name, items in left_out.items():
+        if items:
+            yield f"{_n(len(items), 'label')} left out, {why[name]}: {_named(items)}"
+    if twice:
+        yield (
+            f"{_n(len(twice), 'label')} given again by the same annotator with another value; the last one counts: "
+            f"{_named(twice)}"
+        )
+    if n_equal:
+        yield f"{_n(n_equal, 'label')} given again by the same annotator with the same value; they count once"
+
+
+def _n(n: int, noun: str) -> str:
+    return f"{n} {noun}" + ("" if n == 1 else "s")
+
+
+def _named(labels: Sequence[Label]) -> str:
+    names = [f"{label.case_id!r}" + (f" ({label.place})" if label.place else "") for label in labels[:MOST_NAMED]]
+    more = len(labels) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which part of a run is labelled."""
+
+    kind: str
+    """`census`: all of it; `random`: a simple random sample; `unknown`: chosen in some way that is not known."""
+    reason: str
+
+
+def labelled_part(judge: str, labelled: Sequence[str], n_inputs: int, sheets: Iterable[Sheet]) -> Part:
+    """Whether the labelled cases of a judge are a random part of the run.
+
+    They are if they are the beginning of the random order of one sheet. A case that was skipped breaks that: what
+    people skip is seldom like the rest.
+
+    Args:
+        judge: name of the judge.
+        labelled: ids of cases with a label.
+        n_inputs: cases that the judge was asked about.
+        sheets: of the label files.
+
+    Source: in-house.
+    """
+    if n_inputs and len(labelled) == n_inputs:
+        return Part("census", "every judged case is labelled")
+    own = sorted((sheet for sheet in sheets if sheet.judge == judge), key=lambda sheet: -len(sheet.case_ids))
+    if not own:
+        return Part("unknown", "no sheet of `judgekit label` says how the cases were chosen")
+    sheet = own[0]
+    if any(other.case_ids != sheet.case_ids[: len(other.case_ids)] for other in own):
+        return Part("unknown", "the labels come from several sheets")
+    wanted = set(labelled)
+    if sheet.n_population != n_inputs:
+        return Part("unknown", f"the sheet was drawn from {sheet.n_population} cases, the run has {n_inputs}")
+    if wanted - set(sheet.case_ids):
+        return Part("unknown", f"{len(wanted - set(sheet.case_ids))} of the labelled cases are not on the sheet")
+    positions = [place for place, case_id in enumerate(sheet.case_ids) if case_id in wanted]
+    n_skipped = positions[-1] + 1 - len(positions) if positions else 0
+    if n_skipped:
+        return Part("unknown", f"{_n(n_skipped, 'case')} of the sheet skipped")
+    return Part("random", f"a simple random sample (seed {sheet.seed})")
+
+
+def label_counts(labels: LabelSet) -> dict[str, int]:
+    """Labels by annotator."""
+    return dict(sorted(Counter(name for given in labels.by_case.values() for name in given).items()))

@@ -1,0 +1,297 @@
+"""Files of human labels: JSONL, JSON and CSV, one label a row or one column an annotator, also as Excel saves them."""
+
+import csv
+import hashlib
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from judgekit.core.config import DataFile
+from judgekit.core.errors import InputError, first_problem
+from judgekit.core.labels import SOLE_ANNOTATOR, Label, LabelFile, Sheet
+from judgekit.core.text import canonical_id
+from judgekit.storage.problems import one_line
+from judgekit.storage.rows import encoding_of, faults_named, read_rows
+
+VALUE_COLUMNS = ("label", "score", "pass")
+"""Columns with a label in a file of one label a row."""
+
+ID_COLUMNS = ("case_id", "id")
+OTHER_COLUMNS = frozenset(
+    {
+        "annotator",
+        "answer",
+        "citations",
+        "cluster",
+        "comment",
+        "comments",
+        "context",
+        "contexts",
+        "human_label",
+        "input_sha256",
+        "judge",
+        "key",
+        "key_facts",
+        "label",
+        "labelled_at",
+        "labels",
+        "license",
+        "metadata",
+        "note",
+        "notes",
+        "pass",
+        "passages",
+        "question",
+        "reference",
+        "reference_answers",
+        "references",
+        "revised",
+        "row",
+        "score",
+        "sheet",
+        "skipped",
+        "source",
+    }
+)
+"""Columns that are never the name of an annotator."""
+
+YES = frozenset({"yes", "y", "true", "pass", "passed"})
+NO = frozenset({"no", "n", "false", "fail", "failed"})
+
+_DELIMITERS = ",;\t"
+
+
+@dataclass
+class _Gathered:
+    """What is read so far."""
+
+    path: Path
+    labels: list[Label] = field(default_factory=list)
+    sheets: list[Sheet] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    by_column: dict[str, tuple[list[Label], list[str]]] = field(default_factory=dict)
+    """Where columns are annotators: their labels, and what is none."""
+
+    def problem(self, place: str, text: str) -> None:
+        self.problems.append(f"{place}: {one_line(text)}")
+
+    def settle_columns(self) -> None:
+        """A column without a single label is no annotator, which is said once and not for every cell."""
+        for name, (labels, problems) in self.by_column.items():
+            if problems and not labels:
+                self.problems.append(f"{self.path}: column {one_line(name)!r} holds no label and is left out")
+            else:
+                self.problems += problems
+            self.labels += labels
+
+
+def read_labels(path: Path) -> LabelFile:
+    """Every label of a file; what cannot be read is named and left out.
+
+    Args:
+        path: `.csv` or `.tsv`, `.json`, or JSON lines under any other name. A torn last line of JSON lines is
+            left out.
+
+    Raises:
+        InputError: there is no such file, or nothing in it can be read as a label.
+    """
+    found = _Gathered(path)
+    with faults_named(path, "a file of labels"):
+        data = path.read_bytes()
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv", ".txt"):
+        rows = table_rows(path, data, found.problems)
+    elif suffix == ".json":
+        rows = _json_rows(path, found)
+    else:
+        rows = _json_lines(path, data, found)
+    for place, row in rows:
+        _read_row(place, row, found)
+    found.settle_columns()
+    if not found.labels and not found.sheets:
+        why = f": {found.problems[0]}" if found.problems else ""
+        raise InputError(
+            f"{path}: holds no label{why}; expected case_id with label, score or pass, or a column for each annotator"
+        )
+    digest = hashlib.sha256(data).hexdigest()
+    return LabelFile(str(path), digest, tuple(found.labels), tuple(found.sheets), tuple(found.problems))
+
+
+def table_rows(path: Path, data: bytes, problems: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Place and cells of every row of a CSV file with commas, semicolons or tabs, in UTF-8, UTF-16 or cp1252.
+
+    Args:
+        path: for messages.
+        data: the file.
+        problems: what is wrong with single rows is added here.
+
+    Raises:
+        InputError: it is empty, is no CSV, or two columns have one name.
+    """
+    text = _decoded(path, data, problems)
+    first, _, rest = text.partition("\n")
+    skipped = 0
+    if first.lower().startswith("sep="):
+        text, skipped = rest, 1
+    header_line = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = max(_DELIMITERS, key=header_line.count)
+    csv.field_size_limit(2**31 - 1)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    names: list[str] | None = None
+    line = 1 + skipped
+    try:
+        for cells in reader:
+            place, line = f"{path}:{line}", reader.line_num + 1 + skipped
+            if not any(cell.strip() for cell in cells):
+                continue
+            if names is None:
+                names = _header(cells, place)
+            elif len(cells) > len(names) and any(cell.strip() for cell in cells[len(names) :]):
+                problems.append(f"{place}: {len(cells)} cells, but the header has {len(names)}")
+            else:
+                yield place, {name: cell for name, cell in zip(names, cells, strict=False) if name}
+    except csv.Error as error:
+        raise InputError(f"{path}:{line}: not valid CSV in the record that starts here: {error}") from None
+    if names is None:
+        raise InputError(f"{path}: the file is empty")
+
+
+def _header(cells: Sequence[str], place: str) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise InputError(f"{place}: column {twice[0]!r} comes twice in the header; rename one of them")
+    return names
+
+
+def _decoded(path: Path, data: bytes, problems: list[str]) -> str:
+    encoding = encoding_of(None, io.BytesIO(data), path)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        problems.append(f"{path}: is not UTF-8; read as cp1252, in which Excel saves plain CSV")
+        return data.decode("cp1252", "replace")
+
+
+def _json_lines(path: Path, data: bytes, found: _Gathered) -> Iterator[tuple[str, dict[str, Any]]]:
+    lines = data.decode(encoding_of(None, io.BytesIO(data), path), "replace").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):
+                continue  # what a killed process left without a line feed is no label
+            found.problem(f"{path}:{number}", f"not valid JSON: {error}")
+            continue
+        if isinstance(row, dict):
+            yield f"{path}:{number}", row
+        else:
+            found.problem(f"{path}:{number}", "expected an object")
+
+
+def _json_rows(path: Path, found: _Gathered) -> Iterator[tuple[str, dict[str, Any]]]:
+    for row in read_rows(DataFile(path=str(path), format="json"), path):
+        place = f"{path}:{row.line} {row.path}" if row.line else f"{path} {row.path}"
+        if row.data is None:
+            found.problem(place, row.problem or "expected an object")
+        else:
+            yield place, row.data
+
+
+def _read_row(place: str, row: Mapping[str, Any], found: _Gathered) -> None:
+    sheet = row.get("sheet")
+    if isinstance(sheet, dict):
+        try:
+            found.sheets.append(Sheet.model_validate(sheet))
+        except ValidationError as error:
+            found.problem(place, f"damaged sheet: {first_problem(error)}")
+        return
+    case_id = _case_id(row)
+    if case_id is None:
+        found.problem(place, "no case_id")
+        return
+    about: dict[str, Any] = {
+        "case_id": case_id,
+        "judge": _text(row.get("judge")),
+        "input_sha256": _text(row.get("input_sha256")),
+        "revised": row.get("revised") is True,
+        "place": place,
+    }
+    own = any(name in row for name in VALUE_COLUMNS)
+    for annotator, column, value in _values(row):
+        label = read_value(value, column)
+        labels, problems = (found.labels, found.problems) if own else found.by_column.setdefault(column, ([], []))
+        if isinstance(label, str):
+            problems.append(f"{place}: case {one_line(repr(case_id))}: {one_line(label)}")
+        elif label is not None:
+            score, passed = label
+            labels.append(Label(**about, annotator=annotator, score=score, passed=passed))
+
+
+def _case_id(row: Mapping[str, Any]) -> str | None:
+    value = next((row[name] for name in ID_COLUMNS if row.get(name) not in (None, "")), None)
+    try:
+        found = canonical_id(value)
+    except ValueError:
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Annotator, column and value of each label of a row."""
+    own = [name for name in VALUE_COLUMNS if name in row]
+    if own:
+        annotator = _text(row.get("annotator")) or SOLE_ANNOTATOR
+        # Of several columns the first that is filled in counts.
+        name = next((name for name in own if row[name] not in (None, "")), own[0])
+        yield annotator, name, row[name]
+        return
+    wide = row.get("labels")
+    columns = wide if isinstance(wide, dict) else row
+    for name, value in columns.items():
+        if columns is wide or (name not in OTHER_COLUMNS and name not in ID_COLUMNS):
+            yield str(name), str(name), value
+
+
+def read_value(value: object, column: str = "label") -> tuple[int | None, bool | None] | str | None:
+    """A label as (score, pass), of which one is None; None where there is none; a text says why it is none.
+
+    Args:
+        value: what stands in the file or was typed: a number, true or false, or a text such as `4` or `yes`.
+        column: where it stands; in `pass`, 1 and 0 are pass and fail.
+    """
+    if isinstance(value, str):
+        word = value.strip().casefold()
+        if word in YES or word in NO:
+            return None, word in YES
+        value = None if not word else _number(word)
+    if value is None or isinstance(value, bool):
+        return None if value is None else (None, value)
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return f"{str(value)[:40]!r} is no label; expected a whole number, or yes or no"
+    if value != int(value):
+        return f"{value} is no whole number; give each annotator's label and not their mean"
+    if column == "pass":
+        return (None, value == 1) if value in (0, 1) else f"{int(value)} is neither pass (1) nor fail (0)"
+    return int(value), None
+
+
+def _number(word: str) -> float | str:
+    """The number, or the text itself; a decimal comma is what some spreadsheets write."""
+    try:
+        return float(word.replace(",", "."))
+    except ValueError:
+        return word
+
+
+def _text(value: object) -> str | None:
+    text = "" if value is None else str(value).strip()
+    return text or None

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from judgekit.cli import cache, configs, data, runs
+from judgekit.cli import cache, configs, data, runs, scoring
 
 app = typer.Typer(
     name="judgekit",
@@ -20,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 runs.register(app)
+scoring.register(app)
 configs.register(app)
 cache.register(app)
 data.register(app)

@@ -269,6 +269,7 @@ def test_a_cut_off_below_one_is_refused() -> None:
         judgekit.score_rankings(GOLD, LISTS, ks=(0,))
 
 
+@settings(deadline=None)
 @given(
     gold=st.dictionaries(st.integers(0, 9), st.sets(st.integers(0, 30), max_size=25), min_size=1),
     seed=st.integers(0, 2**32),

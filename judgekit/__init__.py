@@ -30,6 +30,8 @@ _PUBLIC = {
     "chunk_f1": "judgekit.metrics.chunks",
     "run": "judgekit.api",
     "aggregate": "judgekit.api",
+    "score_files": "judgekit.api",
+    "score_rankings": "judgekit.api",
     "compare_fields": "judgekit.metrics.fields",
     "FieldComparison": "judgekit.metrics.field_counts",
 }

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from judgekit.cli import cache, calibrating, configs, data, drift, probing, rejudging, reports, runs, stored
+from judgekit.cli import cache, calibrating, configs, data, drift, probing, rejudging, reports, runs, scoring, stored
 
 app = typer.Typer(
     name="judgekit",
@@ -26,6 +26,7 @@ drift.register(app)
 reports.register(app)
 calibrating.register(app)
 probing.register(app)
+scoring.register(app)
 configs.register(app)
 cache.register(app)
 data.register(app)

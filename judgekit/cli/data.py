@@ -50,7 +50,7 @@ def convert_command(
 
     with reported(debug=debug):
         options = {"format": format_, "part": part, "ties": ties, "encoding": encoding}
-        mapping = _fields(field or [])
+        mapping = field_mapping(field or [])
         try:
             file = DataFile(path=str(source), fields=mapping, list_separator=list_separator)
             file = DataFile.model_validate({**file.model_dump(), **options})
@@ -70,7 +70,12 @@ def convert_command(
                 )
 
 
-def _fields(given: list[str]) -> dict[str, str]:
+def field_mapping(given: list[str]) -> dict[str, str]:
+    """A field mapping from its options, each `OURS=THEIRS`.
+
+    Raises:
+        ConfigError: one that is not of this form.
+    """
     from judgekit.core.errors import ConfigError
 
     fields = {}

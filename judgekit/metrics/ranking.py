@@ -8,7 +8,8 @@ caller says "not applicable" before, and the functions that divide by the gold r
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence, Set
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
 
@@ -125,6 +126,47 @@ def ndcg_at(k: int, n_gold: int, ranks: Sequence[int]) -> float:
     if n_within == 0:
         return 0.0
     return _gain(ranks[:n_within]) / _ideal_gain(min(k, n_gold))
+
+
+class Figures(NamedTuple):
+    """The figures of one ranked list, each a tuple with one value for each cut-off."""
+
+    hit: tuple[float, ...]
+    recall: tuple[float, ...]
+    precision: tuple[float, ...]
+    ndcg: tuple[float, ...]
+
+
+@lru_cache(maxsize=1 << 13)  # most lists of a data set share these few integers with others
+def figures_at(ks: tuple[int, ...], n_gold: int, right: tuple[int, ...], gaining: tuple[int, ...]) -> Figures:
+    """Every figure with a cut-off, from the few integers that they are functions of.
+
+    This is the one place where lists become figures: the families of a run and the readers of rankings call it alike.
+
+    Args:
+        ks: cut-offs, each at least 1.
+        n_gold: number of distinct gold items, at least 1.
+        right: ascending distinct ranks at which something right stands; those beyond the largest cut-off change
+            nothing, and without them more lists are alike (see `within`).
+        gaining: those of the ranks at which something right stands for the first time, at most `n_gold`.
+
+    Returns:
+        `hit_at` and `precision_at` of `right`, `recall_at` and `ndcg_at` of `gaining`.
+
+    Raises:
+        ValueError: no gold.
+    """
+    return Figures(
+        tuple([hit_at(k, right) for k in ks]),
+        tuple([recall_at(k, n_gold, gaining) for k in ks]),
+        tuple([precision_at(k, right) for k in ks]),
+        tuple([ndcg_at(k, n_gold, gaining) for k in ks]),
+    )
+
+
+def within(k: int, ranks: Sequence[int]) -> tuple[int, ...]:
+    """The ranks that are at most `k`, of ascending ones."""
+    return tuple(ranks if not ranks or ranks[-1] <= k else ranks[: bisect_right(ranks, k)])
 
 
 def _gain(ranks: Sequence[int]) -> float:

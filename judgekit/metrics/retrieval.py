@@ -10,10 +10,11 @@ from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import normalise_path
 from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
-from judgekit.metrics.ranking import Cutoffs, hit_at, ndcg_at, precision_at, reciprocal_rank
+from judgekit.metrics.positions import support_ranks
+from judgekit.metrics.ranking import Cutoffs, figures_at, hit_at, reciprocal_rank, within
 
-_NO_SUPPORTS = NotApplicable("no gold_supports")
-_NO_GROUPS = NotApplicable("no required_support_groups")
+NO_SUPPORTS = NotApplicable("no gold_supports")
+NO_GROUPS = NotApplicable("no required_support_groups")
 _NOT_ANSWERABLE = NotApplicable("answerable is not true")
 _NO_SCOPE = NotApplicable("no scope mode on or on_with_fallback")
 _NO_RULE = NotApplicable("no recency_conflict_rule")
@@ -58,22 +59,33 @@ class Retrieval(Metric):
     """How the snippets of supports are looked for in the text of hits."""
 
     @cached_property
-    def _ranked_names(self) -> tuple[tuple[int, str, str, str], ...]:
-        return tuple([(k, f"recall_any@{k}", f"precision@{k}", f"ndcg@{k}") for k in self.ks])
+    def any_names(self) -> tuple[str, ...]:
+        return tuple([f"recall_any@{k}" for k in self.ks])
 
     @cached_property
-    def _all_names(self) -> tuple[tuple[int, str], ...]:
+    def precision_names(self) -> tuple[str, ...]:
+        return tuple([f"precision@{k}" for k in self.ks])
+
+    @cached_property
+    def ndcg_names(self) -> tuple[str, ...]:
+        return tuple([f"ndcg@{k}" for k in self.ks])
+
+    @cached_property
+    def all_names(self) -> tuple[tuple[int, str], ...]:
         return tuple([(k, f"recall_all@{k}") for k in self.ks])
 
     @cached_property
-    def _mrr_names(self) -> tuple[tuple[int | None, str], ...]:
+    def mrr_names(self) -> tuple[tuple[int | None, str], ...]:
         return ((None, "mrr"), *[(k, f"mrr@{k}") for k in self.mrr_ks])
 
     @cached_property
     def _always_names(self) -> tuple[str, ...]:
         """Names whose only precondition is a gold support."""
-        at_k = [name for _, *names in self._ranked_names for name in names]
-        return (*at_k, *[name for _, name in self._mrr_names])
+        return (*self.any_names, *self.precision_names, *self.ndcg_names, *[name for _, name in self.mrr_names])
+
+    @cached_property
+    def _depth(self) -> int:
+        return max(self.ks, default=0)
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
@@ -88,7 +100,7 @@ class Retrieval(Metric):
                 Column(f"precision@{k}", binary=k == 1),
                 Column(f"ndcg@{k}", binary=k == 1),
             ]
-        columns += [Column(name, binary=k == 1) for k, name in self._mrr_names]
+        columns += [Column(name, binary=k == 1) for k, name in self.mrr_names]
         return (
             *columns,
             Column("scope_miss", higher_is_better=False, binary=True, aggregate="scope_miss_rate"),
@@ -98,7 +110,7 @@ class Retrieval(Metric):
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
         if not case.gold_supports:
-            return dict.fromkeys(self._names, _NO_SUPPORTS)
+            return dict.fromkeys(self._names, NO_SUPPORTS)
         if output.error is not None:
             return self._failed(case, Failed(output.error.kind))
         gold = GoldSupports(case.gold_supports, self.snippets)
@@ -126,7 +138,7 @@ class Retrieval(Metric):
     def _failed(self, case: Case, failed: Failed) -> Outcomes:
         """The outcomes of an errored output: failed wherever the case alone would allow a number."""
         outcomes: Outcomes = dict.fromkeys(self._always_names, failed)
-        outcomes.update({name: failed if case.required_support_groups else _NO_GROUPS for _, name in self._all_names})
+        outcomes.update({name: failed if case.required_support_groups else NO_GROUPS for _, name in self.all_names})
         outcomes["scope_miss"] = failed
         outcomes["attribution_hit"] = failed if case.answerable is True else _NOT_ANSWERABLE
         recency = _recency_conflict(case, set())
@@ -134,37 +146,19 @@ class Retrieval(Metric):
         return outcomes
 
     def _ranked(self, case: Case, gold: GoldSupports, hits: Sequence[Hit]) -> Outcomes:
-        right: list[int] = []
-        gaining: list[int] = []
-        first_rank: dict[int, int] = {}
-        for rank, hit in first_occurrences(by_rank(hits)):
-            matched = gold.matched_by(hit)
-            if matched:
-                right.append(rank)
-                new = [index for index in matched if index not in first_rank]
-                if new:
-                    gaining.append(rank)
-                    first_rank.update(dict.fromkeys(new, rank))
-        outcomes: Outcomes = {}
-        for k, recall_any, precision, ndcg in self._ranked_names:
-            outcomes[recall_any] = hit_at(k, right)
-            outcomes[precision] = precision_at(k, right)
-            outcomes[ndcg] = ndcg_at(k, gold.n_distinct, gaining)
-        for cutoff, name in self._mrr_names:
-            outcomes[name] = reciprocal_rank(right, cutoff)
+        found = support_ranks(gold, case.required_support_groups, first_occurrences(by_rank(hits)))
+        figures = figures_at(
+            self.ks, gold.n_distinct, within(self._depth, found.right), within(self._depth, found.gaining)
+        )
+        outcomes: Outcomes = {name: reciprocal_rank(found.right, cutoff) for cutoff, name in self.mrr_names}
+        outcomes.update(zip(self.any_names, figures.hit, strict=True))
+        outcomes.update(zip(self.precision_names, figures.precision, strict=True))
+        outcomes.update(zip(self.ndcg_names, figures.ndcg, strict=True))
         if case.required_support_groups:
-            complete = _complete_groups(case.required_support_groups, first_rank)
-            outcomes.update({name: hit_at(k, complete) for k, name in self._all_names})
+            outcomes.update({name: hit_at(k, found.complete) for k, name in self.all_names})
         else:
-            outcomes.update({name: _NO_GROUPS for _, name in self._all_names})
+            outcomes.update({name: NO_GROUPS for _, name in self.all_names})
         return outcomes
-
-
-def _complete_groups(groups: tuple[tuple[int, ...], ...], first_rank: dict[int, int]) -> list[int]:
-    """Ranks, ascending, at which the groups that are matched in full become so."""
-    return sorted(
-        max([first_rank[index] for index in group]) for group in groups if all(index in first_rank for index in group)
-    )
 
 
 def _scope_miss(gold: GoldSupports, scope: Scope | None) -> Outcome:

@@ -8,12 +8,14 @@ from judgekit.core.cases import Case, Hit, Id, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.metrics.anchors import by_rank, first_occurrences
-from judgekit.metrics.ranking import Cutoffs, hit_at, precision_at, recall_at, reciprocal_rank
+from judgekit.metrics.positions import chunk_ranks, doc_ranks
+from judgekit.metrics.ranking import Cutoffs, figures_at, reciprocal_rank, within
 
-_MRR_CUTOFF = 10
+MRR_CUTOFF = 10
+"""Rank up to which `mrr_chunk` looks."""
 
-_NO_CHUNKS = NotApplicable("no expected_chunk_ids")
-_NO_DOCS = NotApplicable("no expected_doc_ids")
+NO_CHUNKS = NotApplicable("no expected_chunk_ids")
+NO_DOCS = NotApplicable("no expected_doc_ids")
 _NO_CITATIONS = NotApplicable("output has no citations list")
 _NO_ANSWER = NotApplicable("no answer")
 _NOT_GROUNDED = NotApplicable("answer is marked as not grounded")
@@ -51,16 +53,24 @@ class RetrievalIds(Metric):
     """Ids of all chunks of the corpus, against which citations are resolved; None: the output's own hits."""
 
     @cached_property
-    def _chunk_names(self) -> tuple[tuple[int, str, str], ...]:
-        return tuple([(k, f"hit@{k}", f"precision_chunk@{k}") for k in self.ks])
+    def hit_names(self) -> tuple[str, ...]:
+        return tuple([f"hit@{k}" for k in self.ks])
 
     @cached_property
-    def _flat_chunk_names(self) -> tuple[str, ...]:
-        return (*[name for _, *names in self._chunk_names for name in names], "mrr_chunk")
+    def precision_names(self) -> tuple[str, ...]:
+        return tuple([f"precision_chunk@{k}" for k in self.ks])
 
     @cached_property
-    def _doc_names(self) -> tuple[tuple[int, str], ...]:
-        return tuple([(k, f"recall_doc@{k}") for k in self.ks])
+    def recall_names(self) -> tuple[str, ...]:
+        return tuple([f"recall_doc@{k}" for k in self.ks])
+
+    @cached_property
+    def _chunk_names(self) -> tuple[str, ...]:
+        return (*self.hit_names, *self.precision_names, "mrr_chunk")
+
+    @cached_property
+    def _depth(self) -> int:
+        return max(self.ks, default=0)
 
     def columns(self) -> tuple[Column, ...]:
         columns: list[Column] = []
@@ -90,30 +100,27 @@ class RetrievalIds(Metric):
 
     def _chunks(self, case: Case, ranked: Sequence[tuple[int, Hit]], failed: Failed | None) -> Outcomes:
         if not case.expected_chunk_ids:
-            return dict.fromkeys(self._flat_chunk_names, _NO_CHUNKS)
+            return dict.fromkeys(self._chunk_names, NO_CHUNKS)
         if failed is not None:
-            return dict.fromkeys(self._flat_chunk_names, failed)
+            return dict.fromkeys(self._chunk_names, failed)
         expected = set(case.expected_chunk_ids)
-        ranks = [rank for rank, hit in first_occurrences(ranked) if hit.chunk_id in expected]
-        outcomes: Outcomes = {"mrr_chunk": reciprocal_rank(ranks, _MRR_CUTOFF)}
-        for k, hit_name, precision in self._chunk_names:
-            outcomes[hit_name] = hit_at(k, ranks)
-            outcomes[precision] = precision_at(k, ranks)
+        ranks = chunk_ranks(expected, first_occurrences(ranked))
+        near = within(self._depth, ranks)
+        figures = figures_at(self.ks, len(expected), near, near)
+        outcomes: Outcomes = {"mrr_chunk": reciprocal_rank(ranks, MRR_CUTOFF)}
+        outcomes.update(zip(self.hit_names, figures.hit, strict=True))
+        outcomes.update(zip(self.precision_names, figures.precision, strict=True))
         return outcomes
 
     def _docs(self, case: Case, ranked: Sequence[tuple[int, Hit]], failed: Failed | None) -> Outcomes:
         if not case.expected_doc_ids:
-            return {name: _NO_DOCS for _, name in self._doc_names}
+            return dict.fromkeys(self.recall_names, NO_DOCS)
         if failed is not None:
-            return {name: failed for _, name in self._doc_names}
-        missing = set(case.expected_doc_ids)
-        n_expected = len(missing)
-        ranks: list[int] = []
-        for rank, hit in ranked:
-            if hit.doc_id in missing:
-                missing.remove(hit.doc_id)
-                ranks.append(rank)
-        return {name: recall_at(k, n_expected, ranks) for k, name in self._doc_names}
+            return dict.fromkeys(self.recall_names, failed)
+        expected = set(case.expected_doc_ids)
+        near = within(self._depth, doc_ranks(expected, ranked))
+        figures = figures_at(self.ks, len(expected), near, near)
+        return dict(zip(self.recall_names, figures.recall, strict=True))
 
     def _citation_coverage(self, output: SystemOutput) -> Outcome:
         if output.answer is None:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +26,7 @@ SHOWN_PROBLEMS = 20
 """Bad records that are named; the rest is counted."""
 
 M = TypeVar("M", Case, SystemOutput)
+T = TypeVar("T")
 
 _TEXT_FIELDS = {
     Case: {"id", "question", "category", "difficulty", "lang", "recency_conflict_rule"},
@@ -108,27 +109,56 @@ def _iterate(
 ) -> Iterator[M]:
     mapping = FieldMapping(source, model)
     reading = reading_of(source, path)
-    places: dict[str, Row] = {}
+
+    def read(row: Row) -> tuple[str, M] | list[str]:
+        found = record_of(row, mapping, model)
+        return found if isinstance(found, list) else (_key(found), found)
+
+    return read_all(reading.rows(kind, [] if notices is None else notices), read, mapping, reading)
+
+
+def _key(record: Case | SystemOutput) -> str:
+    return record.id if isinstance(record, Case) else record.case_id
+
+
+def read_all(
+    rows: Iterator[Row], read: Callable[[Row], tuple[str, T] | list[str]], mapping: "FieldMapping", reading: Reading
+) -> Iterator[T]:
+    """What is made of each row, as they are read; what is wrong is raised after the last good one.
+
+    Args:
+        rows: the rows of a file.
+        read: makes id and record of a row, or the list of what is wrong with it.
+        mapping: of the file.
+        reading: of the file.
+
+    Raises:
+        InputError: one line for each bad row (20 at most, then a count), ids that come twice among them.
+    """
+    places: dict[str, Row | int] = {}
     wrong: list[tuple[Row | None, str]] = []
     with collector_paused():
-        for row in reading.rows(kind, [] if notices is None else notices):
-            found = _record(row, mapping, model)
+        for row in rows:
+            found = read(row)
             if isinstance(found, list):
                 wrong += [(row, problem) for problem in found]
                 continue
-            key = found.id if isinstance(found, Case) else found.case_id
+            key, made = found
             if key in places:
                 wrong.append((row, f"{row.path}: id {key!r} is already {_place(places[key])}"))
                 continue
-            places[key] = Row(row.line, row.path, None, file=row.file)
+            if row.ready is not None or (row.line and row.path == "$" and not row.file):
+                places[key] = row.line
+            else:
+                places[key] = Row(row.line, row.path, None, file=row.file)
             if not wrong:
-                yield found
+                yield made
     wrong = [(None, problem) for problem in mapping.unmatched()] + wrong
     if wrong:
-        raise InputError("\n".join(map(one_line, _said(wrong, source, reading))))
+        raise InputError("\n".join(map(one_line, _said(wrong, reading))))
 
 
-def _said(wrong: list[tuple[Row | None, str]], source: DataFile, reading: Reading) -> list[str]:
+def _said(wrong: list[tuple[Row | None, str]], reading: Reading) -> list[str]:
     """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here."""
     texts: dict[str, str] = {}
     lines = []
@@ -138,7 +168,7 @@ def _said(wrong: list[tuple[Row | None, str]], source: DataFile, reading: Readin
             line: int | None = row.line
             if row.place is not None:
                 if row.file not in texts:
-                    texts[row.file] = read_text(source, reading.path / row.file)
+                    texts[row.file] = read_text(reading.file, reading.path / row.file)
                 line = line_of(texts[row.file], row.place)
             where += f"/{row.file}" * bool(row.file) + f":{line}" * bool(line)
         lines.append(f"{where}: {problem}")
@@ -147,14 +177,17 @@ def _said(wrong: list[tuple[Row | None, str]], source: DataFile, reading: Readin
     return lines
 
 
-def _place(row: Row) -> str:
+def _place(row: Row | int) -> str:
+    if isinstance(row, int):
+        return f"on line {row}"
     if not row.line:
         return f"at {row.path}" + f" of {row.file}" * bool(row.file)
     where = f"on line {row.line}" + f" of {row.file}" * bool(row.file)
     return where if row.path == "$" else f"{where} ({row.path})"
 
 
-def _record(row: Row, mapping: "FieldMapping", model: type[M]) -> M | list[str]:
+def record_of(row: Row, mapping: "FieldMapping", model: type[M]) -> M | list[str]:
+    """The case or output that a row holds, or what is wrong with it."""
     if row.data is None:
         return [f"{row.path}: {row.problem}"]
     try:

@@ -21,11 +21,9 @@ from judgekit.storage.case_files import FieldMapping, iterate_cases, iterate_out
 from judgekit.storage.formats.source import Kind, Notices
 from judgekit.storage.rows import OWN_FORMATS, Row
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.score_columns import FORMULA_STARTS
 
 Record = Case | SystemOutput
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""Cells that begin so are run as formulas by spreadsheet programs."""
 
 
 @dataclass
@@ -132,7 +130,7 @@ def _csv(stream: IO[bytes], records: Iterable[Record], written: Written) -> None
         _check_reads_back(cells, record, mapping)
         writer.writerow(cells.values())
         written.n_records += 1
-        written.n_formula_cells += sum(cell.startswith(_FORMULA_STARTS) for cell in cells.values())
+        written.n_formula_cells += sum(cell.startswith(FORMULA_STARTS) for cell in cells.values())
     text.detach()
 
 

@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ import msgspec
 from judgekit.core.config import DataFile, FormatName
 from judgekit.core.errors import InputError
 from judgekit.storage.problems import Location, kind_of
+from judgekit.storage.ready import Ready
 
 OWN_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv"}
 """Formats that this file reads, by extension."""
@@ -34,8 +35,7 @@ class Origin:
     """Our field name -> name in the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One record of a file, or what is wrong with it."""
 
     line: int
@@ -51,6 +51,10 @@ class Row:
     """Keys and indices from the root of a JSON document, from which the line is found where it is needed."""
     origin: Origin | None = None
     """Set for records of a foreign format."""
+    ready: Ready | None = None
+    """What ranked figures need of the record, in place of `data`, where the reader was asked for no more."""
+    body: bytes = b""
+    """The line that `ready` was made from, should more be needed."""
 
 
 def read_rows(source: DataFile, path: Path) -> Iterator[Row]:
@@ -178,7 +182,21 @@ def _undecodable(path: Path, encoding: str) -> str:
     return f"{path}: is not {name}; {hint}"
 
 
-def _jsonl(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
+def ready_jsonl(source: DataFile, path: Path, make: Callable[[bytes], Ready | None]) -> Iterator[Row]:
+    """Every record of a JSONL file, made into what ranked figures need where `make` can.
+
+    Raises:
+        InputError: as for `read_rows`.
+    """
+    with faults_named(path, "a jsonl file"), path.open("rb") as stream:
+        encoding = encoding_of(source.encoding, stream, path)
+        with undecodable_named(path, encoding):
+            yield from _jsonl(stream, path, encoding, make)
+
+
+def _jsonl(
+    stream: IO[bytes], path: Path, encoding: str, make: Callable[[bytes], Ready | None] | None = None
+) -> Iterator[Row]:
     """Only line feeds end a record; U+2028, U+0085 and the like are text."""
     n_rows = 0
     for number, line in enumerate(utf8_lines(stream, encoding), start=1):
@@ -186,12 +204,16 @@ def _jsonl(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
         if not body:
             continue
         n_rows += 1
-        yield _jsonl_row(body, number)
+        ready = None if make is None else make(body)
+        if ready is None:
+            yield jsonl_row(body, number)
+        else:
+            yield Row(number, "$", None, ready=ready, body=body)
     if not n_rows:
         raise InputError(f"{path}: the file is empty")
 
 
-def _jsonl_row(body: bytes, number: int) -> Row:
+def jsonl_row(body: bytes, number: int) -> Row:
     try:
         data = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

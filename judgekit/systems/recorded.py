@@ -1,6 +1,6 @@
 """Recorded outputs: the system under test has already answered, its outputs stand in a file."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
 from judgekit.core.cases import Case, OutputError, SystemOutput
 from judgekit.core.errors import InputError
@@ -29,24 +29,7 @@ class Recorded(System):
         Raises:
             InputError: not one output belongs to a case.
         """
-        known = set(case_ids)
-        missing = [case_id for case_id in case_ids if case_id not in self._outputs]
-        unknown = [case_id for case_id in self._outputs if case_id not in known]
-        if missing and len(missing) == len(case_ids):
-            found = f"such as {unknown[0]!r}" if unknown else "none at all"
-            raise InputError(
-                f"{self._source}: no output belongs to a case; cases have ids such as {missing[0]!r}, outputs {found}; "
-                'map the right field with "fields": {"case_id": ...}'
-            )
-        self._warnings.clear()
-        both = f" (cases {len(case_ids)}, outputs {len(self._outputs)}, both {len(case_ids) - len(missing)})"
-        if missing:
-            effect = "; nothing was retrieved there, which counts as 0" if self._missing_is_empty else ""
-            self._warnings.append(
-                ("cases_without_output", f"{self._source}: no output for {_named(missing)}{effect}{both}")
-            )
-        if unknown:
-            self._warnings.append(("outputs_without_case", f"{self._source}: no case for {_named(unknown)}{both}"))
+        self._warnings = ids_on_one_side(case_ids, self._outputs, self._source, missing_is_empty=self._missing_is_empty)
 
     async def outputs(self, cases: Sequence[Case]) -> AsyncIterator[SystemOutput]:
         """The recorded output of each case."""
@@ -62,6 +45,39 @@ class Recorded(System):
     def warnings(self) -> Sequence[tuple[str, str]]:
         """Ids that stand on one side only."""
         return tuple(self._warnings)
+
+
+def ids_on_one_side(
+    case_ids: Sequence[str], output_ids: Collection[str], source: str, *, missing_is_empty: bool
+) -> list[tuple[str, str]]:
+    """Warnings, as (code, message), about cases without an output and outputs without a case.
+
+    Args:
+        case_ids: ids of all cases.
+        output_ids: case ids of all outputs.
+        source: names the file of outputs in messages.
+        missing_is_empty: a case without an output retrieved nothing, and is no error.
+
+    Raises:
+        InputError: not one output belongs to a case.
+    """
+    known, found = set(case_ids), set(output_ids)
+    missing = [case_id for case_id in case_ids if case_id not in found]
+    unknown = [case_id for case_id in output_ids if case_id not in known]
+    if missing and len(missing) == len(case_ids):
+        example = f"such as {unknown[0]!r}" if unknown else "none at all"
+        raise InputError(
+            f"{source}: no output belongs to a case; cases have ids such as {missing[0]!r}, outputs {example}; "
+            'map the right field with "fields": {"case_id": ...}'
+        )
+    both = f" (cases {len(case_ids)}, outputs {len(output_ids)}, both {len(case_ids) - len(missing)})"
+    warnings = []
+    if missing:
+        effect = "; nothing was retrieved there, which counts as 0" if missing_is_empty else ""
+        warnings.append(("cases_without_output", f"{source}: no output for {_named(missing)}{effect}{both}"))
+    if unknown:
+        warnings.append(("outputs_without_case", f"{source}: no case for {_named(unknown)}{both}"))
+    return warnings
 
 
 def _named(ids: Sequence[str]) -> str:

@@ -5,8 +5,9 @@ come from another file, such as a TREC run.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from judgekit.core.config import DataFile
 from judgekit.core.errors import InputError

@@ -8,9 +8,10 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from judgekit.core.errors import InputError
 from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, document_row

@@ -7,6 +7,7 @@ Where that does not decide, nothing is guessed: the file is read as our own form
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ from judgekit.storage.formats.source import (
 )
 from judgekit.storage.formats.squad import Squad
 from judgekit.storage.formats.trec import Trec
-from judgekit.storage.rows import KNOWN_FORMATS, Row
+from judgekit.storage.ready_json import labelled, listed
+from judgekit.storage.rows import KNOWN_FORMATS, Row, ready_jsonl
 
 FORMATS: dict[str, Format] = {
     "trec": Trec(),
@@ -99,6 +101,26 @@ class Reading:
         if isinstance(self.form, RecordFormat) and container_of(self.file, self.path) in CONTAINERS:
             return translated(self.form, source, container_rows(self.file, self.path, notices))
         return self.form.rows(source)
+
+    def ready_rows(self, kind: Kind, depth: int, notices: Notices) -> Iterator[Row]:
+        """The rows, made into what ranked figures need where the format can do that and nothing is mapped.
+
+        Args:
+            kind: what is wanted.
+            depth: the largest cut-off of the figures.
+            notices: takes what should be known.
+
+        Raises:
+            InputError: the path as a whole cannot be read.
+            Scattered: the rows of a query stand in several places of the file; `rows` puts them together.
+        """
+        if not self.file.fields:
+            if isinstance(self.form, Trec):
+                return self.form.ready_rows(Source(self.file, self.path, kind, notices))
+            if self.form is None and container_of(self.file, self.path) == "jsonl":
+                make = labelled if kind == "cases" else partial(listed, depth=depth)
+                return ready_jsonl(self.file, self.path, make)
+        return self.rows(kind, notices)
 
     def files(self) -> list[Path]:
         """The files of a folder that are read.

@@ -4,9 +4,10 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+
+from msgspec.structs import replace
 
 from judgekit.core.errors import InputError, json_path
 from judgekit.storage.formats.containers import container_rows

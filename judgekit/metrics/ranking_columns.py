@@ -1,0 +1,295 @@
+"""Ranked figures of many cases as columns, gathered from the positions of their gold.
+
+Of a case only a few integers are kept. Cases that share them share one row of figures, which is computed once; a column
+is made when it is asked for.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcome
+from judgekit.metrics.positions import Labels, Positions
+from judgekit.metrics.ranking import figures_at, hit_at, reciprocal_rank, within
+from judgekit.metrics.retrieval import NO_GROUPS, NO_SUPPORTS, Retrieval
+from judgekit.metrics.retrieval_ids import MRR_CUTOFF, NO_CHUNKS, NO_DOCS, RetrievalIds
+
+_NOT_APPLICABLE = -1
+_FAILED = -2
+_WITHOUT_GROUPS = -3
+
+Part = Literal["chunks", "docs", "supports"]
+Origin = tuple[int, str, int | None]
+"""What a column is made from: names with the same origin have the same values."""
+
+
+class _Part:
+    """One kind of gold over all cases."""
+
+    __slots__ = ("codes", "first", "keys")
+
+    def __init__(self) -> None:
+        self.keys: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
+        """(n_gold, right ranks, gaining ranks), each within the largest cut-off, by order of coming."""
+        self.codes = array("i")
+        """For each case the number of its key, or why it has none."""
+        self.first = array("i")
+        """For each case the rank of the first right hit, 0 for none, or why there is none."""
+
+    def add(self, n_gold: int, right: tuple[int, ...], gaining: tuple[int, ...], depth: int) -> None:
+        """One case with positions."""
+        if not n_gold:
+            self.fail(0)
+            return
+        self.first.append(right[0] if right else 0)
+        if right and right[-1] > depth:
+            same = right is gaining
+            right = within(depth, right)
+            gaining = right if same else within(depth, gaining)
+        key = (n_gold, right, gaining)
+        number = self.keys.get(key)
+        if number is None:
+            number = self.keys[key] = len(self.keys)
+        self.codes.append(number)
+
+    def fail(self, n_gold: int) -> None:
+        """One case without positions."""
+        code = _FAILED if n_gold else _NOT_APPLICABLE
+        self.codes.append(code)
+        self.first.append(code)
+
+    def copy(self) -> "_Part":
+        made = _Part()
+        made.keys, made.codes, made.first = dict(self.keys), self.codes[:], self.first[:]
+        return made
+
+
+class RankingColumns:
+    """The ranked scores of the families `retrieval_ids` and `retrieval`, column by column.
+
+    Score names, definitions and values are those of the families; figures come from the same functions.
+    """
+
+    def __init__(self, ids: RetrievalIds | None = None, anchors: Retrieval | None = None) -> None:
+        """Prepare for no case.
+
+        Args:
+            ids: cut-offs of the figures by id.
+            anchors: cut-offs of the figures by gold support.
+        """
+        self._ids = ids or RetrievalIds()
+        self._anchors = anchors or Retrieval()
+        self._depths = (max(self._ids.ks, default=0), max(self._anchors.ks, default=0))
+        self.case_ids: list[str] = []
+        self._failures: dict[int, str] = {}
+        self._parts: dict[Part, _Part] = {}
+        self._alike = self._depths[0] == self._depths[1]
+        """Chunks, documents and supports have had the same positions so far, and are kept once."""
+        first = _Part()
+        self._parts = {name: first if self._alike else _Part() for name in ("chunks", "docs", "supports")}
+        self._chunks = self._parts["chunks"]
+        self._complete = array("i")
+        """For each case the rank at which a group is complete, 0 for none, or why there is none."""
+        self._empty = array("b")
+        self._specs = self._specified()
+        self._cache: dict[Origin, array[float]] = {}
+        self._missing: dict[tuple[int, str], tuple[int, int]] = {}
+        self._tables: dict[tuple[int, tuple[int, ...]], dict[tuple[str, int], list[float]]] = {}
+
+    def __len__(self) -> int:
+        return len(self.case_ids)
+
+    def add(self, case_id: str, labels: Labels, found: Positions | Failed) -> None:
+        """Take one case."""
+        if isinstance(found, Failed):
+            self._fail(labels, found.kind, len(self.case_ids))
+            self.case_ids.append(case_id)
+            return
+        gold, gold_docs, gold_paths, _, groups = labels
+        chunks, docs, right, gaining, complete, n_hits = found
+        if self._alike and gold is gold_docs is gold_paths and chunks is docs is right is gaining:
+            self.add_ranks(case_id, len(gold), chunks, n_hits)
+            return
+        self._forget()
+        self._split()
+        self._parts["chunks"].add(len(gold), chunks, chunks, self._depths[0])
+        self._parts["docs"].add(len(gold_docs), docs, docs, self._depths[0])
+        self._parts["supports"].add(labels.n_supports, right, gaining, self._depths[1])
+        without = _WITHOUT_GROUPS if labels.n_supports else _NOT_APPLICABLE
+        self._complete.append((complete or (0,))[0] if groups else without)
+        self._empty.append(not n_hits)
+        self.case_ids.append(case_id)
+
+    def add_ranks(self, case_id: str, n_gold: int, ranks: tuple[int, ...], n_hits: int) -> None:
+        """Take one case whose gold ids are chunks, documents and paths at once.
+
+        Args:
+            case_id: of the case.
+            n_gold: number of distinct gold ids.
+            ranks: ascending ranks at which they stand first.
+            n_hits: length of the list.
+        """
+        if self._cache:
+            self._forget()
+        self._chunks.add(n_gold, ranks, ranks, self._depths[0])
+        if not self._alike:
+            self._parts["docs"].add(n_gold, ranks, ranks, self._depths[0])
+            self._parts["supports"].add(n_gold, ranks, ranks, self._depths[1])
+        self._complete.append(_WITHOUT_GROUPS if n_gold else _NOT_APPLICABLE)
+        self._empty.append(not n_hits)
+        self.case_ids.append(case_id)
+
+    def _forget(self) -> None:
+        self._cache.clear()
+        self._missing.clear()
+
+    def _fail(self, labels: Labels, kind: str, number: int) -> None:
+        self._forget()
+        self._failures[number] = kind
+        self._split()
+        self._parts["chunks"].fail(len(labels.chunks))
+        self._parts["docs"].fail(len(labels.docs))
+        self._parts["supports"].fail(labels.n_supports)
+        without = _WITHOUT_GROUPS if labels.n_supports else _NOT_APPLICABLE
+        self._complete.append(_FAILED if labels.groups else without)
+        self._empty.append(1)
+
+    def _split(self) -> None:
+        if self._alike:
+            self._alike = False
+            self._parts = {name: part.copy() for name, part in self._parts.items()}
+            self._chunks = self._parts["chunks"]
+
+    def arrange(self, case_ids: Iterable[str]) -> None:
+        """Put the cases in this order; each must be there."""
+        self._forget()
+        wanted = list(case_ids)
+        if wanted == self.case_ids:
+            return
+        number_of = {case_id: number for number, case_id in enumerate(self.case_ids)}
+        order = [number_of[case_id] for case_id in wanted]
+        for part in {id(part): part for part in self._parts.values()}.values():
+            part.codes = array("i", map(part.codes.__getitem__, order))
+            part.first = array("i", map(part.first.__getitem__, order))
+        self._complete = array("i", map(self._complete.__getitem__, order))
+        self._empty = array("b", map(self._empty.__getitem__, order))
+        self._failures = {new: self._failures[old] for new, old in enumerate(order) if old in self._failures}
+        self.case_ids = wanted
+
+    def columns(self) -> list[Column]:
+        """The score names that this has, in the order of the families."""
+        return [column for family in (self._ids, self._anchors) for column in family.columns() if column.name in self]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._specs
+
+    def values(self, name: str) -> "array[float]":
+        """The scores of the cases that have one, in the order of the cases (see `places`); not to be changed.
+
+        Raises:
+            KeyError: no such score.
+        """
+        origin = self.origin(name)
+        found = self._cache.get(origin)
+        if found is None:
+            codes, table = self._coded(name)
+            if any(self._n_missing(name)):
+                found = array("d", [table[code] for code in codes if code >= 0])
+            else:
+                found = array("d", [table[code] for code in codes])
+            self._cache[origin] = found
+        return found
+
+    def places(self, name: str) -> "array[int]":
+        """Indices of the cases that have a score."""
+        codes, _ = self._coded(name)
+        return array("l", [number for number, code in enumerate(codes) if code >= 0])
+
+    def n_not_applicable(self, name: str) -> int:
+        """Cases to which the score does not apply."""
+        return self._n_missing(name)[0]
+
+    def n_failed(self, name: str) -> int:
+        """Cases that should have a score and have none, since the system failed."""
+        return self._n_missing(name)[1]
+
+    def _n_missing(self, name: str) -> tuple[int, int]:
+        part, what, _, _ = self._specs[name]
+        place = (id(self._parts[part]), "") if part is not None else (0, what)
+        if place not in self._missing:
+            codes = self._codes(name)
+            self._missing[place] = (
+                codes.count(_NOT_APPLICABLE) + codes.count(_WITHOUT_GROUPS),
+                codes.count(_FAILED),
+            )
+        return self._missing[place]
+
+    def outcomes(self, name: str) -> Iterator[Outcome]:
+        """What the family says about each case: a number, not applicable, or failed."""
+        codes, table = self._coded(name)
+        reasons = {_NOT_APPLICABLE: self._specs[name][3], _WITHOUT_GROUPS: NO_GROUPS}
+        for number, code in enumerate(codes):
+            if code >= 0:
+                yield table[code]
+            else:
+                yield Failed(self._failures[number]) if code == _FAILED else reasons[code]
+
+    def origin(self, name: str) -> Origin:
+        """Names with equal origins have equal values, so that what follows from them need not be computed twice."""
+        part, what, k, _ = self._specs[name]
+        return (id(self._parts[part]) if part is not None else 0, what, k)
+
+    def _specified(self) -> dict[str, tuple[Part | None, str, int | None, NotApplicable]]:
+        """(part, figure, cut-off, why it may not apply) by score name."""
+        ids, anchors = self._ids, self._anchors
+        specs: dict[str, tuple[Part | None, str, int | None, NotApplicable]] = {}
+        for k, hit, precision, recall in zip(ids.ks, ids.hit_names, ids.precision_names, ids.recall_names, strict=True):
+            specs[hit] = ("chunks", "hit", k, NO_CHUNKS)
+            specs[precision] = ("chunks", "precision", k, NO_CHUNKS)
+            specs[recall] = ("docs", "recall", k, NO_DOCS)
+        specs["mrr_chunk"] = ("chunks", "mrr", MRR_CUTOFF, NO_CHUNKS)
+        specs["empty_result"] = (None, "empty", None, NO_CHUNKS)
+        for k, hit, precision, ndcg in zip(
+            anchors.ks, anchors.any_names, anchors.precision_names, anchors.ndcg_names, strict=True
+        ):
+            specs[hit] = ("supports", "hit", k, NO_SUPPORTS)
+            specs[precision] = ("supports", "precision", k, NO_SUPPORTS)
+            specs[ndcg] = ("supports", "ndcg", k, NO_SUPPORTS)
+        specs.update({name: ("supports", "mrr", k, NO_SUPPORTS) for k, name in anchors.mrr_names})
+        specs.update({name: (None, "complete", k, NO_SUPPORTS) for k, name in anchors.all_names})
+        return specs
+
+    def _codes(self, name: str) -> Sequence[int]:
+        part, what, _, _ = self._specs[name]
+        if part is None:
+            return self._empty if what == "empty" else self._complete
+        return self._parts[part].first if what == "mrr" else self._parts[part].codes
+
+    def _coded(self, name: str) -> tuple[Sequence[int], "Sequence[float] | Mapping[int, float]"]:
+        """A code for each case, and the values of codes that are not negative."""
+        part, what, k, _ = self._specs[name]
+        codes = self._codes(name)
+        if what == "empty":
+            return codes, (0.0, 1.0)
+        if what == "mrr":
+            return codes, {code: reciprocal_rank((code,) if code else (), k) for code in set(codes) if code >= 0}
+        assert k is not None  # noqa: S101  # for the type checker: the others have a cut-off
+        if what == "complete":
+            return codes, {code: hit_at(k, (code,) if code else ()) for code in set(codes) if code >= 0}
+        assert part is not None  # noqa: S101
+        return codes, self._table(part)[what, k]
+
+    def _table(self, name: Part) -> dict[tuple[str, int], list[float]]:
+        """The figures of each key, by (figure, cut-off)."""
+        part = self._parts[name]
+        ks = self._anchors.ks if name == "supports" else self._ids.ks
+        found = self._tables.get((id(part), ks))
+        if found is None or len(next(iter(found.values()), ())) < len(part.keys):
+            found = {(what, k): [] for what in ("hit", "recall", "precision", "ndcg") for k in ks}
+            columns = list(found.values())
+            for key in part.keys:
+                figures = figures_at(ks, *key)
+                for column, value in zip(columns, [one for row in figures for one in row], strict=True):
+                    column.append(value)
+            self._tables[id(part), ks] = found
+        return found

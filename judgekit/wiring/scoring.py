@@ -1,0 +1,115 @@
+"""What `judgekit score` works on: a file of cases and one of outputs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judgekit.analysis.estimates import ErrorPolicy
+from judgekit.core.config import DataFile
+from judgekit.core.errors import ConfigError, first_problem
+from judgekit.core.scores import Failed
+from judgekit.metrics.anchors import SnippetMode
+from judgekit.metrics.positions import Labels, Positions
+from judgekit.metrics.retrieval import Retrieval
+from judgekit.metrics.retrieval_ids import RetrievalIds
+from judgekit.storage.case_files import data_sha256
+from judgekit.storage.formats.lookup import missing_is_empty
+from judgekit.storage.formats.records import NO_ID
+from judgekit.storage.listings import iterate_positions, load_labels
+from judgekit.storage.ready import Scattered
+from judgekit.storage.score_columns import check_target, write_columns
+from judgekit.systems.recorded import ids_on_one_side
+from judgekit.workflows.score import RankingScores, ScoreJob, Warnings, score_lists
+
+__all__ = ["Cutoffs", "check_target", "families", "open_score", "score_in_memory", "write_columns"]
+
+
+@dataclass(frozen=True)
+class Cutoffs:
+    """At which ranks the figures are cut off, as the families have it."""
+
+    ks: tuple[int, ...] = (1, 3, 5, 10)
+    mrr_ks: tuple[int, ...] = ()
+    """Of further `mrr@k` figures."""
+
+
+def open_score(
+    cases: DataFile,
+    outputs: DataFile,
+    cutoffs: Cutoffs | None = None,
+    *,
+    snippets: SnippetMode = "if_text",
+    policy: ErrorPolicy = "exclude",
+) -> ScoreJob:
+    """Everything ready to score one file against another; neither is read yet.
+
+    Args:
+        cases: the file of cases, such as relevance judgements.
+        outputs: the file of outputs, such as a run.
+        cutoffs: left out: 1, 3, 5 and 10.
+        snippets: how the snippets of gold supports are looked for.
+        policy: what a failed output counts as.
+
+    Raises:
+        ConfigError: a cut-off that is none.
+    """
+    cutoffs = cutoffs or Cutoffs()
+    ids, anchors = families(cutoffs, snippets)
+    cases_path, outputs_path = Path(cases.path), Path(outputs.path)
+
+    def labels(notices: Warnings) -> dict[str, Labels]:
+        return load_labels(cases, cases_path, snippets, notices)
+
+    def positions(
+        wanted: Mapping[str, Labels], depth: int | None, notices: Warnings
+    ) -> Iterator[tuple[str, Positions | Failed | None]]:
+        yield from iterate_positions(outputs, outputs_path, wanted, depth, notices)
+        if outputs_path.resolve() == cases_path.resolve():  # positions of one file cannot differ
+            notices[:] = [notice for notice in notices if notice[0] != NO_ID]
+
+    def files(n_cases: int, n_outputs: int) -> dict[str, dict[str, Any]]:
+        named = (("cases", cases, cases_path, n_cases), ("outputs", outputs, outputs_path, n_outputs))
+        return {kind: {"path": file.path, "sha256": data_sha256(file, path), "n": n} for kind, file, path, n in named}
+
+    is_empty = missing_is_empty(outputs, outputs_path)
+    return ScoreJob(
+        read_labels=labels,
+        read_positions=positions,
+        is_scattered=lambda error: isinstance(error, Scattered),
+        compare_ids=lambda case_ids, output_ids: ids_on_one_side(
+            case_ids, output_ids, outputs_path.name, missing_is_empty=is_empty
+        ),
+        ids=ids,
+        anchors=anchors,
+        missing_is_empty=is_empty,
+        policy=policy,
+        describe=files,
+    )
+
+
+def families(cutoffs: Cutoffs, snippets: SnippetMode = "if_text") -> tuple[RetrievalIds, Retrieval]:
+    """The families whose scores are made.
+
+    Raises:
+        ConfigError: a cut-off that is none.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return RetrievalIds(ks=cutoffs.ks), Retrieval(ks=cutoffs.ks, mrr_ks=cutoffs.mrr_ks, snippets=snippets)
+    except ValidationError as error:
+        raise ConfigError(f"cut-offs: {first_problem(error).removeprefix('$.')}") from None
+
+
+def score_in_memory(
+    gold: Mapping[str, Iterable[str]], rankings: Mapping[str, Sequence[str] | Mapping[str, float]], cutoffs: Cutoffs
+) -> RankingScores:
+    """Score lists, see `workflows.score.score_lists`.
+
+    Raises:
+        ConfigError: a cut-off that is none, what is no id, or no ranking of any case.
+    """
+    columns = score_lists(gold, rankings, *families(cutoffs))
+    warnings = ids_on_one_side(list(gold), rankings, "rankings", missing_is_empty=True)
+    return RankingScores(columns, warnings=warnings)

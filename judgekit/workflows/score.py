@@ -1,0 +1,168 @@
+"""`judgekit score`: ranked retrieval figures of outputs that are read once and not kept."""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy, estimate
+from judgekit.core.collector import collector_paused
+from judgekit.core.errors import InputError
+from judgekit.core.scores import Column, Estimate, Failed
+from judgekit.metrics.positions import Labels, Positions, canonical_ids, ranks_in_list
+from judgekit.metrics.ranking_columns import RankingColumns
+from judgekit.metrics.retrieval import Retrieval
+from judgekit.metrics.retrieval_ids import MRR_CUTOFF, RetrievalIds
+
+Warnings = list[tuple[str, str]]
+"""(code, message)."""
+
+Placed = tuple[str, Positions | Failed | None]
+"""Case id, and where its labels stand; None where no case has that id."""
+
+_NOTHING = Positions((), (), (), (), (), 0)
+
+
+@dataclass(frozen=True)
+class RankingScores:
+    """Ranked retrieval scores of many cases: columns of single cases, and estimates over all of them."""
+
+    columns: RankingColumns
+    """Scores of the cases, by score name."""
+    policy: ErrorPolicy = "exclude"
+    """What a failed output counts as in the estimates."""
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """`cases` and `outputs`: name, sha256, and how many were read."""
+    warnings: Warnings = field(default_factory=list)
+
+    @cached_property
+    def estimates(self) -> dict[str, Estimate]:
+        """The mean of each score with its interval and what it rests on, by score name."""
+        made: dict[Any, Estimate] = {}
+        found: dict[str, Estimate] = {}
+        for column in self.columns.columns():
+            # Ids that are chunk, document and path at once give several names to one column.
+            key = (self.columns.origin(column.name), column.binary, column.higher_is_better)
+            if key not in made:
+                made[key] = self._estimate(column)
+            found[column.aggregate or column.name] = made[key]
+        return found
+
+    def _estimate(self, column: Column) -> Estimate:
+        tally = ColumnTally()
+        tally.values = self.columns.values(column.name)
+        tally.n_not_applicable = self.columns.n_not_applicable(column.name)
+        tally.n_error = self.columns.n_failed(column.name)
+        return estimate(column, tally, self.policy, DEFAULT_RULES)
+
+
+@dataclass(frozen=True)
+class ScoreJob:
+    """What is scored, ready to be read."""
+
+    read_labels: Callable[[Warnings], dict[str, Labels]]
+    """The labels of all cases, by id."""
+    read_positions: Callable[
+        [Mapping[str, Labels], int | None, Warnings], Iterator[tuple[str, Positions | Failed | None]]
+    ]
+    """Where they stand, output by output; with a largest cut-off the reader need not look beyond it."""
+    is_scattered: Callable[[Exception], bool]
+    """Whether a reader with a cut-off has given up on this file, which has to be read whole."""
+    compare_ids: Callable[[Sequence[str], Collection[str]], Warnings]
+    """What stands on one side only."""
+    ids: RetrievalIds
+    anchors: Retrieval
+    missing_is_empty: bool
+    """A case without an output retrieved nothing and has not failed."""
+    policy: ErrorPolicy = "exclude"
+    describe: Callable[[int, int], Mapping[str, Mapping[str, Any]]] = lambda _, __: {}
+    """The files read, from the numbers of cases and outputs."""
+
+
+def score(job: ScoreJob) -> RankingScores:
+    """Read cases and outputs and score them.
+
+    Raises:
+        InputError: a file is wrong, or no output belongs to a case.
+    """
+    warnings: Warnings = []
+    labels = job.read_labels(warnings)
+    try:
+        columns, unknown = _gathered(job, labels, _depth(job.ids, job.anchors), warnings)
+    except Exception as error:
+        if not job.is_scattered(error):
+            raise
+        columns, unknown = _gathered(job, labels, None, warnings)
+    n_outputs = len(columns) + len(unknown)
+    one_sided = job.compare_ids(list(labels), [*columns.case_ids, *unknown])
+    _fill(job, columns, labels)
+    files = job.describe(len(labels), n_outputs)
+    return RankingScores(columns, job.policy, files, list(dict.fromkeys([*warnings, *one_sided])))
+
+
+def _gathered(
+    job: ScoreJob, labels: Mapping[str, Labels], depth: int | None, warnings: Warnings
+) -> tuple[RankingColumns, list[str]]:
+    """The scores of the cases that have an output, and the ids of outputs without a case."""
+    columns = RankingColumns(job.ids, job.anchors)
+    unknown: list[str] = []
+    for case_id, found in job.read_positions(labels, depth, warnings):
+        if found is None:
+            unknown.append(case_id)
+        else:
+            columns.add(case_id, labels[case_id], found)
+    return columns, unknown
+
+
+def _fill(job: ScoreJob, columns: RankingColumns, labels: Mapping[str, Labels]) -> None:
+    """Add the cases without an output, and put all in the order of the cases."""
+    if len(columns) < len(labels):
+        with_output = set(columns.case_ids)
+        missing: Positions | Failed = _NOTHING if job.missing_is_empty else Failed("missing_output")
+        for case_id, wanted in labels.items():
+            if case_id not in with_output:
+                columns.add(case_id, wanted, missing)
+    columns.arrange(labels)
+
+
+def score_lists(
+    gold: Mapping[str, Iterable[str]],
+    rankings: Mapping[str, Sequence[str] | Mapping[str, float]],
+    ids: RetrievalIds,
+    anchors: Retrieval,
+) -> RankingColumns:
+    """Score lists that are in memory.
+
+    Args:
+        gold: relevant ids by case id.
+        rankings: ids in rank order, or scores by id, by case id; a case without one retrieved nothing.
+        ids: cut-offs of the figures by id.
+        anchors: cut-offs of the figures by gold support.
+
+    Raises:
+        InputError: what is no id, or a score that is no finite number.
+    """
+    columns = RankingColumns(ids, anchors)
+    depth = _depth(ids, anchors)
+    add = columns.add_ranks
+    with collector_paused():
+        for case_id, relevant in gold.items():
+            found = rankings.get(case_id, ())
+            try:
+                listed = found if type(found) is list or not isinstance(found, Mapping) else _by_score(found)
+                wanted = canonical_ids(list(dict.fromkeys(relevant)))
+                add(case_id, len(wanted), ranks_in_list(wanted, listed, depth), len(listed))
+            except (ValueError, TypeError) as error:
+                raise InputError(f"case {case_id!r}: {error}") from None
+    return columns
+
+
+def _by_score(scores: Mapping[str, float]) -> list[str]:
+    if not math.isfinite(sum(scores.values())):
+        raise ValueError("a score is no finite number")
+    return sorted(scores, key=scores.__getitem__, reverse=True)
+
+
+def _depth(ids: RetrievalIds, anchors: Retrieval) -> int:
+    return max(MRR_CUTOFF, *ids.ks, *anchors.ks, *anchors.mrr_ks, 0)

@@ -9,6 +9,9 @@ from judgekit.core.config import JudgeConfig, ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CASES, SCORES
+from judgekit.reports.markdown import render_markdown
+from judgekit.storage.stored_summary import read_summary
+from judgekit.wiring.jobs import report_writer
 from judgekit.wiring.models import Options
 from judgekit.wiring.rejudging import rejudge_job, resume_rejudge
 from judgekit.wiring.stored import StoredRun, open_stored
@@ -51,6 +54,10 @@ def open_bridge(old: str, new: str, options: Options) -> tuple[BridgeJob, RunJob
         only_in_old=[name for name in names_old if name not in shared],
         only_in_new=[name for name in names_new if name not in shared],
         seed=after.config.seed,
+        summary=read_summary(after.folder),
+        locked=lambda: after.folder.locked_as_found(after.manifest),
+        render_summary=render_markdown,
+        write_report=report_writer(after.config),
     )
     differing = [item.judge.name for item in judges if not item.same]
     return job, _moved(before, after, differing, options) if differing else None

@@ -1,14 +1,18 @@
 """`judgekit bridge`: the change between two runs, split into system and judge, from three sets of stored scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.bridging import bridge_figure
 from judgekit.analysis.summary import rounded
 from judgekit.core.components import Judge
-from judgekit.core.protocols import RunStore
-from judgekit.core.runs import BRIDGE
+from judgekit.core.protocols import RunIndex, RunStore
+from judgekit.core.runs import BRIDGE, RunSummary
+from judgekit.workflows.calibrate import with_parts
+from judgekit.workflows.closing import closed, write_summary
 
 MOST_NAMED = 50
 """Cases that are in one run only and are listed."""
@@ -41,10 +45,26 @@ class BridgeJob:
     """Judges that only the old run has."""
     only_in_new: Sequence[str]
     seed: int
+    summary: RunSummary | None
+    """Figures of the new run, which the bridge becomes a part of; None where they are damaged or missing."""
+    locked: Callable[[], AbstractContextManager[None]]
+    """Holds the new run for writing."""
+    render_summary: Callable[[RunSummary], str]
+    write_report: Callable[[Path], object] | None = None
+    """Writes report.html from a run folder; None where the run has none."""
+    index: RunIndex | None = None
+    """Nothing that the results database holds of a run changes, so that none is needed."""
+
+    @property
+    def store(self) -> RunStore:
+        """The run that is written: the new one."""
+        return self.new
 
 
 def bridge(job: BridgeJob, moved: RunStore | None, moved_id: str | None) -> dict[str, Any]:
-    """Split the change of every figure of the shared judges, and write it as bridge.json into the new run.
+    """Split the change of every figure of the shared judges.
+
+    It is written as bridge.json and into metrics.json of the new run.
 
     Args:
         job: the two runs.
@@ -101,8 +121,19 @@ def bridge(job: BridgeJob, moved: RunStore | None, moved_id: str | None) -> dict
             "judges_only_in_new": list(job.only_in_new),
         }
     )
-    job.new.write_json(BRIDGE, found)
+    with job.locked():
+        job.new.write_json(BRIDGE, found)
+        if job.summary is not None:
+            about = {"old": job.old_id, "old_by_new_judge": moved_id}
+            parts = {name: {"bridge": {**about, **_of_judge(item)}} for name, item in found["judges"].items()}
+            summary = with_parts(job.summary, parts)
+            write_summary(job.new, summary, job.render_summary)
+            closed(job, summary)
     return found
+
+
+def _of_judge(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"same_judge": item["same_judge"], "figures": item["figures"]}
 
 
 def _scores(store: RunStore, names: set[str]) -> dict[str, dict[str, float]]:

@@ -215,3 +215,13 @@ def test_what_cannot_be_bridged_is_refused(tmp_path: Path, server: FaultServer) 
     (other / "scores.jsonl").unlink()
     with pytest.raises(ConfigError, match=r"has no scores\.jsonl"):
         open_bridge(str(old), str(other), Options())
+
+
+def test_a_bridge_is_a_part_of_what_is_known_of_the_judge(tmp_path: Path, server: FaultServer) -> None:
+    old = a_run(tmp_path, server, "old")
+    new = a_run(tmp_path, server, "new", "precisely", judges=OTHER)
+    found = bridged(old, new)["judges"]["groundedness"]
+    part = read_json(new / "metrics.json")["judge_reliability"]["by_judge"]["groundedness"]["bridge"]
+    assert part["old"] == "old"
+    assert part["figures"] == found["figures"]
+    assert values(part["figures"]["groundedness"]) == (3, 1, 2)

@@ -132,9 +132,10 @@ class _Input(msgspec.Struct):
 
 
 def _that_count(judgments: list[Judgment]) -> tuple[Judgment, ...]:
-    found: dict[tuple[str, str], Judgment] = {}
+    found: dict[tuple[str | None, ...], Judgment] = {}
     for judgment in judgments:
-        key = (judgment.judge, judgment.role)
+        member = judgment.model_id if judgment.role == "member" else None
+        key = (judgment.judge, judgment.role, judgment.check, member)
         old = found.get(key)
         if old is None or old.verdict is None or judgment.verdict is not None:
             found[key] = judgment

@@ -7,6 +7,7 @@
   const NAMES = Object.keys(DATA.scores);
   const N = DATA.ids.length;
   const ROW = 36;
+  const ROLES = { primary: "verdict of the run", member: "member of the panel", spot_check: "second opinion" };
   const FAILED = DATA.reasons.map((reason) => !reason.startsWith("n/a"));
   const view = { rows: [], sort: null, down: false, active: 0, columns: DATA.opened.filter((name) => name in DATA.scores) };
 
@@ -371,11 +372,10 @@
     return make("p", { class: "score" }, judgment.score === undefined ? "" : `${judgment.score}`, DATA.scales[judgment.judge] ? make("span", { class: "tile-note" }, ` of ${DATA.scales[judgment.judge]}`) : null);
   }
   function opinion(judgment) {
-    const second = judgment.role !== "primary";
     const claims = (texts, kind) => (texts || []).map((text) => make("li", {}, make("span", { class: `badge ${kind === "supported" ? "good" : "bad"}` }, kind), make("div", { class: "text", dir: "auto" }, whole(text), cutNote(text, "judgments.jsonl"))));
     const listed = [...claims(judgment.unsupported, "unsupported"), ...claims(judgment.supported, "supported")];
     return make("div", { class: "box" },
-      make("div", { class: "box-head" }, make("strong", {}, judgment.judge), make("span", {}, second ? "second opinion" : "verdict of the run"), code(judgment.model), make("span", {}, `prompt ${judgment.wording.split("/").pop()}`)),
+      make("div", { class: "box-head" }, make("strong", {}, judgment.judge), make("span", {}, ROLES[judgment.role]), code(judgment.model), make("span", {}, `prompt ${judgment.wording.split("/").pop()}`)),
       verdictText(judgment),
       judgment.failure ? block(judgment.failure[1], "judgments.jsonl") : null,
       judgment.reasoning ? block(judgment.reasoning, "judgments.jsonl") : null,
@@ -389,7 +389,7 @@
   function records(judgment) {
     const facts = [judgment.cached ? "from the cache" : null, judgment.read ? `read: ${judgment.read}` : null, judgment.finish ? `finish reason ${judgment.finish}` : null,
       judgment.seconds !== undefined ? `${(judgment.seconds * 1000).toFixed(0)} ms` : null, judgment.usd !== undefined ? `${judgment.usd.toFixed(6)} USD` : null, judgment.tries > 1 ? `asked ${judgment.tries} times` : null].filter(Boolean).join(" · ");
-    const title = `${judgment.judge}, ${judgment.role === "primary" ? "verdict of the run" : "second opinion"}`;
+    const title = `${judgment.judge}, ${ROLES[judgment.role]}`;
     const system = DATA.system[judgment.wording];
     return [make("details", { class: "more" }, make("summary", {}, title, " ", make("span", { class: "quiet" }, facts)),
       make("h4", {}, "Raw reply"), judgment.reply === undefined ? make("p", { class: "quiet" }, "Nothing came back.") : block(judgment.reply, "judgments.jsonl", null, "pre"),
@@ -460,7 +460,7 @@
       for (const entry of chosen) {
         const row = places.get(entry.case_id);
         const found = row === undefined ? null : await details(row);
-        const both = ((found && found.judged) || []).filter((judgment) => judgment.judge === entry.judge);
+        const both = ((found && found.judged) || []).filter((judgment) => judgment.judge === entry.judge && judgment.role !== "member");
         list.append(make("div", { class: "disagreement" },
           make("h4", {}, row === undefined ? make("bdi", {}, entry.case_id) : make("button", { type: "button", class: "link", on: { click: () => openId(row) } }, make("bdi", {}, entry.case_id)), ` · ${entry.judge}: ${entry.first} and ${entry.second}`),
           row === undefined ? null : make("p", { class: "quiet text", dir: "auto" }, DATA.questions[row]),

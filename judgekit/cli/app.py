@@ -7,7 +7,20 @@ import sys
 
 import typer
 
-from judgekit.cli import cache, calibrating, configs, data, drift, probing, rejudging, reports, runs, scoring, stored
+from judgekit.cli import (
+    cache,
+    calibrating,
+    comparing,
+    configs,
+    data,
+    drift,
+    probing,
+    rejudging,
+    reports,
+    runs,
+    scoring,
+    stored,
+)
 
 app = typer.Typer(
     name="judgekit",
@@ -29,6 +42,7 @@ probing.register(app)
 scoring.register(app)
 configs.register(app)
 cache.register(app)
+comparing.register(app)
 data.register(app)
 
 

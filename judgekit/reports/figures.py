@@ -31,7 +31,7 @@ def headline(summary: RunSummary) -> list[tuple[str, Estimate]]:
     return [
         (name, figure)
         for name, figure in figures.items()
-        if isinstance(figure, Estimate) and figure.n + figure.n_error > 0 and _is_headline(name)
+        if isinstance(figure, Estimate) and figure.n + figure.n_error > 0 and is_headline(name)
     ]
 
 
@@ -47,7 +47,8 @@ def _has_data(figures: Figures, name: str) -> bool:
     return isinstance(figure, Estimate) and figure.n > 0
 
 
-def _is_headline(name: str) -> bool:
+def is_headline(name: str) -> bool:
+    """Whether a figure is shown on one screen: it has no cut-off, or the one of headlines."""
     cutoff = re.search(r"@(\d+)$", name)
     return cutoff is None or int(cutoff[1]) == HEADLINE_CUTOFF
 

@@ -2,9 +2,11 @@
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
+from typing import NamedTuple
 
 from judgekit.stats.distributions import student_t_quantile
 from judgekit.stats.means import mean, mean_interval
@@ -15,11 +17,16 @@ _MOST_STEPS = 30_000_000
 _FINEST_GRID = 5040
 """Largest denominator of differences that are taken as whole multiples of a fraction; ranks up to 10 need 2520."""
 
+_OFTEN = 16
+"""Differences of one size from which on counting signs is quicker than adding them."""
+
 _ROUNDING = 1e-9
 _MOST_PAIRS = 1_000_000_000
 
 
-def sign_flip_p(differences: Sequence[float], seed: int, n_draws: int = 10_000) -> tuple[float, bool] | None:
+def sign_flip_p(
+    differences: Sequence[float], seed: int, n_draws: int = 10_000, most_steps: int = _MOST_STEPS
+) -> tuple[float, bool] | None:
     """Sign-flip permutation test that paired differences are as likely up as down: two-sided p of their mean.
 
     If the two scores of a case could be swapped, each difference is as likely negative as positive. p is the share of
@@ -33,6 +40,7 @@ def sign_flip_p(differences: Sequence[float], seed: int, n_draws: int = 10_000) 
         differences: second score minus first, one finite number for each case.
         seed: decides which patterns are drawn, where they are; the same seed gives the same p everywhere.
         n_draws: number of patterns drawn where the exact distribution would take too long.
+        most_steps: additions that the exact distribution may take; less where many tests are made at once.
 
     Returns:
         p in (0, 1], and whether it is exact. p = 1.0 where all differences are 0; None for no differences.
@@ -54,7 +62,7 @@ def sign_flip_p(differences: Sequence[float], seed: int, n_draws: int = 10_000) 
     if not moving:
         return 1.0, True
     whole = _as_whole_numbers(moving)
-    if whole is not None and sum(accumulate(sorted(map(abs, whole)))) <= _MOST_STEPS:
+    if whole is not None and sum(accumulate(sorted(map(abs, whole)))) <= most_steps:
         return _exact_p(whole), True
     return _drawn_p(moving, seed, n_draws), False
 
@@ -90,16 +98,38 @@ def _exact_p(differences: Sequence[int]) -> float:
 
 
 def _drawn_p(differences: Sequence[float], seed: int, n_draws: int) -> float:
-    """Signs come in bytes: eight differences have 256 sums, which are added up beforehand."""
-    sizes = [abs(difference) for difference in differences]
-    tables = [_signed_sums(sizes[start : start + 8]) for start in range(0, len(sizes), 8)]
-    limit = abs(math.fsum(differences)) - _ROUNDING * math.fsum(sizes)
-    width = len(tables)
+    """Signs come in bits: of a size that comes often those turned up are counted, eight others have 256 sums."""
+    often, tables = _prepared([abs(difference) for difference in differences])
+    limit = abs(math.fsum(differences)) - _ROUNDING * math.fsum(map(abs, differences))
+    width = len(tables) + sum(group.n_bytes for group in often)
     hits = 0
     for draw in range(n_draws):
         signs = hashlib.shake_256(f"sign flips {seed} {draw}".encode()).digest(width)
-        hits += abs(sum(map(list.__getitem__, tables, signs))) >= limit
+        total = sum(map(list.__getitem__, tables, signs))
+        start = len(tables)
+        for size, n, n_bytes, mask in often:
+            n_up = (int.from_bytes(signs[start : start + n_bytes], "big") & mask).bit_count()
+            total += size * (2 * n_up - n)
+            start += n_bytes
+        hits += abs(total) >= limit
     return (1 + hits) / (1 + n_draws)
+
+
+class _Often(NamedTuple):
+    """Differences of one size, which comes often."""
+
+    size: float
+    n: int
+    n_bytes: int
+    mask: int
+
+
+def _prepared(sizes: Sequence[float]) -> tuple[list[_Often], list[list[float]]]:
+    """Sizes that come often, and the signed sums of the others in eights; the order of sizes does not matter."""
+    counts = sorted(Counter(sizes).items())
+    often = [_Often(size, n, (n + 7) // 8, (1 << n) - 1) for size, n in counts if n >= _OFTEN]
+    rest = [size for size, n in counts if n < _OFTEN for _ in range(n)]
+    return often, [_signed_sums(rest[start : start + 8]) for start in range(0, len(rest), 8)]
 
 
 def _signed_sums(sizes: Sequence[float]) -> list[float]:

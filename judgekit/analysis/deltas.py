@@ -1,0 +1,303 @@
+"""The differences of two runs, figure by figure, over the cases where both have a value."""
+
+import math
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from judgekit.analysis.estimates import ErrorPolicy
+from judgekit.core.comparison import Delta
+from judgekit.core.scores import SUM_METHOD, Column, Failed, Outcome, Pooled
+from judgekit.stats.clusters import clustered_mean
+from judgekit.stats.means import mean, pooled_estimate
+from judgekit.stats.paired import (
+    holm,
+    minimum_detectable_effect,
+    paired_interval,
+    sign_flip_p,
+    standard_deviation,
+)
+from judgekit.stats.paired_proportions import paired_proportion_interval
+from judgekit.stats.proportions import mcnemar_exact
+
+SEED = 0
+"""Of the permutation tests, where patterns are drawn."""
+
+MOST_STEPS = 2_000_000
+"""Additions of one exact permutation test; there are dozens in a comparison."""
+
+BINARY_METHOD = "paired, bonett-price 95%, mcnemar exact"
+CLUSTER_METHOD = "paired, clustered t 95%, sign-flip permutation of clusters"
+MEAN_METHOD = "paired, t 95%, sign-flip permutation"
+POOLED_METHOD = "pooled over paired cases, jackknife 95%"
+
+Scores = Mapping[str, Outcome]
+"""What one run says of one case, by score name."""
+
+
+class Pairs:
+    """The values of one score in both runs."""
+
+    __slots__ = ("a", "b", "clusters", "column", "n_failed_a", "n_failed_b", "only_a", "only_b", "with_worst")
+
+    def __init__(self, column: Column | None) -> None:
+        """Prepare; a column that nothing is known of is None."""
+        self.column = column
+        self.a = array("d")
+        self.b = array("d")
+        self.clusters = array("q")
+        """Cluster of each pair, where the runs have clusters."""
+        self.only_a = array("d")
+        self.only_b = array("d")
+        self.with_worst = array("d")
+        """Differences of cases that failed in one run alone, with the worst value there."""
+        self.n_failed_a = 0
+        self.n_failed_b = 0
+
+    def add(self, a: Outcome | None, b: Outcome | None, policy: ErrorPolicy, cluster: int | None = None) -> None:
+        """Count one case, with the number of its cluster where there are some; None where a run says nothing of it."""
+        self.n_failed_a += isinstance(a, Failed)
+        self.n_failed_b += isinstance(b, Failed)
+        if policy == "as_zero":
+            a, b = self._as_worst(a), self._as_worst(b)
+        if isinstance(a, float):
+            if isinstance(b, float):
+                self.a.append(a)
+                self.b.append(b)
+                if cluster is not None:
+                    self.clusters.append(cluster)
+                return
+            self.only_a.append(a)
+            if isinstance(b, Failed) and self._worst is not None:
+                self.with_worst.append(self._worst - a)
+        elif isinstance(b, float):
+            self.only_b.append(b)
+            if isinstance(a, Failed) and self._worst is not None:
+                self.with_worst.append(b - self._worst)
+
+    @property
+    def _worst(self) -> float | None:
+        return None if self.column is None or not math.isfinite(self.column.worst) else float(self.column.worst)
+
+    def _as_worst(self, outcome: Outcome | None) -> Outcome | None:
+        """The worst value for a case that the system failed; a judge's failure is never a score."""
+        if isinstance(outcome, Failed) and not outcome.by_judge and self._worst is not None:
+            return self._worst
+        return outcome
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the score can only be its lowest or highest value; of an unknown one, whether it was only 0 or 1."""
+        if self.column is not None:
+            return self.column.binary
+        return all(value in (0.0, 1.0) for values in (self.a, self.b) for value in values)
+
+    def differences(self) -> "array[float]":
+        """B - a of each case with both, by size, so that neither the order of cases nor of runs moves a digit."""
+        found = [second - first for first, second in zip(self.a, self.b, strict=True)]
+        return array("d", sorted(found, key=abs))
+
+    def cluster_sums(self) -> "array[float]":
+        """Sum of b - a of each cluster, by size."""
+        parts: dict[int, list[float]] = {}
+        for first, second, cluster in zip(self.a, self.b, self.clusters, strict=True):
+            parts.setdefault(cluster, []).append(second - first)
+        return array("d", sorted(map(math.fsum, parts.values()), key=abs))
+
+
+def paired_delta(name: str, pairs: Pairs) -> Delta:
+    """The difference of one mean; its p is not adjusted yet.
+
+    `delta = mean(b - a)` over the cases with a value in both. A 0/1 score has Bonett and Price's interval and McNemar's
+    exact test, any other one Student's interval and the sign-flip permutation test of the mean. Where cases come in
+    clusters, both kinds have Student's interval over clusters, and whole clusters change sign. Where no case has both,
+    `a` and `b` are the means of the cases that have one, and there is no difference.
+
+    Assumptions: independent cases, or independent clusters of them.
+
+    Source: see `stats.paired_proportions`, `stats.proportions.mcnemar_exact`, `stats.paired` and `stats.clusters`.
+    """
+    differences = pairs.differences()
+    n = len(differences)
+    column = pairs.column
+    delta = Delta(
+        name=name,
+        a=mean(pairs.a if n else pairs.only_a),
+        b=mean(pairs.b if n else pairs.only_b),
+        delta=mean(differences),
+        n=n,
+        higher_is_better=None if column is None else column.higher_is_better,
+        method=CLUSTER_METHOD if pairs.clusters else BINARY_METHOD if pairs.is_binary else MEAN_METHOD,
+        n_only_a=len(pairs.only_a),
+        n_only_b=len(pairs.only_b),
+        n_failed_a=pairs.n_failed_a,
+        n_failed_b=pairs.n_failed_b,
+        delta_if_failed_worst=mean([*differences, *pairs.with_worst]) if pairs.with_worst else None,
+    )
+    if not n:
+        return delta
+    if pairs.clusters:
+        return _with_cluster_test(delta, pairs)
+    low, high, p = (_binary_test if pairs.is_binary else _mean_test)(differences)
+    return replace(delta, low=low, high=high, p=p, mde=_mde(standard_deviation(differences), n))
+
+
+def _mde(sd: float | None, n: int) -> float | None:
+    return None if sd is None else minimum_detectable_effect(sd, n)
+
+
+def _with_cluster_test(delta: Delta, pairs: Pairs) -> Delta:
+    differences = [second - first for first, second in zip(pairs.a, pairs.b, strict=True)]
+    found = clustered_mean(differences, pairs.clusters)
+    sd = None if found.standard_error is None else found.standard_error * math.sqrt(found.n_clusters)
+    tested = sign_flip_p(pairs.cluster_sums(), SEED, most_steps=MOST_STEPS)
+    p = None if tested is None else tested[0]
+    return replace(delta, low=found.low, high=found.high, p=p, mde=_mde(sd, found.n_clusters))
+
+
+def _binary_test(differences: Sequence[float]) -> tuple[float | None, float | None, float]:
+    n_up, n_down = sum(item > 0 for item in differences), sum(item < 0 for item in differences)
+    scale = max(map(abs, differences)) or 1.0
+    ends = paired_proportion_interval(n_down, n_up, len(differences))
+    low, high = (None, None) if ends is None else (ends[0] * scale, ends[1] * scale)
+    return low, high, mcnemar_exact(n_down, n_up)
+
+
+def _mean_test(differences: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    _, low, high = paired_interval(differences)
+    tested = sign_flip_p(differences, SEED, most_steps=MOST_STEPS)
+    return low, high, None if tested is None else tested[0]
+
+
+class PooledPairs:
+    """The sums that a pooled figure is made of, in both runs."""
+
+    def __init__(self, figure: Pooled) -> None:
+        """Prepare for a figure."""
+        self.figure = figure
+        self._rows: dict[int, list[tuple[float, ...]]] = {}
+        self._missing = [0, 0, 0, 0]
+
+    def add(self, a: Scores, b: Scores, cluster: int | None = None) -> None:
+        """Count one case, with the number of its cluster where there are some."""
+        rows = [self._row(scores) for scores in (a, b)]
+        if rows[0] is not None and rows[1] is not None:
+            self._rows.setdefault(len(self._rows) if cluster is None else cluster, []).append((*rows[0], *rows[1]))
+            return
+        self._missing[0] += rows[0] is not None
+        self._missing[1] += rows[1] is not None
+        for place, scores in enumerate((a, b), start=2):
+            self._missing[place] += any(isinstance(scores.get(name), Failed) for name in self.figure.over)
+
+    def _row(self, scores: Scores) -> tuple[float, ...] | None:
+        values = [scores.get(name) for name in self.figure.over]
+        if not any(isinstance(value, float) for value in values):
+            return None
+        return tuple(value if isinstance(value, float) else 0.0 for value in values)
+
+    def delta(self) -> Delta:
+        """The difference of the figure, with a jackknife interval over pairs or clusters; there is no test of it."""
+        figure, width, n = self.figure, len(self.figure.over), sum(map(len, self._rows.values()))
+        units = [tuple(map(math.fsum, zip(*rows, strict=True))) for rows in self._rows.values()]
+        columns = list(zip(*units, strict=True)) if n else [()] * (2 * width)
+        a = _pooled(figure, columns[:width])
+        b = _pooled(figure, columns[width:])
+        found = Delta(
+            name=figure.name,
+            a=a,
+            b=b,
+            delta=None if a is None or b is None else b - a,
+            n=n,
+            higher_is_better=figure.higher_is_better,
+            method=SUM_METHOD if figure.is_total else POOLED_METHOD,
+            n_only_a=self._missing[0],
+            n_only_b=self._missing[1],
+            n_failed_a=self._missing[2],
+            n_failed_b=self._missing[3],
+        )
+        if figure.is_total or found.delta is None:
+            return found
+        _, low, high = pooled_estimate(columns, _difference_of(figure.function, width), -math.inf, math.inf)
+        return replace(found, low=low, high=high)
+
+
+def _pooled(figure: Pooled, columns: Sequence[Sequence[float]]) -> float | None:
+    if not columns or not columns[0]:
+        return None
+    sums = [math.fsum(column) for column in columns]
+    return sums[0] if figure.is_total else figure.function(*sums)
+
+
+def _difference_of(function: Callable[..., float | None], width: int) -> Callable[..., float | None]:
+    def difference(*sums: float) -> float | None:
+        first, second = function(*sums[:width]), function(*sums[width:])
+        return None if first is None or second is None else second - first
+
+    return difference
+
+
+class DeltaTally:
+    """Gathers cases that are in both runs, one by one; `deltas` reads the result."""
+
+    def __init__(self, columns: Iterable[Column], pooled: Iterable[Pooled], policy: ErrorPolicy) -> None:
+        """Prepare for the columns and pooled figures of both runs.
+
+        Args:
+            columns: what is known of scores; a score that is in neither is compared all the same.
+            pooled: figures of sums.
+            policy: `as_zero` counts a case that the system failed as the worst value.
+        """
+        self._columns = {column.name: column for column in columns}
+        self._pairs = {name: Pairs(column) for name, column in self._columns.items()}
+        self._pooled = [PooledPairs(figure) for figure in {figure.name: figure for figure in pooled}.values()]
+        self._policy = policy
+
+    def add(self, a: Scores, b: Scores, cluster: int | None = None) -> None:
+        """Count one case, with the number of its cluster where there are some."""
+        for name in dict.fromkeys([*a, *b]):
+            pairs = self._pairs.get(name)
+            if pairs is None:
+                pairs = self._pairs[name] = Pairs(None)
+            pairs.add(a.get(name), b.get(name), self._policy, cluster)
+        for figure in self._pooled:
+            figure.add(a, b, cluster)
+
+    def deltas(
+        self, overall_a: Mapping[str, Any], overall_b: Mapping[str, Any], mixed: Callable[[str], tuple[str, ...]]
+    ) -> tuple[Delta, ...]:
+        """One difference for each figure that either run has, p values adjusted by Holm over all that have one.
+
+        Args:
+            overall_a: figures of the whole run a, as metrics.json has them.
+            overall_b: those of run b.
+            mixed: why the difference of a score or figure is not of the systems alone.
+        """
+        found = [
+            replace(paired_delta(_figure_name(name, pairs.column), pairs), mixed=mixed(name))
+            for name, pairs in self._pairs.items()
+            if pairs.column is None or pairs.column.aggregate != ""
+        ]
+        found += [replace(delta, mixed=mixed(delta.name)) for delta in (pooled.delta() for pooled in self._pooled)]
+        found = [delta for delta in found if delta.a is not None or delta.b is not None]
+        adjusted = holm([delta.p for delta in found])
+        return tuple(
+            _with_overall(replace(delta, p_holm=p), overall_a.get(delta.name), overall_b.get(delta.name))
+            for delta, p in zip(found, adjusted, strict=True)
+        )
+
+
+def _figure_name(name: str, column: Column | None) -> str:
+    return name if column is None else column.aggregate or column.name
+
+
+def _with_overall(delta: Delta, a: Any, b: Any) -> Delta:
+    (a_value, a_n), (b_value, b_n) = _value_of(a), _value_of(b)
+    return replace(delta, a_overall=a_value, a_n=a_n, b_overall=b_value, b_n=b_n)
+
+
+def _value_of(figure: Any) -> tuple[float | None, int]:
+    value = figure.get("value") if isinstance(figure, Mapping) else None
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return None, 0
+    return float(value), figure.get("n", 0)

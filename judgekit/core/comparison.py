@@ -1,0 +1,258 @@
+"""Two runs compared: what is known of each, what differs, and what a comparison says."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+QueryKind = Literal["win", "loss", "regression", "draw", "changed_case", "not_applicable"]
+"""`changed_case`: the case was edited between the runs; `not_applicable`: nothing says which hits are right."""
+
+QUERY_KINDS: tuple[QueryKind, ...] = ("regression", "loss", "win", "draw", "changed_case", "not_applicable")
+"""All kinds, what a reader has to look at first."""
+
+ChunkerMatch = Literal["exact", "fallback_doc_span"]
+"""Whether hits are compared by chunk id, or by document and characters."""
+
+CauseKind = Literal["dataset", "judge", "prompt", "parser", "metric", "index", "config"]
+
+LEVEL = 0.05
+"""A difference is evidence where its adjusted p is at most this."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeIdentity:
+    """Which instrument gave the scores of a judge."""
+
+    model_id: str
+    """Key of the model in the config."""
+    model: str
+    provider: str
+    build_hash: str | None
+    served_models: frozenset[str]
+    """Models that the server said it used; empty where it said nothing."""
+    fingerprints: frozenset[str]
+    prompt_version: str
+    prompt_sha256: str
+    args: Mapping[str, Any]
+    temperature_accepted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """What a run was made with, as far as a comparison has to know it."""
+
+    run_id: str
+    dataset_sha256: str | None
+    parser_version: str | None
+    errors: str
+    """How the run counts cases that the system failed: `exclude` or `as_zero`."""
+    versions: Mapping[str, str]
+    """chunker_version, embedding_model, index_version, prompt_version of the system under test."""
+    judges: Mapping[str, JudgeIdentity]
+    metrics: Mapping[str, Mapping[str, Any]]
+    """Settings of the metric families by name."""
+    config: Mapping[str, Any]
+    """config.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that differs between two runs and can move their figures."""
+
+    kind: CauseKind
+    what: str
+    """Such as `judge groundedness: model`."""
+    a: str
+    b: str
+    is_refused: bool = False
+    """The two cannot be compared unless the mismatch is allowed."""
+    judges: tuple[str, ...] = ()
+    """Judges whose figures it moves."""
+    metrics: tuple[str, ...] = ()
+    """Metric families whose figures it moves."""
+
+    @property
+    def line(self) -> str:
+        """`judge groundedness: model (overlap-1, then overlap-2)`."""
+        return f"{self.what} ({self.a}, then {self.b})"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstHits:
+    """Where two runs found the first correct hit of one case."""
+
+    a_rank: int | None
+    """1-based; None where no hit is correct."""
+    b_rank: int | None
+    lost_chunks: tuple[str, ...] = ()
+    """Expected chunks that a had within the cut-off and b has not."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChange:
+    """One case in both runs."""
+
+    query_id: str
+    kind: QueryKind
+    a_hit_rank: int | None = None
+    b_hit_rank: int | None = None
+    lost_chunks: tuple[str, ...] = ()
+    note: str | None = None
+    """Known causes, and what the reader of the ranks should know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One figure in both runs, over the cases where both have a value."""
+
+    name: str
+    a: float | None
+    b: float | None
+    delta: float | None
+    """`b - a`; None where no case has a value in both."""
+    n: int
+    """Cases with a value in both runs."""
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    mde: float | None = None
+    """Smallest difference that this many pairs would find with a chance of 0.8; None where it is not known."""
+    higher_is_better: bool | None = None
+    """None: nothing known here says so."""
+    method: str = ""
+    a_overall: float | None = None
+    """The figure over all cases of run a, as its metrics.json has it."""
+    a_n: int = 0
+    b_overall: float | None = None
+    b_n: int = 0
+    n_only_a: int = 0
+    """Shared cases with a value in a alone."""
+    n_only_b: int = 0
+    n_failed_a: int = 0
+    """Shared cases that failed in a."""
+    n_failed_b: int = 0
+    delta_if_failed_worst: float | None = None
+    """The difference if every case that failed in one run alone had scored the worst there; None without such cases."""
+    mixed: tuple[str, ...] = ()
+    """Why the difference is not of the systems alone, such as another judge model."""
+
+    @property
+    def verdict(self) -> Literal["better", "worse", "differs", "no evidence", "no test", "n/a"]:
+        """In a word; `differs` where which way is better is not known, `no test` of a figure of sums."""
+        if self.delta is None:
+            return "n/a"
+        if self.p_holm is None:
+            return "no test"
+        if self.p_holm > LEVEL or self.delta == 0:
+            return "no evidence"
+        if self.higher_is_better is None:
+            return "differs"
+        return "better" if (self.delta > 0) == self.higher_is_better else "worse"
+
+    @property
+    def is_of_other_cases(self) -> bool:
+        """Whether a run's own figure is over other cases than the paired ones, and differs."""
+        return any(
+            mine is not None and overall is not None and abs(mine - overall) >= 0.00005
+            for mine, overall in ((self.a, self.a_overall), (self.b, self.b_overall))
+        )
+
+    def document(self) -> dict[str, Any]:
+        """A strict-JSON object, unrounded."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "delta": self.delta,
+            "n": self.n,
+            "low": self.low,
+            "high": self.high,
+            "p": self.p,
+            "p_holm": self.p_holm,
+            "mde": self.mde,
+            "verdict": self.verdict,
+            "higher_is_better": self.higher_is_better,
+            "method": self.method,
+            "a_overall": self.a_overall,
+            "a_n": self.a_n,
+            "b_overall": self.b_overall,
+            "b_n": self.b_n,
+            "n_only_a": self.n_only_a,
+            "n_only_b": self.n_only_b,
+            "n_failed_a": self.n_failed_a,
+            "n_failed_b": self.n_failed_b,
+            "delta_if_failed_worst": self.delta_if_failed_worst,
+            "mixed": list(self.mixed),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two runs say beside each other."""
+
+    run_a: str
+    run_b: str
+    aggregate_a: Mapping[str, Any]
+    aggregate_b: Mapping[str, Any]
+    deltas: tuple[Delta, ...]
+    chunker_version_match: ChunkerMatch
+    per_query: tuple[QueryChange, ...]
+    only_in_a: tuple[str, ...]
+    only_in_b: tuple[str, ...]
+    changed: tuple[str, ...]
+    """What differs between the configs, as paths, and which versions of the system."""
+    changed_cases: Mapping[str, tuple[str, ...]]
+    """Fields that were edited, by case id."""
+    causes: tuple[Cause, ...]
+    k: int
+    """Cut-off of `lost_chunks`."""
+    n_shared: int
+    """Cases that are in both runs, edited ones among them."""
+    notices: tuple[tuple[str, str], ...] = field(default=())
+    """(code, message) of what the reader of the figures should know."""
+
+    @property
+    def counts(self) -> dict[QueryKind, int]:
+        """How many cases there are of each kind, in the order of `QUERY_KINDS`."""
+        found = Counter(query.kind for query in self.per_query)
+        return {kind: found[kind] for kind in QUERY_KINDS}
+
+    def document(self) -> dict[str, Any]:
+        """A strict-JSON object, unrounded."""
+        return {
+            "run_a": self.run_a,
+            "run_b": self.run_b,
+            "aggregate_a": dict(self.aggregate_a),
+            "aggregate_b": dict(self.aggregate_b),
+            "deltas": {
+                **{delta.name: delta.document() for delta in self.deltas},
+                "chunker_version_match": self.chunker_version_match,
+            },
+            "per_query": [
+                {
+                    "query_id": query.query_id,
+                    "kind": query.kind,
+                    "a_hit_rank": query.a_hit_rank,
+                    "b_hit_rank": query.b_hit_rank,
+                    "lost_chunks": list(query.lost_chunks),
+                    "note": query.note,
+                }
+                for query in self.per_query
+            ],
+            "only_in_a": list(self.only_in_a),
+            "only_in_b": list(self.only_in_b),
+            "changed": list(self.changed),
+            "changed_cases": [
+                {"query_id": query_id, "fields": list(fields)} for query_id, fields in self.changed_cases.items()
+            ],
+            "causes": [
+                {"kind": cause.kind, "what": cause.what, "a": cause.a, "b": cause.b, "is_refused": cause.is_refused}
+                for cause in self.causes
+            ],
+            "counts": dict(self.counts),
+            "k": self.k,
+            "n_shared": self.n_shared,
+            "notices": [{"code": code, "message": message} for code, message in self.notices],
+        }

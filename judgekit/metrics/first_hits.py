@@ -1,0 +1,149 @@
+"""The first correct hit of one case in two runs, also where they were chunked differently."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from judgekit.core.cases import Case, Hit, SystemOutput
+from judgekit.core.comparison import FirstHits
+from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
+from judgekit.metrics.spans import CharacterSpan, SpanRecall
+
+LEAST_COVER = 0.5
+"""Share of an expected chunk's characters that a hit of another chunker has to cover."""
+
+_span_recall = SpanRecall()
+
+
+@dataclass(frozen=True, slots=True)
+class HitMatching:
+    """How hits of two runs are held against what is expected."""
+
+    by_chunk_id: bool = True
+    """False where the two were chunked differently, so that ids say nothing."""
+    k: int = 5
+    """Cut-off of what counts as lost."""
+    snippets: SnippetMode = "if_text"
+
+
+Ranked = Sequence[tuple[int, Hit]]
+
+
+def first_hits(case: Case, a: SystemOutput | None, b: SystemOutput | None, matching: HitMatching) -> FirstHits | None:
+    """Where each run has its first correct hit.
+
+    A hit is correct if it is an expected chunk; in a case without `expected_chunk_ids`, if it matches a gold support;
+    in one without those too, if its document is expected. Chunks are compared by id, or, where the runs were chunked
+    differently, by place: the document is expected, and the hit's `source_spans` cover at least half of the
+    characters of one expected chunk. Where a chunk stands is taken from the case's `expected_spans`, else from the
+    hits of either run that carry its id; of a chunk that no place is known of, the document is enough.
+
+    Args:
+        case: the case.
+        a: output of the first run; None or an error counts as no hits.
+        b: output of the second run.
+        matching: how.
+
+    Returns:
+        The ranks over the whole lists; None where nothing says which hits are correct.
+
+    Source: in-house.
+    """
+    ranked_a, ranked_b = _ranked(a), _ranked(b)
+    notes = [f"{name} failed: {out.error.kind}" for name, out in (("a", a), ("b", b)) if out is not None and out.error]
+    if case.expected_chunk_ids:
+        wanted = tuple(dict.fromkeys(case.expected_chunk_ids))
+        if matching.by_chunk_id:
+            places_a, places_b = _by_id(wanted, ranked_a), _by_id(wanted, ranked_b)
+        else:
+            places = _Places(case, wanted, (ranked_a, ranked_b))
+            places_a, places_b = places.ranks(ranked_a), places.ranks(ranked_b)
+            notes += places.notes
+        lost = [
+            item for item in wanted if _within(places_a, item, matching.k) and not _within(places_b, item, matching.k)
+        ]
+        return FirstHits(_first(places_a), _first(places_b), tuple(lost), tuple(notes))
+    if case.gold_supports:
+        supports = GoldSupports(case.gold_supports, matching.snippets)
+        return FirstHits(
+            *_first_of(first_occurrences(ranked_a), first_occurrences(ranked_b), supports.matched_by),
+            notes=tuple(notes),
+        )
+    if case.expected_doc_ids:
+        docs = frozenset(case.expected_doc_ids)
+        return FirstHits(*_first_of(ranked_a, ranked_b, lambda hit: hit.doc_id in docs), notes=tuple(notes))
+    return None
+
+
+def _first_of(a: Ranked, b: Ranked, is_right: Callable[[Hit], object]) -> tuple[int | None, int | None]:
+    first, second = (next((rank for rank, hit in hits if is_right(hit)), None) for hits in (a, b))
+    return first, second
+
+
+def _ranked(output: SystemOutput | None) -> Ranked:
+    return [] if output is None or output.error is not None else by_rank(output.retrieved)
+
+
+def _by_id(wanted: Sequence[str], ranked: Ranked) -> dict[str, int]:
+    """Rank of the first occurrence of each expected chunk that was found."""
+    found: dict[str, int] = {}
+    for rank, hit in ranked:
+        if hit.chunk_id is not None and hit.chunk_id in wanted:
+            found.setdefault(hit.chunk_id, rank)
+    return found
+
+
+def _first(places: Mapping[str, int]) -> int | None:
+    return min(places.values(), default=None)
+
+
+def _within(places: Mapping[str, int], chunk_id: str, k: int) -> bool:
+    return chunk_id in places and places[chunk_id] <= k
+
+
+class _Places:
+    """Where the expected chunks of a case stand in their documents."""
+
+    def __init__(self, case: Case, wanted: Sequence[str], runs: Sequence[Ranked]) -> None:
+        self._spans = {chunk_id: _known_spans(case, chunk_id, runs) for chunk_id in wanted}
+        docs = case.expected_doc_ids or [span.doc_id for spans in self._spans.values() for span in spans]
+        if not docs:
+            docs = [hit.doc_id for hits in runs for _, hit in hits if hit.chunk_id in wanted and hit.doc_id is not None]
+        self._docs = frozenset(docs)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        unknown = [chunk_id for chunk_id, spans in self._spans.items() if not spans]
+        if unknown:
+            yield f"no span known of {', '.join(unknown)}: compared by document"
+        if not self._docs:
+            yield "no document known of the expected chunks"
+
+    def ranks(self, ranked: Ranked) -> dict[str, int]:
+        """Rank of the first hit that stands for each expected chunk that was found."""
+        found: dict[str, int] = {}
+        for rank, hit in ranked:
+            if hit.doc_id is None or hit.doc_id not in self._docs:
+                continue
+            spans = _spans_of(hit)
+            for chunk_id, expected in self._spans.items():
+                if chunk_id not in found and (not expected or _span_recall(spans, expected) >= LEAST_COVER):
+                    found[chunk_id] = rank
+        return found
+
+
+def _known_spans(case: Case, chunk_id: str, runs: Sequence[Ranked]) -> list[CharacterSpan]:
+    """The characters of a chunk; empty where they are not known."""
+    stated = (case.expected_spans or {}).get(chunk_id, ())
+    spans = [CharacterSpan(span.doc_id, span.start, span.end) for span in stated if span.doc_id is not None]
+    if not spans:
+        spans = [span for hits in runs for _, hit in hits if hit.chunk_id == chunk_id for span in _spans_of(hit)]
+    return [span for span in spans if span.start < span.end]
+
+
+def _spans_of(hit: Hit) -> list[CharacterSpan]:
+    doc_ids = [hit.doc_id if span.doc_id is None else span.doc_id for span in hit.source_spans]
+    return [
+        CharacterSpan(doc_id, span.start, span.end)
+        for doc_id, span in zip(doc_ids, hit.source_spans, strict=True)
+        if doc_id is not None
+    ]

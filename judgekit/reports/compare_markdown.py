@@ -1,0 +1,94 @@
+"""A comparison to be read in a pull request."""
+
+from collections.abc import Sequence
+
+from judgekit.core.comparison import Comparison
+from judgekit.reports.compare_lines import (
+    case_line,
+    changed_lines,
+    headline_deltas,
+    moved,
+    n_tested,
+    p_text,
+    ranks,
+    same_line,
+    set_lines,
+    table_notes,
+    table_of,
+)
+from judgekit.reports.tables import cell, table
+
+MOST_CASES = 20
+"""Rows of the table of cases."""
+
+_MARKS = {"better": "**better**", "worse": "**worse**"}
+
+
+def compare_markdown(comparison: Comparison, failed: Sequence[str] = ()) -> str:
+    """The comparison as GitHub-flavoured markdown.
+
+    Args:
+        comparison: what was compared.
+        failed: what `--fail-on` found.
+    """
+    parts = [f"# {cell(comparison.run_a)} and {cell(comparison.run_b)}", "", _verdicts(comparison)]
+    parts += _section("Failed", [f"* {cell(line)}" for line in failed])
+    parts += _section("Warnings", [f"* `{code}`: {cell(message)}" for code, message in comparison.notices])
+    parts += _figures(comparison)
+    parts += _cases(comparison)
+    parts += _section("What changed besides the answers", [f"* {cell(line)}" for line in changed_lines(comparison)])
+    parts += _section("Cases that are not compared", [f"* {cell(line)}" for line in set_lines(comparison)])
+    return "\n".join([*parts, ""])
+
+
+def _verdicts(comparison: Comparison) -> str:
+    """Better and worse in one sentence."""
+    named = {word: [delta for delta in comparison.deltas if delta.verdict == word] for word in ("better", "worse")}
+    parts = [
+        f"**{word}:** {', '.join(f'`{cell(delta.name)}` ({p_text(delta.p_holm)})' for delta in deltas)}"
+        for word, deltas in named.items()
+        if deltas
+    ]
+    return f"{'; '.join(parts)}." if parts else "No evidence of a difference in any figure."
+
+
+def _figures(comparison: Comparison) -> list[str]:
+    deltas = headline_deltas(comparison)
+    different = moved(deltas)
+    parts = ["", "## Figures", ""]
+    if different:
+        header, *rows = table_of(different)
+        parts += [*table(header, [_marked(cells) for cells in rows]), ""]
+        parts += [f"* {cell(line)}" for line in table_notes(different, n_tested(comparison))]
+    same = same_line(deltas)
+    return [*parts, *([f"* {cell(same)}"] if same else [])]
+
+
+def _marked(cells: Sequence[str]) -> list[str]:
+    name, verdict, *rest = cells
+    word, *mixed = verdict.split(", ")
+    return [f"`{cell(name)}`", ", ".join([_MARKS.get(word, word), *mixed]), *map(cell, rest)]
+
+
+def _cases(comparison: Comparison) -> list[str]:
+    chosen = [
+        query
+        for kind in ("regression", "loss", "win", "draw")
+        for query in comparison.per_query
+        if query.kind == kind and (kind != "draw" or query.lost_chunks)
+    ]
+    rows = [
+        [cell(query.query_id), query.kind, ranks(query), cell(", ".join(query.lost_chunks)), cell(query.note or "")]
+        for query in chosen[:MOST_CASES]
+    ]
+    parts = ["", "## Cases", "", f"{cell(case_line(comparison))}."]
+    if rows:
+        header = ["case", "", "first correct hit", f"lost within {comparison.k}", "note"]
+        parts += ["", *table(header, rows)]
+    if len(chosen) > len(rows):
+        parts += ["", f"The first {len(rows)} of {len(chosen)}."]
+    return parts
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", f"## {title}", "", *lines] if lines else []

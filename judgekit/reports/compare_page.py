@@ -1,0 +1,186 @@
+"""A comparison as one page that needs nothing else: differences drawn, and both answers of every case side by side."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.comparison import QUERY_KINDS, Comparison, Delta, QueryChange
+from judgekit.core.scores import Outcome
+from judgekit.reports.compare_lines import (
+    case_line,
+    changed_lines,
+    headline_deltas,
+    if_failed,
+    interval,
+    n_tested,
+    p_text,
+    ranks,
+    set_lines,
+    signed,
+    table_notes,
+    value,
+    verdict,
+    whole_runs,
+)
+from judgekit.reports.compare_lines import failed as failed_text
+from judgekit.reports.difference_bar import difference_bar
+from judgekit.reports.figures import is_headline, number
+from judgekit.reports.pages import render
+
+MOST_CASES = 1000
+"""Cases on the page, those to look at first."""
+
+MOST_TEXT = 4000
+"""Characters of one answer or question."""
+
+MOST_HITS = 10
+"""Hits of one output."""
+
+_BADGES = {"better": "good", "worse": "bad", "win": "good", "loss": "warn", "regression": "bad"}
+
+
+@dataclass(frozen=True)
+class ComparedCase:
+    """What the page shows of one case."""
+
+    query: QueryChange
+    case: Case | None
+    outputs: tuple[SystemOutput | None, SystemOutput | None]
+    scores: tuple[Mapping[str, Outcome], Mapping[str, Outcome]]
+
+
+def chosen_queries(comparison: Comparison) -> list[QueryChange]:
+    """The cases of the page, those to look at first."""
+    order = {kind: place for place, kind in enumerate(QUERY_KINDS)}
+    found = sorted(comparison.per_query, key=lambda query: (order[query.kind], not query.lost_chunks))
+    return found[:MOST_CASES]
+
+
+def render_comparison(
+    comparison: Comparison, cases: Iterable[ComparedCase], failed: Sequence[str] = ()
+) -> Iterator[str]:
+    """The page as pieces of text; cases are taken one by one while it is written.
+
+    Args:
+        comparison: what was compared.
+        cases: the cases to show, as `chosen_queries` orders them.
+        failed: what `--fail-on` found.
+    """
+    deltas = headline_deltas(comparison)
+    others = [delta for delta in comparison.deltas if not is_headline(delta.name) and delta not in deltas]
+    counts = comparison.counts
+    yield from render(
+        "compare.html",
+        {
+            "title": f"{comparison.run_a} and {comparison.run_b}",
+            "comparison": comparison,
+            "failed": failed,
+            "rows": _rows(deltas),
+            "other_rows": _rows(others),
+            "notes": table_notes(deltas, n_tested(comparison)),
+            "case_line": case_line(comparison),
+            "changed": changed_lines(comparison),
+            "sets": set_lines(comparison),
+            "kinds": [(kind, counts[kind]) for kind in QUERY_KINDS if counts[kind]],
+            "n_cases": len(comparison.per_query),
+            "n_shown": min(MOST_CASES, len(comparison.per_query)),
+            "cases": (_case(item) for item in cases),
+        },
+        "compare.js",
+    )
+
+
+def _rows(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
+    ends = [abs(end) for delta in deltas for end in (delta.delta, delta.low, delta.high) if end is not None]
+    small = max((end for end in ends if end <= 1), default=1.0)
+    return [
+        {
+            "name": delta.name,
+            "method": delta.method,
+            "a": value(delta, delta.a),
+            "b": value(delta, delta.b),
+            "delta": signed(delta, delta.delta),
+            "bar": difference_bar(delta.delta, delta.low, delta.high, _top(delta, small)),
+            "interval": interval(delta),
+            "n": delta.n,
+            "p": p_text(delta.p),
+            "p_holm": p_text(delta.p_holm),
+            "mde": "" if delta.mde is None else number(delta.mde),
+            "failed": failed_text(delta),
+            "if_failed": if_failed(delta),
+            "whole": whole_runs(delta),
+            "verdict": verdict(delta).replace(" ", "\u00a0"),
+            "badge": _BADGES.get(delta.verdict, ""),
+        }
+        for delta in deltas
+    ]
+
+
+def _top(delta: Delta, small: float) -> float:
+    """Half the width of a drawing: one for all figures up to 1, so that they can be compared, else its own."""
+    largest = max((abs(end) for end in (delta.delta, delta.low, delta.high) if end is not None), default=1.0)
+    return small if largest <= small else largest
+
+
+def _case(item: ComparedCase) -> dict[str, Any]:
+    query = item.query
+    return {
+        "id": query.query_id,
+        "kind": query.kind,
+        "badge": _BADGES.get(query.kind, ""),
+        "ranks": "" if query.kind in ("changed_case", "not_applicable") else ranks(query),
+        "note": query.note,
+        "lost": query.lost_chunks,
+        "question": None if item.case is None else _cut(item.case.question),
+        "expected": () if item.case is None else item.case.expected_chunk_ids or item.case.expected_doc_ids or (),
+        "references": () if item.case is None else [_cut(text) for text in item.case.reference_answers],
+        "sides": [
+            _side(name, output, rank)
+            for name, output, rank in zip("ab", item.outputs, (query.a_hit_rank, query.b_hit_rank), strict=True)
+        ],
+        "scores": list(_unequal(*item.scores)),
+    }
+
+
+def _side(name: str, output: SystemOutput | None, rank: int | None) -> dict[str, Any]:
+    if output is None:
+        return {"name": name, "answer": None, "state": "no output", "hits": [], "n_more": 0}
+    state = f"failed: {output.error.kind} {output.error.message}".strip() if output.error is not None else ""
+    if not state and (output.abstained or output.grounded is False):
+        state = "abstained"
+    hits = sorted(
+        ((position if hit.rank is None else hit.rank, hit) for position, hit in enumerate(output.retrieved, start=1)),
+        key=lambda entry: entry[0],
+    )
+    return {
+        "name": name,
+        "answer": None if output.answer is None else _cut(output.answer),
+        "state": state or ("no answer" if output.answer is None else ""),
+        "hits": [
+            {"rank": place, "name": hit.chunk_id or hit.doc_id or hit.rel_path or "unnamed", "is_first": place == rank}
+            for place, hit in hits[:MOST_HITS]
+        ],
+        "n_more": max(0, len(hits) - MOST_HITS),
+    }
+
+
+def _unequal(a: Mapping[str, Outcome], b: Mapping[str, Outcome]) -> Iterator[tuple[str, str, str]]:
+    """Headline scores that differ."""
+    for name in dict.fromkeys([*a, *b]):
+        first, second = a.get(name), b.get(name)
+        if first != second and is_headline(name):
+            yield name, _shown(first), _shown(second)
+
+
+def _shown(outcome: Outcome | None) -> str:
+    if isinstance(outcome, float):
+        return f"{outcome:g}" if outcome == int(outcome) else number(outcome)
+    if outcome is None:
+        return "not scored"
+    reason = getattr(outcome, "reason", None)
+    return f"n/a: {reason}" if reason is not None else f"failed: {getattr(outcome, 'kind', '')}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} ... ({len(text):,} characters in all)"

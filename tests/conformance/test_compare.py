@@ -1,0 +1,32 @@
+"""First correct hits of two runs against independently worked values."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.analysis.query_changes import kind_of
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.metrics.first_hits import HitMatching, first_hits
+
+ROWS = [json.loads(line) for line in (Path(__file__).parent / "compare.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_there_are_rows_of_both_ways_to_match() -> None:
+    assert len(ROWS) >= 120
+    assert {row["chunker_version_match"] for row in ROWS} == {"exact", "fallback_doc_span"}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["case"]["id"])
+def test_ranks_and_kind_are_as_worked_out(row: dict[str, Any]) -> None:
+    matching = HitMatching(by_chunk_id=row["chunker_version_match"] == "exact")
+    case = Case.model_validate(row["case"])
+    a, b = SystemOutput.model_validate(row["a"]), SystemOutput.model_validate(row["b"])
+
+    found = first_hits(case, a, b, matching)
+
+    assert found is not None
+    assert {"a_rank": found.a_rank, "b_rank": found.b_rank, "kind": kind_of(found.a_rank, found.b_rank)} == row[
+        "expect"
+    ]

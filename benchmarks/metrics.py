@@ -149,7 +149,9 @@ def run_driver(folder: Path, tool: Tool, form: str, data: Path) -> tuple[float, 
     return cpu, usage.ru_maxrss / 1024, found["figures"]
 
 
-def measure(folder: Path, tools: Sequence[Tool], data: Path, repeats: int) -> list[Measured]:
+def measure(
+    folder: Path, tools: Sequence[Tool], data: Path, repeats: int, *, is_rehearsal: bool = False
+) -> list[Measured]:
     """Every tool with every form, in turns; one that is not installed or fails is named and left out."""
     found: dict[tuple[str, str], Measured] = {}
     for _ in range(repeats):
@@ -165,6 +167,8 @@ def measure(folder: Path, tools: Sequence[Tool], data: Path, repeats: int) -> li
                     continue
                 before = found.get((tool.name, form))
                 seconds = [*(before.cpu_seconds if before else []), cpu]
+                if not is_rehearsal:
+                    print(f"  {tool.name} {form}: {cpu:.2f} s, {peak:.0f} MiB", flush=True)
                 found[tool.name, form] = Measured(tool, form, seconds, peak, figures)
     return list(found.values())
 
@@ -207,7 +211,9 @@ def retrieval(options: argparse.Namespace, tools: Sequence[Tool]) -> bool:
             path.mkdir()
             write_data(path, n_queries, options.hits)
         print(f"{options.queries:,} queries of {options.hits} hits", flush=True)
-        measure(options.folder, tools, tiny, 1)  # so that everything is compiled and read from disk once
+        measure(
+            options.folder, tools, tiny, 1, is_rehearsal=True
+        )  # so that everything is compiled and read from disk once
         measured = measure(options.folder, tools, data, options.repeats)
     wrong = disagreements(measured)
     for line in wrong:

@@ -97,7 +97,7 @@ def test_the_table_says_what_was_read_and_warns(tmp_path: Path) -> None:
     assert "cases: 4 in qrels.txt (sha256 " in done.stdout
     # q1 at rank 2, q2 nothing, q3 has no relevant document, q4 no ranking: 1 of 3.
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert any(line.startswith("hit@2 0.333 0.061 to 0.792 3 (small), 1 n/a") for line in lines)
+    assert any(line.startswith("hit@2 0.333 0.062 to 0.792 3 (small), 1 n/a") for line in lines)
     assert "mrr@1 " in done.stdout
     codes = [line.rsplit("[", 1)[1] for line in done.stderr.splitlines()]
     assert codes == ["queries_without_relevant]", "score_ties]", "cases_without_output]"]

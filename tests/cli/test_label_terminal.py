@@ -33,7 +33,7 @@ class Terminal:
         os.close(side)
         self.shown = ""
 
-    def until(self, text: str, seconds: float = 30.0) -> str:
+    def until(self, text: str, seconds: float = 120.0) -> str:
         """What is shown until the text comes, without what was shown before."""
         start, end = len(self.shown), time.monotonic() + seconds
         while text not in self.shown[start:]:

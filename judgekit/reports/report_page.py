@@ -132,7 +132,7 @@ def page_context(record: RunRecord) -> dict[str, Any]:
         "others": [_row(summary, name, figure) for name, figure in _others(summary)],
         "judges": list(summary.judges.items()),
         "reliability": reliability_line(summary.judge_reliability),
-        "checks": list((summary.judge_reliability or {}).get("by_judge", {}).items()),
+        "checks": [(name, report) for name, report in _by_judge(summary).items() if "against" in report],
         "slices": [_slice(summary, dimension, values) for dimension, values in summary.slices.items() if values],
         "latency": _latency(summary),
         "cost": summary.cost,
@@ -286,9 +286,14 @@ def _opened(summary: RunSummary | None, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*tiles, *columns]))[:OPENED_SCORES]
 
 
+def _by_judge(summary: RunSummary) -> Mapping[str, Mapping[str, Any]]:
+    """What is known of each judge; every part may be missing, since spot checks, labels and probes come apart."""
+    return (summary.judge_reliability or {}).get("by_judge") or {}
+
+
 def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     summary = record.summary
-    checks = {} if summary is None else (summary.judge_reliability or {}).get("by_judge", {})
+    checks = {} if summary is None else _by_judge(summary)
     scales = {} if summary is None else {name: top_of(summary, name) for name in columns if name in summary.judges}
     return {
         "run": record.manifest.run_id,

@@ -73,7 +73,7 @@ class CaseViewer:
             **self._output(record.case, record.output),
             "abstention": _abstention(record),
             "labels": self._labels(record),
-            "judged": [self._judgment(record, judgment) for judgment in record.judgments],
+            "judged": [self._judgment(record, judgment) for judgment in _that_count(record.judgments)],
         }
         return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
 
@@ -136,6 +136,7 @@ class CaseViewer:
             "judge": judgment.judge,
             "role": judgment.role,
             "check": (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else None,
+            "again": _asks_again(judgment, record.judgments),
             "member": self._line(judgment.model_id) if judgment.role == "member" else None,
             "model": self._line(judgment.served_model or judgment.model),
             "wording": f"{judgment.judge}/{judgment.prompt_version}",
@@ -211,3 +212,19 @@ def _abstention(record: CaseRecord) -> list[Any] | None:
         return [bool(value), record.sources.get("abstained", "")]
     flag = None if record.output is None else record.output.abstained
     return None if flag is None else [flag, "flag"]
+
+
+def _asks_again(judgment: Judgment, judgments: Sequence[Judgment]) -> bool | None:
+    """Whether a second opinion is of the judge itself; None where it is not."""
+    own = [(item.model_id, item.prompt_sha256) for item in judgments if item.role == "primary" and item.judge == judgment.judge]
+    is_repeat = judgment.role == "spot_check" and (judgment.model_id, judgment.prompt_sha256) in own
+    return True if is_repeat else None
+
+
+def _that_count(judgments: Sequence[Judgment]) -> list[Judgment]:
+    """Of several checks of a judge by the same model and wording the last one counts, as in the figures."""
+    last = {
+        (item.judge, item.role, item.model_id if item.role != "primary" else None, item.prompt_sha256): place
+        for place, item in enumerate(judgments)
+    }
+    return [judgments[place] for place in sorted(last.values())]

@@ -16,6 +16,8 @@ _STATES = {"none": ("#2e7d32", "quiet-bar"), "insufficient": ("#757575", "thin-b
 """Colour of a bar by state, and the class by which a page can give it one of its own."""
 _DRIFTED = ("#c62828", "drifted-bar")
 _WIDTH, _HEIGHT, _MARGIN = 720, 220, 36
+_FEWEST_BARS = 12
+"""Bars of a short history are as wide as if it had so many."""
 
 
 def sparkline(rates: Sequence[float | None]) -> str:
@@ -66,16 +68,18 @@ def drift_svg(report: Mapping[str, Any]) -> str:
     timeline = report["timeline"]
     title = f"{report['judge']} {report['prompt_version']}: {report['state']}"
     inner, high = _WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN
-    step = inner / max(1, len(timeline))
+    step = inner / max(_FEWEST_BARS, len(timeline))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" class="timeline" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" class="timeline" role="img" '
         f'font-family="sans-serif" font-size="12">',
         f"<title>{_escaped(title)}</title>",
         f'<text x="{_MARGIN}" y="18">{_escaped(title)}</text>',
     ]
     for share in (0.0, 0.5, 1.0):
         y = _HEIGHT - _MARGIN - share * high
-        parts.append(f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#ddd" class="grid"/>')
+        parts.append(
+            f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#ddd" class="grid"/>'
+        )
         parts.append(f'<text x="4" y="{y + 4:.1f}" fill="#555">{share:.0%}</text>')
     for number_, row in enumerate(timeline):
         x = _MARGIN + number_ * step
@@ -94,6 +98,8 @@ def drift_svg(report: Mapping[str, Any]) -> str:
             f'stroke-dasharray="4 3"><title>{_escaped(label)}</title></line>'
         )
     first, last = timeline[0]["created_at"][:10], timeline[-1]["created_at"][:10]
+    if len(timeline) < _FEWEST_BARS:
+        first, last = (first if first == last else f"{first} to {last}"), ""
     parts.append(f'<text x="{_MARGIN}" y="{_HEIGHT - 12}" fill="#555">{_escaped(first)}</text>')
     parts.append(
         f'<text x="{_WIDTH - _MARGIN}" y="{_HEIGHT - 12}" fill="#555" text-anchor="end">{_escaped(last)}</text>'

@@ -15,6 +15,7 @@ from judgekit.reports.figures import number, rejudged_line
 from judgekit.reports.page_labels import label_parts
 from judgekit.reports.page_probes import probe_part
 from judgekit.reports.page_rows import agreement_rows, between
+from judgekit.reports.probes import p_text
 from judgekit.reports.reliability import AGREEMENT, against_text
 
 Part = Mapping[str, Any]
@@ -39,7 +40,7 @@ def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[di
     by_judge = (summary.judge_reliability or {}).get("by_judge") or {}
     rejudged = (summary.rejudged or {}).get("by_judge") or {}
     names = dict.fromkeys([*summary.judges, *by_judge, *rejudged])
-    blocks = []
+    blocks: list[dict[str, Any]] = []
     for name in names:
         report = by_judge.get(name) or {}
         block = {
@@ -85,7 +86,8 @@ def _badges(block: Part) -> Iterator[tuple[str, str]]:
     if block["panel"]:
         yield "plain", f"panel of {len(block['panel']['members'])}"
     for found in block["drift"]:
-        yield found["kind"], f"drift: {found['state']}"
+        if found["state"] != "insufficient":
+            yield found["kind"], f"drift: {found['state']}"
 
 
 def _checks(report: Part) -> list[Part]:
@@ -121,11 +123,12 @@ def _check_notes(check: Part, sample: Part, alarm: Part) -> Iterator[str]:
     parts, shift = sample.get("parts"), sample.get("shift") or {}
     if parts:
         yield (
-            f"{check['n_disagree']} disagree: {parts['gap_over_one']} more than a point apart, {parts['class_flip']} on "
-            f"the other side of the pass line, {parts['both']} both; {parts['exact_match']} are equal"
+            f"{check['n_disagree']} disagree: {parts['gap_over_one']} more than a point apart, "
+            f"{parts['class_flip']} on the other side of the pass line, {parts['both']} both; "
+            f"{parts['exact_match']} are equal"
         )
     if shift.get("mean") is not None:
-        yield f"mean shift {shift['mean']:+.2f} (second less first), p {number(shift['p'])}"
+        yield f"mean shift {shift['mean']:+.2f} (second less first), p {p_text(shift['p'])}"
     if sample.get("design"):
         yield f"{sample['design']}, seed {sample['seed']}"
     adaptive = alarm.get("adaptive")
@@ -199,7 +202,7 @@ def _changed(found: Part | None, parent: str | None) -> dict[str, Any] | None:
         "n_unscored": found["n_unscored"],
         "shift": None if mean is None else f"{mean:+.3f}",
         "interval": between(found),
-        "p": number(found["p"]),
+        "p": p_text(found["p"]),
         "cases": found["cases"][:MOST_CHANGED],
         "n_more": found["changed"] - len(found["cases"][:MOST_CHANGED]),
     }

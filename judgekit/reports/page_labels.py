@@ -1,4 +1,4 @@
-"""A judge against people, as report.html shows it: how often it is right, how it errs, what the labels make of the run."""
+"""A judge against people, as report.html shows it: how it errs, and what the labels make of the run."""
 
 from collections.abc import Mapping
 from typing import Any

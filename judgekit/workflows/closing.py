@@ -42,7 +42,8 @@ def write_summary(store: RunStore, summary: RunSummary, render: Callable[[Any], 
 def closed(job: Closing, summary: RunSummary) -> RunSummary:
     """Index a run whose figures are stored, and write its report; what went wrong is added to the warnings.
 
-    The index comes first, since the report shows the history of the judges from it. Neither costs the run: a report can be written anew, and the index be built again.
+    The index comes first, since the report shows the history of the judges from it. Neither costs
+    the run: a report can be written anew, and the index be built again.
 
     Returns:
         The figures, with further warnings where there are any.

@@ -394,7 +394,7 @@
   }
   function roleOf(judgment) {
     if (judgment.role === "member") return `member ${judgment.member}`;
-    return judgment.role === "primary" ? "verdict of the run" : "second opinion";
+    return judgment.role === "primary" ? "verdict of the run" : judgment.again ? "the judge asked again" : "second opinion";
   }
   function quoted(quote) {
     const [kind, word] = quote[2] === true ? ["good", "real"] : quote[2] === false ? ["bad", "fabricated"] : ["plain", "not looked up"];

@@ -242,6 +242,7 @@
   }
 
   /* Marking */
+  const ORDER = Object.keys(DATA.scales);
   const MEANS = { snippet: "snippet of a gold support", quote: "quoted by a judge" };
   const whole = (text) => (Array.isArray(text) ? text[0] : text);
   function pattern(needle) {
@@ -402,8 +403,11 @@
   }
   function opinions(judged, labels) {
     const judges = [...new Set([...judged.map((judgment) => judgment.judge), ...labels.map((label) => label.judge).filter(Boolean)])];
+    const rank = (name) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+    judges.sort((a, b) => rank(a) - rank(b));
+    const place = (judgment) => ["primary", "member"].indexOf(judgment.role) >>> 0;
     const of = (name) => labels.filter((label) => label.judge === name || (label.judge === null && judges.length === 1));
-    const rows = judges.map((name) => make("div", { class: "opinions" }, judged.filter((judgment) => judgment.judge === name).map(opinion), people(name, of(name))));
+    const rows = judges.map((name) => make("div", { class: "opinions" }, judged.filter((judgment) => judgment.judge === name).sort((a, b) => place(a) - place(b)).map(opinion), people(name, of(name))));
     const rest = judges.length === 1 ? [] : labels.filter((label) => label.judge === null);
     return rest.length ? [...rows, make("div", { class: "opinions" }, people("no judge named", rest))] : rows;
   }

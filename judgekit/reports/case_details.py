@@ -216,7 +216,11 @@ def _abstention(record: CaseRecord) -> list[Any] | None:
 
 def _asks_again(judgment: Judgment, judgments: Sequence[Judgment]) -> bool | None:
     """Whether a second opinion is of the judge itself; None where it is not."""
-    own = [(item.model_id, item.prompt_sha256) for item in judgments if item.role == "primary" and item.judge == judgment.judge]
+    own = [
+        (item.model_id, item.prompt_sha256)
+        for item in judgments
+        if item.role == "primary" and item.judge == judgment.judge
+    ]
     is_repeat = judgment.role == "spot_check" and (judgment.model_id, judgment.prompt_sha256) in own
     return True if is_repeat else None
 

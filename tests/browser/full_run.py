@@ -46,7 +46,9 @@ def write_full_run(results: Path) -> Path:
     path = results / "full.json"
     path.write_text(json.dumps(config), encoding="utf-8")
     judgekit.run(path, results_dir=results, run_id="first")
-    job = open_rejudge(str(results / "first"), Again(judges=("groundedness",), model="baseline-strict"), Options(run_id="full"))
+    job = open_rejudge(
+        str(results / "first"), Again(judges=("groundedness",), model="baseline-strict"), Options(run_id="full")
+    )
     run_local(lambda: run_workflow(job, SilentObserver()))
     run = results / "full"
     for against in ("prompt:v1", "repeat", "model:baseline"):

@@ -13,7 +13,14 @@ from judgekit.wiring.reporting import write_report
 from tests.browser.full_run import write_full_run
 from tests.run_folders import write_run
 
-PAGES = ["quickstart/report.html", "full/report.html", "large/report.html", "killed/report.html", "list.html", "message.html"]
+PAGES = [
+    "quickstart/report.html",
+    "full/report.html",
+    "large/report.html",
+    "killed/report.html",
+    "list.html",
+    "message.html",
+]
 
 
 @pytest.fixture(scope="module")

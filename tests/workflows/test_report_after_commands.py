@@ -71,7 +71,7 @@ def bridged(run: Path) -> Path:
         (spot_checked, "The same judge asked again: 0 of 20 verdicts flip"),
         (calibrated, "28 labelled verdicts by mira (28), tomas (28)"),
         (probed, "nothing or punctuation for an answer"),
-        (rescored, "<h2 id=\"figures-title\">Figures</h2>"),
+        (rescored, '<h2 id="figures-title">Figures</h2>'),
         (rejudged, "verdicts differ from those of <code>q</code>"),
         (bridged, "Bridge from <code>q</code>"),
     ],

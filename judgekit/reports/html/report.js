@@ -7,7 +7,6 @@
   const NAMES = Object.keys(DATA.scores);
   const N = DATA.ids.length;
   const ROW = 36;
-  const ROLES = { primary: "verdict of the run", member: "member of the panel", spot_check: "second opinion" };
   const FAILED = DATA.reasons.map((reason) => !reason.startsWith("n/a"));
   const view = { rows: [], sort: null, down: false, active: 0, columns: DATA.opened.filter((name) => name in DATA.scores) };
 

@@ -325,6 +325,14 @@ def prompt_hash() -> str:
     return load_prompt("groundedness", "v1", None).sha256
 
 
+def a_summary() -> RunSummary:
+    """Figures of a small run with one judge and a spot check."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        return RunSummary.model_validate_json((write_run(Path(folder) / "run") / "metrics.json").read_text("utf-8"))
+
+
 def _write_lines(path: Path, records: Any) -> None:
     with path.open("wb") as stream:
         for record in records:

@@ -19,6 +19,8 @@ class CaseRecord:
     output: SystemOutput | None = None
     scores: Mapping[str, tuple[float | None, str | None]] = field(default_factory=dict)
     """By score name: its value, and the reason where there is none."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By score name, what said so, where a score has several sources."""
     judgments: Sequence[Judgment] = ()
     """For each question the judgment that counts: the last one, and never a failure after a verdict."""
     inputs: Mapping[str, JudgeInput] = field(default_factory=dict)

@@ -13,21 +13,22 @@ Found = Mapping[str, Any]
 
 def bridge_text(found: Found) -> str:
     """The bridge as aligned columns, with what a reader must know below."""
-    rows = [HEADER, *_rows(found)]
+    rows = [HEADER, *bridge_rows(found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
     lines = [f"{found['old']} -> {found['new']}", ""]
     lines += ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join(printable(line) for line in [*lines, "", *_notes(found)])
+    return "\n".join(printable(line) for line in [*lines, "", *bridge_notes(found)])
 
 
 def bridge_markdown(found: Found) -> str:
     """The bridge as GitHub-flavoured markdown."""
-    rows = [[cell(text) for text in row] for row in _rows(found)]
-    notes = [f"* {cell(line)}" for line in _notes(found)]
+    rows = [[cell(text) for text in row] for row in bridge_rows(found)]
+    notes = [f"* {cell(line)}" for line in bridge_notes(found)]
     return "\n".join([f"# {cell(found['old'])} to {cell(found['new'])}", "", *table(HEADER, rows), "", *notes, ""])
 
 
-def _rows(found: Found) -> Iterator[tuple[str, ...]]:
+def bridge_rows(found: Found) -> Iterator[tuple[str, ...]]:
+    """A row a figure, in the order of `HEADER`."""
     for item in found["judges"].values():
         for name, figure in item["figures"].items():
             parts = [_part(figure[part]) for part in ("total", "system", "judge")]
@@ -43,7 +44,8 @@ def _part(part: Found) -> str:
     return f"{part['value']:+.3f}{between}"
 
 
-def _notes(found: Found) -> Iterator[str]:
+def bridge_notes(found: Found) -> Iterator[str]:
+    """How to read the table, and what it leaves out."""
     yield "total = system + judge; in brackets 95% intervals of the paired differences; new minus old"
     for name, item in found["judges"].items():
         if item["same_judge"]:

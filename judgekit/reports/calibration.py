@@ -18,7 +18,7 @@ def calibration_section(reliability: Part | None) -> list[str]:
         return []
     parts = ["", "## Human labels", ""]
     parts += [f"* {cell(f'{name}: {line}')}" for name, report in found.items() for line in _lines(report)]
-    rows = [[cell(text) for text in (name, *row)] for name, report in found.items() for row in _corrected(report)]
+    rows = [[cell(text) for text in (name, *row)] for name, report in found.items() for row in corrected_rows(report)]
     if rows:
         parts += ["", *table(CORRECTED_HEADER, rows)]
     for name, report in found.items():
@@ -43,7 +43,7 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
             f"{name} against {', '.join(f'{who} ({n})' for who, n in anchors['labels']['annotators'].items())}"
         )
         lines += [f"  {line}" for line in _lines(report)]
-        for row in _corrected(report):
+        for row in corrected_rows(report):
             figure, says, people, between, n_labels, how = row
             lines.append(f"  {figure}: judge {says}, as people would say {people} ({between}); {n_labels}; {how}")
         lines += [f"  {line}" for line in _confusion(anchors["confusion"])]
@@ -76,7 +76,7 @@ def _lines(report: Part) -> Iterator[str]:
             yield f"judge minus people: {bias['value']:+.3f} {what}{_ends(bias)}{error}; {said}"
     yield from _agreement(anchors["agreement"])
     yield from _humans(anchors["humans"])
-    yield from _second_opinions(anchors.get("baseline"), report.get("comparator_value"))
+    yield from second_opinion_lines(anchors.get("baseline"), report.get("comparator_value"))
 
 
 def _agreement(agreement: Part) -> Iterator[str]:
@@ -107,7 +107,8 @@ def _humans(humans: Part) -> Iterator[str]:
     )
 
 
-def _second_opinions(baseline: Part | None, comparator: Part | None) -> Iterator[str]:
+def second_opinion_lines(baseline: Part | None, comparator: Part | None) -> Iterator[str]:
+    """Who of two judges is right more often, and what a flag of the spot check is worth, by the labels."""
     if baseline is not None and baseline["n"]:
         against = baseline["against"]
         where = f" in {against['run_id']}" if "run_id" in against else ""
@@ -127,7 +128,8 @@ def _second_opinions(baseline: Part | None, comparator: Part | None) -> Iterator
         )
 
 
-def _corrected(report: Part) -> Iterator[tuple[str, ...]]:
+def corrected_rows(report: Part) -> Iterator[tuple[str, ...]]:
+    """What people would say of the run, a row a figure, in the order of `CORRECTED_HEADER` without the judge."""
     for name, found in (report.get("corrected") or {}).items():
         between = "n/a" if found["low"] is None else f"{found['low']:.3f} to {found['high']:.3f}"
         n_labels = f"{found['n_human']} labels"

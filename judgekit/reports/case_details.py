@@ -1,13 +1,15 @@
 """What a case opens to in the report: its texts, each with a cap, hits with what they match, and all judgments."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from judgekit.core.case_records import CaseRecord
 from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
+from judgekit.core.checks import RUN_CHECK
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Judgment
+from judgekit.core.labels import Label
 from judgekit.core.prompts import PromptTemplate
 from judgekit.reports.pages import inert
 
@@ -56,6 +58,8 @@ class CaseViewer:
     """For each hit, the gold supports that it matches."""
     slices: Callable[[Case], Mapping[str, Sequence[str]]]
     """Values of a case by slice dimension."""
+    labels: Mapping[str, Sequence[Label]] = field(default_factory=dict)
+    """What people say, by case id."""
 
     def slices_of(self, record: CaseRecord) -> Mapping[str, Sequence[str]]:
         """Values by dimension; none where the run did not keep its cases."""
@@ -67,7 +71,9 @@ class CaseViewer:
             "id": inert(record.case_id)[: self.caps.item],
             **self._case(record.case),
             **self._output(record.case, record.output),
-            "judged": [self._judgment(record, judgment) for judgment in record.judgments],
+            "abstention": _abstention(record),
+            "labels": self._labels(record),
+            "judged": [self._judgment(record, judgment) for judgment in _that_count(record.judgments)],
         }
         return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
 
@@ -94,7 +100,6 @@ class CaseViewer:
         return {
             "answer": None if output.answer is None else self._cut(output.answer, self.caps.answer),
             "error": error and [self._line(error.kind), self._cut(error.message, self.caps.item)],
-            "abstained": output.abstained,
             "confidence": output.confidence,
             "hits": self._hits(case, output),
             "n_hits": len(output.retrieved),
@@ -130,6 +135,9 @@ class CaseViewer:
         found: dict[str, Any] = {
             "judge": judgment.judge,
             "role": judgment.role,
+            "check": (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else None,
+            "again": _asks_again(judgment, record.judgments),
+            "member": self._line(judgment.model_id) if judgment.role == "member" else None,
             "model": self._line(judgment.served_model or judgment.model),
             "wording": f"{judgment.judge}/{judgment.prompt_version}",
             "failure": failure and [failure.kind, self._cut(failure.message, caps.reasoning)],
@@ -150,8 +158,26 @@ class CaseViewer:
                 "reasoning": self._cut(verdict.reasoning, caps.reasoning),
                 "supported": self._list(verdict.supported_claims or (), caps.claim),
                 "unsupported": self._list(verdict.unsupported_claims or (), caps.claim),
+                "quotes": [
+                    [self._cut(item.claim, caps.claim), self._cut(item.quote, caps.claim), item.is_real]
+                    for item in (verdict.quotes or ())[:MOST_ITEMS]
+                ],
             }
         return {key: value for key, value in found.items() if value not in (None, [], "")}
+
+    def _labels(self, record: CaseRecord) -> list[dict[str, Any]]:
+        """What people say of the case; whether it is about another answer, where the label knows which it saw."""
+        judged = {item.judge: item.input_sha256 for item in record.judgments}
+        return [
+            {
+                "judge": None if label.judge is None else self._line(label.judge),
+                "who": self._line(label.annotator),
+                "says": label.score if label.passed is None else "pass" if label.passed else "fail",
+                "other": label.input_sha256 is not None
+                and judged.get(label.judge or "") not in (None, label.input_sha256),
+            }
+            for label in self.labels.get(record.case_id, ())[:MOST_ITEMS]
+        ]
 
     def _prompt(self, record: CaseRecord, judgment: Judgment) -> Text | None:
         """The user text as sent; the instructions are the same for all cases and stand once in the page."""
@@ -177,3 +203,32 @@ class CaseViewer:
     def _place(self, anchor: Anchor | Hit) -> str:
         headings = anchor.heading_path if isinstance(anchor.heading_path, str) else " › ".join(anchor.heading_path)
         return self._line(" › ".join(part for part in (anchor.rel_path, headings) if part))
+
+
+def _abstention(record: CaseRecord) -> list[Any] | None:
+    """Whether the output counts as an abstention, and what says so; of an older run, its own flag alone."""
+    value, _ = record.scores.get("abstained", (None, None))
+    if value is not None:
+        return [bool(value), record.sources.get("abstained", "")]
+    flag = None if record.output is None else record.output.abstained
+    return None if flag is None else [flag, "flag"]
+
+
+def _asks_again(judgment: Judgment, judgments: Sequence[Judgment]) -> bool | None:
+    """Whether a second opinion is of the judge itself; None where it is not."""
+    own = [
+        (item.model_id, item.prompt_sha256)
+        for item in judgments
+        if item.role == "primary" and item.judge == judgment.judge
+    ]
+    is_repeat = judgment.role == "spot_check" and (judgment.model_id, judgment.prompt_sha256) in own
+    return True if is_repeat else None
+
+
+def _that_count(judgments: Sequence[Judgment]) -> list[Judgment]:
+    """Of several checks of a judge by the same model and wording the last one counts, as in the figures."""
+    last = {
+        (item.judge, item.role, item.model_id if item.role != "primary" else None, item.prompt_sha256): place
+        for place, item in enumerate(judgments)
+    }
+    return [judgments[place] for place in sorted(last.values())]

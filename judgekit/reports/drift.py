@@ -12,9 +12,12 @@ MOST_ROWS = 12
 """Checks that the table shows, from the newest back."""
 
 HEADER = ("when", "run", "check", "flips", "failed", "log E", "log M", "state")
-_STATES = {"none": "#2e7d32", "insufficient": "#757575"}
-_DRIFTED = "#c62828"
+_STATES = {"none": ("#2e7d32", "quiet-bar"), "insufficient": ("#757575", "thin-bar")}
+"""Colour of a bar by state, and the class by which a page can give it one of its own."""
+_DRIFTED = ("#c62828", "drifted-bar")
 _WIDTH, _HEIGHT, _MARGIN = 720, 220, 36
+_FEWEST_BARS = 12
+"""Bars of a short history are as wide as if it had so many."""
 
 
 def sparkline(rates: Sequence[float | None]) -> str:
@@ -37,11 +40,12 @@ def drift_text(report: Mapping[str, Any]) -> str:
     shown = timeline[-MOST_ROWS:]
     if len(shown) < len(timeline):
         lines.append(f"  the newest {len(shown)} of {len(timeline)} checks:")
-    lines += [f"  {line}" for line in aligned([HEADER, *map(_cells, shown)])]
+    lines += [f"  {line}" for line in aligned([HEADER, *map(timeline_cells, shown)])]
     return "\n".join(printable(line) for line in lines)
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def timeline_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """One check of a timeline, in the order of `HEADER`."""
     rate = "n/a" if row["rate"] is None else f"{row['n_disagree']} of {row['n_pairs']} ({row['rate']:.0%})"
     return (
         row["created_at"][:16].replace("T", " "),
@@ -64,34 +68,38 @@ def drift_svg(report: Mapping[str, Any]) -> str:
     timeline = report["timeline"]
     title = f"{report['judge']} {report['prompt_version']}: {report['state']}"
     inner, high = _WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN
-    step = inner / max(1, len(timeline))
+    step = inner / max(_FEWEST_BARS, len(timeline))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" class="timeline" role="img" '
         f'font-family="sans-serif" font-size="12">',
         f"<title>{_escaped(title)}</title>",
         f'<text x="{_MARGIN}" y="18">{_escaped(title)}</text>',
     ]
     for share in (0.0, 0.5, 1.0):
         y = _HEIGHT - _MARGIN - share * high
-        parts.append(f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(
+            f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#ddd" class="grid"/>'
+        )
         parts.append(f'<text x="4" y="{y + 4:.1f}" fill="#555">{share:.0%}</text>')
     for number_, row in enumerate(timeline):
         x = _MARGIN + number_ * step
         if row["rate"] is not None:
             height = max(1.0, row["rate"] * high)
-            colour = _STATES.get(row["state"], _DRIFTED)
+            colour, kind = _STATES.get(row["state"], _DRIFTED)
             parts.append(
                 f'<rect x="{x + 0.1 * step:.1f}" y="{_HEIGHT - _MARGIN - height:.1f}" width="{0.8 * step:.1f}" '
-                f'height="{height:.1f}" fill="{colour}"><title>{_escaped(_hint(row))}</title></rect>'
+                f'height="{height:.1f}" fill="{colour}" class="{kind}"><title>{_escaped(_hint(row))}</title></rect>'
             )
     for stream in report["streams"]:
         y = _HEIGHT - _MARGIN - stream["evidence"]["m0"] * high
         label = f"usual rate of {stream['kind']} by {stream['comparator']}: {stream['evidence']['m0']:.1%}"
         parts.append(
-            f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#1565c0" '
+            f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#1565c0" class="usual" '
             f'stroke-dasharray="4 3"><title>{_escaped(label)}</title></line>'
         )
     first, last = timeline[0]["created_at"][:10], timeline[-1]["created_at"][:10]
+    if len(timeline) < _FEWEST_BARS:
+        first, last = (first if first == last else f"{first} to {last}"), ""
     parts.append(f'<text x="{_MARGIN}" y="{_HEIGHT - 12}" fill="#555">{_escaped(first)}</text>')
     parts.append(
         f'<text x="{_WIDTH - _MARGIN}" y="{_HEIGHT - 12}" fill="#555" text-anchor="end">{_escaped(last)}</text>'

@@ -157,7 +157,7 @@ def _counted(n: int, noun: str) -> str:
 
 def reliability_line(reliability: Mapping[str, Any] | None) -> str | None:
     """The spot check in one line, or None where there was none."""
-    if reliability is None or not reliability["n_asked"]:
+    if reliability is None or not reliability.get("n_asked"):
         return None
     rate, n = reliability["disagreement_rate"], reliability["spot_check_n"]
     if rate is None:

@@ -63,18 +63,19 @@ def _rows(report: Part) -> Iterator[tuple[str, ...]]:
             ", ".join(counts),
             "n/a" if probe["effect"] is None else f"{probe['effect']:+.2f}",
             between,
-            _p(probe["p_adjusted"]),
+            p_text(probe["p_adjusted"]),
             "n/a" if detectable is None else f"{detectable:.2f}",
-            _beside(probe),
+            beside(probe),
             probe["verdict"],
         )
 
 
-def _p(value: float | None) -> str:
+def p_text(value: float | None) -> str:
+    """A p value with three decimals; `n/a` where there is none."""
     return "< 0.001" if value is not None and value < 0.001 else number(value)
 
 
-def _beside(probe: Part) -> str:
+def beside(probe: Part) -> str:
     """The share that the probe is about."""
     for key, words in (
         ("success", "obeyed"),

@@ -64,7 +64,7 @@ def _rows(name: str, report: Report) -> Iterator[list[str]]:
         decides = f", about {needed} pairs would decide" if needed is not None else ""
         yield [
             name,
-            _against(check["against"]),
+            against_text(check["against"]),
             f"{sample['n_scored']} pairs of {sample['n_population']} verdicts{left}",
             f"{check['n_disagree']} ({number(sample['rate'], 2)})",
             _between(sample["interval_this_run"]),
@@ -73,7 +73,8 @@ def _rows(name: str, report: Report) -> Iterator[list[str]]:
         ]
 
 
-def _against(against: Report) -> str:
+def against_text(against: Report) -> str:
+    """Who gave the second opinion."""
     model = f"{against['model_id']} ({against['model']})"
     if against.get("kind") == "repeat":
         return f"itself, asked again: {model}"

@@ -26,6 +26,7 @@ from judgekit.reports.figures import (
     shown,
     slice_figures,
 )
+from judgekit.reports.page_judges import bridge_part, judge_blocks, rejudged_text
 from judgekit.reports.pages import inert, render
 
 TILES = 6
@@ -66,6 +67,10 @@ class RunRecord:
     viewer: CaseViewer
     score_names: Sequence[str]
     """Names of all scores of the run, in the order of scores.jsonl."""
+    histories: Sequence[Mapping[str, Any]] = ()
+    """Drift reports of its judges, as documents."""
+    bridge: Mapping[str, Any] | None = None
+    """bridge.json, where there is one."""
 
 
 def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[str]:
@@ -123,6 +128,7 @@ def page_context(record: RunRecord) -> dict[str, Any]:
     }
     if summary is None:
         return context
+    blocks = judge_blocks(summary, record.histories)
     return context | {
         "gates": [({True: "good", False: "bad", None: "plain"}[passed], line) for passed, line in gate_lines(summary)],
         "min_n": summary.min_n,
@@ -132,7 +138,10 @@ def page_context(record: RunRecord) -> dict[str, Any]:
         "others": [_row(summary, name, figure) for name, figure in _others(summary)],
         "judges": list(summary.judges.items()),
         "reliability": reliability_line(summary.judge_reliability),
-        "checks": list((summary.judge_reliability or {}).get("by_judge", {}).items()),
+        "judge_blocks": blocks,
+        "has_checks": any(block["checks"] for block in blocks),
+        "rejudged": rejudged_text(summary),
+        "bridge": bridge_part(record.bridge),
         "slices": [_slice(summary, dimension, values) for dimension, values in summary.slices.items() if values],
         "latency": _latency(summary),
         "cost": summary.cost,
@@ -286,9 +295,14 @@ def _opened(summary: RunSummary | None, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*tiles, *columns]))[:OPENED_SCORES]
 
 
+def _by_judge(summary: RunSummary) -> Mapping[str, Mapping[str, Any]]:
+    """What is known of each judge; every part may be missing, since spot checks, labels and probes come apart."""
+    return (summary.judge_reliability or {}).get("by_judge") or {}
+
+
 def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     summary = record.summary
-    checks = {} if summary is None else (summary.judge_reliability or {}).get("by_judge", {})
+    checks = {} if summary is None else _by_judge(summary)
     scales = {} if summary is None else {name: top_of(summary, name) for name in columns if name in summary.judges}
     return {
         "run": record.manifest.run_id,
@@ -297,7 +311,10 @@ def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
         "scales": scales,
         "system": {name: inert(prompt.system) for name, prompt in record.prompts.items()},
         "checks": {
-            name: [{**entry, "case_id": inert(entry["case_id"])[:200]} for entry in check.get("sample", [])]
+            name: [
+                {**entry, "case_id": inert(entry["case_id"])[:200], "check": check.get("check")}
+                for entry in check.get("sample", [])
+            ]
             for name, check in checks.items()
         },
     }

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from judgekit.core.case_records import CaseRecord
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.checks import RUN_CHECK
 from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES
@@ -22,6 +23,7 @@ class _Score(msgspec.Struct):
     name: str
     value: float | None
     reason: str | None = None
+    source: str | None = None
 
 
 class StoredCases:
@@ -97,6 +99,7 @@ class StoredCases:
                 scores={score.name: (score.value, score.reason) for score in found}
                 if self._scores.names
                 else _verdict_scores(judgments),
+                sources={score.name: score.source for score in found if score.source is not None},
                 judgments=judgments,
                 inputs={
                     item.judge: JudgeInput.model_construct(case_id=case_id, judge=item.judge, variables=item.variables)
@@ -134,8 +137,9 @@ class _Input(msgspec.Struct):
 def _that_count(judgments: list[Judgment]) -> tuple[Judgment, ...]:
     found: dict[tuple[str | None, ...], Judgment] = {}
     for judgment in judgments:
+        check = (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else judgment.check
         member = judgment.model_id if judgment.role == "member" else None
-        key = (judgment.judge, judgment.role, judgment.check, member)
+        key = (judgment.judge, judgment.role, check, member)
         old = found.get(key)
         if old is None or old.verdict is None or judgment.verdict is not None:
             found[key] = judgment

@@ -18,6 +18,7 @@ from judgekit.reports.score_table import ScoreTable
 from judgekit.storage.case_records import StoredCases
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_summary import read_summary
+from judgekit.wiring.report_parts import bridge_of, histories_of, labels_of
 
 FORMATS = {"html": REPORT, "md": SUMMARY, "csv": "scores.csv", "parquet": "scores.parquet", "junit": "junit.xml"}
 """What a report can be, and the name that it gets in the run folder."""
@@ -78,6 +79,7 @@ def run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
         prompts=prompts,
         matched=lambda case, output: matched_supports(case, output, mode),
         slices=lambda case: _slices(case, dimensions),
+        labels=labels_of(folder),
     )
     summary = read_summary(folder)
     judges = [str(judge["name"]) for judge in config.get("judges", ())]
@@ -89,6 +91,8 @@ def run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
         progress=Progress(cases.n_cases, cases.judged()),
         viewer=viewer,
         score_names=cases.score_names(),
+        histories=histories_of(folder, summary),
+        bridge=bridge_of(folder),
     )
 
 

@@ -74,13 +74,15 @@ def calibrate(job: CalibrateJob) -> dict[str, Any]:
     with job.locked():
         setting = _Setting(job, {case.id: case for case in job.store.cases()}, last_judgments(job.store.judgments()))
         found = {judge.name: _of_judge(setting, judge) for judge in job.judges}
-        before = _earlier(job.store)
+        labelled = {name: parts.pop("labels_by_case") for name, parts in found.items()}
+        before, labels_before = _earlier(job.store, "judges"), _earlier(job.store, "labels_by_case")
         document: dict[str, Any] = rounded(
             {
                 "schema_version": 1,
                 "run_id": job.summary.run_id,
                 "labels": {"path": job.labels.path, "sha256": job.labels.sha256, "problems": list(job.labels.problems)},
                 "judges": {**before, **found},
+                "labels_by_case": {**labels_before, **labelled},
             }
         )
         job.store.write_json(CALIBRATION, document)
@@ -90,15 +92,15 @@ def calibrate(job: CalibrateJob) -> dict[str, Any]:
     return {**document, "judges": {name: document["judges"][name] for name in found}}
 
 
-def _earlier(store: RunStore) -> dict[str, Any]:
-    """Judges that an earlier calibration was about; a damaged file is written anew."""
+def _earlier(store: RunStore, part: str) -> dict[str, Any]:
+    """A part of an earlier calibration, by judge; a damaged file is written anew."""
     if not store.has(CALIBRATION):
         return {}
     try:
-        judges = store.read_json(CALIBRATION).get("judges")
+        found = store.read_json(CALIBRATION).get(part)
     except StorageError:
         return {}
-    return judges if isinstance(judges, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def with_parts(summary: RunSummary, parts: Mapping[str, Mapping[str, Any]]) -> RunSummary:
@@ -147,7 +149,16 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
     anchors["baseline"], comparator = _second_opinions(setting, judge, cases)
     readings = _readings(labels, verdicts, clusters, pass_score)
     corrected = {name: corrected_report(item, part, job.width) for name, item in readings.items()}
-    return {"anchors": anchors, "corrected": corrected, "comparator_value": comparator}
+    labels_by_case = {
+        case_id: {name: label.score if label.passed is None else label.passed for name, label in given.items()}
+        for case_id, given in labels.by_case.items()
+    }
+    return {
+        "anchors": anchors,
+        "corrected": corrected,
+        "comparator_value": comparator,
+        "labels_by_case": labels_by_case,
+    }
 
 
 def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str] | None:

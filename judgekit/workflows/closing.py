@@ -40,9 +40,10 @@ def write_summary(store: RunStore, summary: RunSummary, render: Callable[[Any], 
 
 
 def closed(job: Closing, summary: RunSummary) -> RunSummary:
-    """Write the report of a run whose figures are stored, and index it; what went wrong is added to the warnings.
+    """Index a run whose figures are stored, and write its report; what went wrong is added to the warnings.
 
-    Neither costs the run: a report can be written anew, and the index be built again.
+    The index comes first, since the report shows the history of the judges from it. Neither costs
+    the run: a report can be written anew, and the index be built again.
 
     Returns:
         The figures, with further warnings where there are any.
@@ -50,7 +51,7 @@ def closed(job: Closing, summary: RunSummary) -> RunSummary:
     Raises:
         StorageError: the warnings cannot be written.
     """
-    notices = [*_reported(job, summary.run_id), *_indexed(job)]
+    notices = [*_indexed(job), *_reported(job, summary.run_id)]
     if not notices:
         return summary
     summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})

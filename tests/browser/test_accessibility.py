@@ -10,15 +10,24 @@ import judgekit
 from judgekit.reports.runs_page import render_message, render_runs
 from judgekit.storage.run_list import list_runs
 from judgekit.wiring.reporting import write_report
+from tests.browser.full_run import write_full_run
 from tests.run_folders import write_run
 
-PAGES = ["quickstart/report.html", "large/report.html", "killed/report.html", "list.html", "message.html"]
+PAGES = [
+    "quickstart/report.html",
+    "full/report.html",
+    "large/report.html",
+    "killed/report.html",
+    "list.html",
+    "message.html",
+]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     judgekit.run("quickstart", results_dir=folder, run_id="quickstart")
+    write_full_run(folder)
     write_report(write_run(folder / "large", 3000))
     write_report(write_run(folder / "killed", 60, n_judged=20, status="running"))
     (folder / "list.html").write_text(render_runs("results", list_runs(folder)), encoding="utf-8")
@@ -52,8 +61,9 @@ def test_a_page_has_no_violation(page: Any, results: Path, name: str) -> None:
     assert violations(page) == []
 
 
-def test_an_open_case_has_no_violation(page: Any, results: Path) -> None:
-    page.goto((results / "quickstart/report.html").as_uri() + "#case=q05-bosun")
+@pytest.mark.parametrize("address", ["quickstart/report.html#case=q05-bosun", "full/report.html#case=q02-lamp-range"])
+def test_an_open_case_has_no_violation(page: Any, results: Path, address: str) -> None:
+    page.goto(f"{results.as_uri()}/{address}")
     page.wait_for_selector("#case-body h3")
     page.locator("#case-body details").first.evaluate("node => { node.open = true; }")
     assert violations(page) == []

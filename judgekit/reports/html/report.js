@@ -7,7 +7,6 @@
   const NAMES = Object.keys(DATA.scores);
   const N = DATA.ids.length;
   const ROW = 36;
-  const ROLES = { primary: "verdict of the run", member: "member of the panel", spot_check: "second opinion" };
   const FAILED = DATA.reasons.map((reason) => !reason.startsWith("n/a"));
   const view = { rows: [], sort: null, down: false, active: 0, columns: DATA.opened.filter((name) => name in DATA.scores) };
 
@@ -242,6 +241,8 @@
   }
 
   /* Marking */
+  const ORDER = Object.keys(DATA.scales);
+  const MEANS = { snippet: "snippet of a gold support", quote: "quoted by a judge" };
   const whole = (text) => (Array.isArray(text) ? text[0] : text);
   function pattern(needle) {
     const words = needle.trim().split(/\s+/).filter(Boolean).slice(0, 200).map((word) => word.replace(/[.*+?^${}()|[\]\\\/-]/g, "\\$&"));
@@ -262,7 +263,7 @@
     let place = 0;
     for (const [start, end, kind] of found.sort((a, b) => a[0] - b[0] || b[1] - a[1])) {
       if (start < place) continue;
-      parts.push(text.slice(place, start), make("mark", { class: kind, title: kind }, text.slice(start, end)));
+      parts.push(text.slice(place, start), make("mark", { class: kind, title: MEANS[kind] || kind }, text.slice(start, end)));
       place = end;
     }
     parts.push(text.slice(place));
@@ -331,11 +332,11 @@
       ...section("Answer",
         found.error ? make("p", { class: "text" }, code(found.error[0]), " ", whole(found.error[1])) : null,
         answer === null ? make("p", { class: "quiet" }, "No answer came back.") : whole(answer).trim() === "" ? make("p", { class: "quiet" }, "The answer is blank.") : block(answer, "outputs.jsonl", marks),
-        found.abstained ? make("p", { class: "quiet" }, "The system says that it abstained.") : null,
+        abstention(found.abstention),
         found.confidence !== undefined ? make("p", { class: "quiet" }, `Confidence ${found.confidence}.`) : null),
       ...section("Expected", ...expected(found)),
-      ...section("Verdicts", ...opinions(judged)),
-      ...section(`Contexts${found.n_hits ? ` (${found.n_hits})` : ""}`, ...hits(found)),
+      ...section("Verdicts", ...opinions(judged, found.labels || [])),
+      ...section(`Contexts${found.n_hits ? ` (${found.n_hits})` : ""}`, ...hits(found, primary.flatMap((judgment) => judgment.quotes || []).filter((quote) => quote[2]).map((quote) => quote[1]))),
       ...section("Citations", found.citations || found.cited ? make("ul", { class: "chips" }, [...(found.citations || []), ...(found.cited || [])].map((text) => make("li", {}, text))) : null),
       ...scoresOf(row),
       ...section("Latency", found.seconds ? make("ul", { class: "chips" }, Object.entries(found.seconds).map(([stage, seconds]) => make("li", {}, `${stage} ${(seconds * 1000).toFixed(0)} ms`))) : null),
@@ -350,7 +351,12 @@
     ];
     return [found.answerable === false ? make("p", {}, "The corpus holds no answer to this question.") : null, lists.length ? make("div", { class: "expected" }, lists) : null];
   }
-  function hits(found) {
+  const SAYS = { flag: "its own flag", grounded: "its own grounded: false", judge: "the abstention judge", blank: "its blank answer" };
+  function abstention(found) {
+    if (!found) return null;
+    return make("p", { class: "quiet" }, `Counts as ${found[0] ? "an abstention" : "an answer"}${SAYS[found[1]] ? `, by ${SAYS[found[1]]}` : ""}.`);
+  }
+  function hits(found, quotes) {
     const supports = found.supports || [];
     const nodes = (found.hits || []).map((hit) => {
       const matches = hit.supports.length > 0 || hit.expected;
@@ -361,7 +367,7 @@
           hit.score === null ? null : make("span", {}, `score ${shown(hit.score)}`),
           ...hit.supports.map((place) => make("span", { class: "badge good" }, `matches support ${place + 1}`)),
           hit.expected ? make("span", { class: "badge good" }, "expected chunk") : null),
-        text === null ? make("p", { class: "quiet" }, "No text was returned with this hit.") : block(hit.text, "outputs.jsonl", ranges(text, snippets, "snippet")));
+        text === null ? make("p", { class: "quiet" }, "No text was returned with this hit.") : block(hit.text, "outputs.jsonl", [...ranges(text, quotes, "quote"), ...ranges(text, snippets, "snippet")]));
     });
     if (found.hits && found.n_hits > found.hits.length) nodes.push(make("p", { class: "cut" }, `${found.n_hits - found.hits.length} more are in outputs.jsonl of the run folder.`));
     return nodes;
@@ -372,24 +378,47 @@
     return make("p", { class: "score" }, judgment.score === undefined ? "" : `${judgment.score}`, DATA.scales[judgment.judge] ? make("span", { class: "tile-note" }, ` of ${DATA.scales[judgment.judge]}`) : null);
   }
   function opinion(judgment) {
-    const claims = (texts, kind) => (texts || []).map((text) => make("li", {}, make("span", { class: `badge ${kind === "supported" ? "good" : "bad"}` }, kind), make("div", { class: "text", dir: "auto" }, whole(text), cutNote(text, "judgments.jsonl"))));
-    const listed = [...claims(judgment.unsupported, "unsupported"), ...claims(judgment.supported, "supported")];
+    const quotes = judgment.quotes || [];
+    const of = (claim) => quotes.filter((quote) => whole(quote[0]) === whole(claim)).map(quoted);
+    const claims = (texts, kind) => (texts || []).map((text) => make("li", {}, make("span", { class: `badge ${kind === "supported" ? "good" : "bad"}` }, kind), make("div", {}, make("div", { class: "text", dir: "auto" }, whole(text), cutNote(text, "judgments.jsonl")), of(text))));
+    const known = new Set([...(judgment.supported || []), ...(judgment.unsupported || [])].map(whole));
+    const loose = quotes.filter((quote) => !known.has(whole(quote[0]))).map((quote) => make("li", {}, make("span", { class: "badge warn" }, "other claim"), make("div", {}, make("div", { class: "text", dir: "auto" }, whole(quote[0])), quoted(quote))));
+    const listed = [...claims(judgment.unsupported, "unsupported"), ...claims(judgment.supported, "supported"), ...loose];
     return make("div", { class: "box" },
-      make("div", { class: "box-head" }, make("strong", {}, judgment.judge), make("span", {}, ROLES[judgment.role]), code(judgment.model), make("span", {}, `prompt ${judgment.wording.split("/").pop()}`)),
+      make("div", { class: "box-head" }, make("strong", {}, judgment.judge), make("span", {}, roleOf(judgment)), code(judgment.model), make("span", {}, `prompt ${judgment.wording.split("/").pop()}`)),
       verdictText(judgment),
       judgment.failure ? block(judgment.failure[1], "judgments.jsonl") : null,
       judgment.reasoning ? block(judgment.reasoning, "judgments.jsonl") : null,
       listed.length ? make("ul", { class: "claims" }, listed) : null,
       judgment.flags ? make("p", { class: "bad-text" }, judgment.flags.join(", ")) : null);
   }
-  function opinions(judged) {
-    const judges = [...new Set(judged.map((judgment) => judgment.judge))];
-    return judges.map((name) => make("div", { class: "opinions" }, judged.filter((judgment) => judgment.judge === name).map(opinion)));
+  function roleOf(judgment) {
+    if (judgment.role === "member") return `member ${judgment.member}`;
+    return judgment.role === "primary" ? "verdict of the run" : judgment.again ? "the judge asked again" : "second opinion";
+  }
+  function quoted(quote) {
+    const [kind, word] = quote[2] === true ? ["good", "real"] : quote[2] === false ? ["bad", "fabricated"] : ["plain", "not looked up"];
+    return make("div", { class: "quote" }, make("span", { class: `badge ${kind}`, title: kind === "bad" ? "this text stands in no passage" : null }, word), make("q", { class: "text", dir: "auto" }, whole(quote[1])), cutNote(quote[1], "judgments.jsonl"));
+  }
+  function opinions(judged, labels) {
+    const judges = [...new Set([...judged.map((judgment) => judgment.judge), ...labels.map((label) => label.judge).filter(Boolean)])];
+    const rank = (name) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+    judges.sort((a, b) => rank(a) - rank(b));
+    const place = (judgment) => ["primary", "member"].indexOf(judgment.role) >>> 0;
+    const of = (name) => labels.filter((label) => label.judge === name || (label.judge === null && judges.length === 1));
+    const rows = judges.map((name) => make("div", { class: "opinions" }, judged.filter((judgment) => judgment.judge === name).sort((a, b) => place(a) - place(b)).map(opinion), people(name, of(name))));
+    const rest = judges.length === 1 ? [] : labels.filter((label) => label.judge === null);
+    return rest.length ? [...rows, make("div", { class: "opinions" }, people("no judge named", rest))] : rows;
+  }
+  function people(name, labels) {
+    if (!labels.length) return null;
+    const rows = labels.map((label) => make("div", {}, make("dt", {}, make("bdi", {}, label.who)), make("dd", {}, make("strong", {}, String(label.says)), label.other ? make("span", { class: "bad-text" }, " about another answer") : null)));
+    return make("div", { class: "box people" }, make("div", { class: "box-head" }, make("strong", {}, name), make("span", {}, "labels of people")), make("dl", { class: "scores-list" }, rows));
   }
   function records(judgment) {
     const facts = [judgment.cached ? "from the cache" : null, judgment.read ? `read: ${judgment.read}` : null, judgment.finish ? `finish reason ${judgment.finish}` : null,
       judgment.seconds !== undefined ? `${(judgment.seconds * 1000).toFixed(0)} ms` : null, judgment.usd !== undefined ? `${judgment.usd.toFixed(6)} USD` : null, judgment.tries > 1 ? `asked ${judgment.tries} times` : null].filter(Boolean).join(" · ");
-    const title = `${judgment.judge}, ${ROLES[judgment.role]}`;
+    const title = `${judgment.judge}, ${roleOf(judgment)}`;
     const system = DATA.system[judgment.wording];
     return [make("details", { class: "more" }, make("summary", {}, title, " ", make("span", { class: "quiet" }, facts)),
       make("h4", {}, "Raw reply"), judgment.reply === undefined ? make("p", { class: "quiet" }, "Nothing came back.") : block(judgment.reply, "judgments.jsonl", null, "pre"),
@@ -460,7 +489,7 @@
       for (const entry of chosen) {
         const row = places.get(entry.case_id);
         const found = row === undefined ? null : await details(row);
-        const both = ((found && found.judged) || []).filter((judgment) => judgment.judge === entry.judge && judgment.role !== "member");
+        const both = ((found && found.judged) || []).filter((judgment) => judgment.judge === entry.judge && (judgment.role === "primary" || (judgment.role === "spot_check" && (entry.check === null || judgment.check === entry.check))));
         list.append(make("div", { class: "disagreement" },
           make("h4", {}, row === undefined ? make("bdi", {}, entry.case_id) : make("button", { type: "button", class: "link", on: { click: () => openId(row) } }, make("bdi", {}, entry.case_id)), ` · ${entry.judge}: ${entry.first} and ${entry.second}`),
           row === undefined ? null : make("p", { class: "quiet text", dir: "auto" }, DATA.questions[row]),
@@ -494,6 +523,12 @@
     buildHead();
     draw();
   });
+  for (const button of document.querySelectorAll("button[data-case]")) {
+    button.addEventListener("click", () => {
+      const row = DATA.ids.indexOf(button.dataset.case);
+      if (row >= 0) openId(row);
+    });
+  }
   for (const button of document.querySelectorAll("button[data-dimension]")) {
     button.addEventListener("click", () => {
       const box_ = Array.from(at("slice-filters").querySelectorAll("select")).find((select) => select.dataset.dimension === button.dataset.dimension);

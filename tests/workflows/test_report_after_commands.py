@@ -1,0 +1,107 @@
+"""report.html on the disk has the new part after each command that adds one to a stored run."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import judgekit
+from judgekit.executors.local import run_local
+from judgekit.storage.shipped import shipped
+from judgekit.wiring import Options
+from judgekit.wiring.bridging import open_bridge
+from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
+from judgekit.wiring.checking import CheckWanted, open_spotcheck
+from judgekit.wiring.probes import ProbesWanted, open_probes
+from judgekit.wiring.rejudging import Again, open_rejudge
+from judgekit.wiring.stored_runs import open_rescore
+from judgekit.workflows.bridge import bridge
+from judgekit.workflows.calibrate import calibrate
+from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.probe import probe
+from judgekit.workflows.rescore import rescore
+from judgekit.workflows.run import run as run_workflow
+from judgekit.workflows.spotcheck import spotcheck
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    judgekit.run("quickstart", results_dir=tmp_path, run_id="q")
+    return tmp_path / "q"
+
+
+def spot_checked(run: Path) -> Path:
+    job = open_spotcheck(str(run), CheckWanted(judge="correctness", against="repeat"), Options())
+    run_local(lambda: spotcheck(job, SilentObserver()))
+    return run
+
+
+def calibrated(run: Path) -> Path:
+    calibrate(open_calibration(str(run), CalibrationWanted(shipped("configs") / "quickstart/labels.jsonl"), Options()))
+    return run
+
+
+def probed(run: Path) -> Path:
+    job = open_probes(str(run), ProbesWanted(probes=("blank_answer",)), Options())
+    run_local(lambda: probe(job, SilentObserver()))
+    return run
+
+
+def rescored(run: Path) -> Path:
+    rescore(open_rescore(str(run), Options()))
+    return run
+
+
+def rejudged(run: Path) -> Path:
+    job = open_rejudge(str(run), Again(model="baseline-strict"), Options(run_id="again"))
+    run_local(lambda: run_workflow(job, SilentObserver()))
+    return run.parent / "again"
+
+
+def bridged(run: Path) -> Path:
+    judgekit.run("quickstart", results_dir=run.parent, run_id="new")
+    job, _ = open_bridge(str(run), str(run.parent / "new"), Options())
+    bridge(job, None, None)
+    return run.parent / "new"
+
+
+@pytest.mark.parametrize(
+    ("command", "part"),
+    [
+        (spot_checked, "The same judge asked again: 0 of 20 verdicts flip"),
+        (calibrated, "28 labelled verdicts by mira (28), tomas (28)"),
+        (probed, "nothing or punctuation for an answer"),
+        (rescored, '<h2 id="figures-title">Figures</h2>'),
+        (rejudged, "verdicts differ from those of <code>q</code>"),
+        (bridged, "Bridge from <code>q</code>"),
+    ],
+)
+def test_the_report_on_the_disk_has_the_new_part(run: Path, command: Callable[[Path], Path], part: str) -> None:
+    before = (run / "report.html").read_text("utf-8")
+    (run / "report.html").unlink()
+    changed = command(run)
+    assert part in (changed / "report.html").read_text("utf-8")
+    assert command is rescored or part not in before
+
+
+def test_parts_that_are_there_stay_when_another_comes(run: Path) -> None:
+    for command in (calibrated, probed, spot_checked, rescored):
+        command(run)
+    page = (run / "report.html").read_text("utf-8")
+    for part in ("28 labelled verdicts", "nothing or punctuation for an answer", "The same judge asked again"):
+        assert part in page
+
+
+def test_a_history_of_checks_is_drawn_once_there_are_two(run: Path) -> None:
+    assert "<svg xmlns" not in (run / "report.html").read_text("utf-8")
+    judgekit.run("quickstart", results_dir=run.parent, run_id="second")
+    page = (run.parent / "second" / "report.html").read_text("utf-8")
+    assert page.count("<svg xmlns") == 2  # one for each of the two judges
+    assert "2 of 4 checks of the baseline" in page
+
+
+def test_a_damaged_database_costs_the_history_and_not_the_report(run: Path) -> None:
+    from judgekit.wiring.reporting import write_report
+
+    (run.parent / "judgekit.db").write_bytes(b"no database" * 1000)
+    assert "Judge reliability" in write_report(run).read_text("utf-8")

@@ -135,7 +135,7 @@ def test_a_metric_family_that_changed_shows_beside_the_verdicts_of_a_panel(
 def test_another_reading_of_verdicts_changes_the_scores_of_a_panel(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The panel's own verdicts are read, and not those of its members: with all at 5, the mean is 5 over as many cases."""
+    """The panel's own verdicts are read, not those of its members: with all at 5, the mean is 5 over as many."""
     original = Groundedness.scores
 
     def kinder(self: Groundedness, a_verdict: Verdict) -> Outcomes:

@@ -1,11 +1,14 @@
-"""From the report of a spot check to a point of the judge's history."""
+"""From verdicts and what was said of them later to a point of the judge's history."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from judgekit.core.drift import CheckKind, DriftCheck
+from judgekit.analysis.pairs import pair_disagrees
+from judgekit.core.drift import CheckKind, DriftCheck, dataset_sha256
+from judgekit.core.judgments import Verdict
+from judgekit.core.runs import Manifest
 
 AT_ONCE = timedelta(days=1)
 """A judge that is asked again within this time after its verdicts differs by noise; later, it may have drifted."""
@@ -41,14 +44,61 @@ class AskedAgain:
     fingerprints: Sequence[str] = ()
 
 
+def checked_verdicts(
+    judge: str, manifest: Manifest, metrics: Mapping[str, Any], answers_sha256: str | None
+) -> CheckedVerdicts:
+    """What a finished run says of the verdicts of one of its judges.
+
+    Args:
+        judge: one that the run has.
+        manifest: of the run.
+        metrics: its metrics.json.
+        answers_sha256: see `core.drift.answers_sha256`.
+
+    Raises:
+        KeyError: metrics.json lacks a part that every run has.
+    """
+    about = metrics["judges"][judge]
+    return CheckedVerdicts(
+        run_id=manifest.run_id,
+        judge=judge,
+        prompt_version=about["prompt_version"],
+        prompt_sha256=about["prompt_sha256"],
+        dataset_sha256=dataset_sha256(metrics["cases"]["sha256"], manifest),
+        parser_version=manifest.versions.get("parser", ""),
+        answers_sha256=answers_sha256,
+        distribution=metrics["overall"].get(f"{judge}.distribution", {}),
+    )
+
+
+def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | None) -> dict[str, Any]:
+    """One row of a check: `first`, `second` and whether it `disagrees`, all None without two verdicts.
+
+    Args:
+        first: the stored verdict.
+        second: what was said of the same input later.
+        pass_score: lowest score that passes; None: the judge has no pass class.
+
+    Raises:
+        ValueError: the verdicts are of different kinds, or one of them says nothing.
+    """
+    if first is None or second is None:
+        return {"first": None, "second": None, "disagrees": None}
+    return {
+        "first": first.answer if first.score is None else first.score,
+        "second": second.answer if second.score is None else second.score,
+        "disagrees": pair_disagrees(first, second, pass_score),
+    }
+
+
 def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> DriftCheck:
     """A point of the history of a judge.
 
     Args:
         verdicts: what was checked.
         asked: by whom and when.
-        sample: the rows of the check's report: `first`, `second` and `disagrees`, all None where there are not two
-            verdicts.
+        sample: the rows of the check's report, or those of `pair_row`: `first`, `second` and `disagrees`, all None
+            where there are not two verdicts.
 
     Source: in-house.
     """

@@ -89,16 +89,8 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     n_disagree = sum(item.disagrees for item in scored)
     return {
         **rate_against_threshold(n_disagree, len(scored), threshold, draw),
-        "n_asked": len(pairs),
-        "n_unscored": len(pairs) - len(scored),
-        "n_failed_first": sum(isinstance(pair.first, JudgeFailure) for pair in pairs),
-        "n_failed_second": sum(isinstance(pair.second, JudgeFailure) for pair in pairs),
-        "n_gap_over_one": sum(item.gap_over_one for item in scored),
-        "n_class_flips": sum(item.class_flip for item in scored),
-        "n_both": sum(item.gap_over_one and item.class_flip for item in scored),
-        "exact_agreement": exact_agreement(first, second),
-        "mean_signed_difference": mean_signed_difference(first, second),
-        **_chance_corrected(first, second),
+        **_counts(pairs, scored),
+        **_raw_and_chance_corrected(first, second),
         **inconsistent(sum(flags), len(flags)),
         "sample": [_row(pair, item) for pair, item in zip(pairs, compared, strict=True)],
         "seed": seed,
@@ -107,6 +99,18 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         "alarm": alarm(n_disagree, len(scored), threshold, draw),
         "agreement": _agreement(first, second, scale),
         "disagreements": _disagreements(pairs, compared),
+    }
+
+
+def _counts(pairs: Sequence[Pair], scored: Sequence[ScoredPair]) -> dict[str, int]:
+    return {
+        "n_asked": len(pairs),
+        "n_unscored": len(pairs) - len(scored),
+        "n_failed_first": sum(isinstance(pair.first, JudgeFailure) for pair in pairs),
+        "n_failed_second": sum(isinstance(pair.second, JudgeFailure) for pair in pairs),
+        "n_gap_over_one": sum(item.gap_over_one for item in scored),
+        "n_class_flips": sum(item.class_flip for item in scored),
+        "n_both": sum(item.gap_over_one and item.class_flip for item in scored),
     }
 
 
@@ -213,10 +217,12 @@ def _ends(found: Ends) -> dict[str, float | None]:
     return dict(zip(("value", "low", "high"), found, strict=True))
 
 
-def _chance_corrected(first: Sequence[int], second: Sequence[int]) -> dict[str, Any]:
+def _raw_and_chance_corrected(first: Sequence[int], second: Sequence[int]) -> dict[str, Any]:
     ratings = {*first, *second}
     low, high = min(ratings, default=0), max(ratings, default=0)
     return {
+        "exact_agreement": exact_agreement(first, second),
+        "mean_signed_difference": mean_signed_difference(first, second),
         "quadratic_weighted_kappa": quadratic_weighted_kappa(first, second, low, high),
         "krippendorff_alpha": krippendorff_alpha_ordinal(list(zip(first, second, strict=True))),
         **_why_undefined(ratings),

@@ -380,25 +380,3 @@ def is_local(base_url: str | None) -> bool:
     except ValueError:
         return "." not in host  # a bare name, as between containers
     return address.is_private or address.is_loopback
-
-
-RESUMABLE_CHANGES = ("budget", "results_dir", "$schema", "gates", "report")
-"""Parts of a config that may change between a run and its resume: they change no verdict."""
-
-RESUMABLE_MODEL_CHANGES = ("max_concurrency", "timeout_seconds", "max_attempts", "api_key_env")
-
-
-def config_changes(old: Any, new: Any, path: str = "") -> list[str]:
-    """Paths at which two configs differ, apart from parts that change no verdict."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        found = []
-        for key in sorted({*old, *new}):
-            where = f"{path}.{key}" if path else key
-            parts = where.split(".")
-            harmless = where in RESUMABLE_CHANGES or (
-                parts[0] == "models" and len(parts) == 3 and parts[2] in RESUMABLE_MODEL_CHANGES
-            )
-            if not harmless and old.get(key) != new.get(key):
-                found += config_changes(old.get(key), new.get(key), where)
-        return found
-    return [] if old == new else [path]

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from judgekit.core.judgments import JudgeInput
+from judgekit.core.runs import Manifest
 
 CheckKind = Literal["rejudge", "noise_floor", "spot_check"]
 
@@ -73,3 +74,15 @@ def answers_sha256(inputs: Iterable[JudgeInput]) -> str:
     for case_id, sha256 in sorted((item.case_id, item.sha256) for item in inputs):
         digest.update(f"{len(case_id)} {case_id} {sha256}\n".encode("utf-8", "replace"))
     return digest.hexdigest()
+
+
+def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
+    """The data set of a run; a part of a file, by `--limit` or `--shard`, is another one than the whole.
+
+    Args:
+        cases_sha256: of the file of cases.
+        manifest: of the run.
+    """
+    if manifest.limit is None and manifest.shard is None:
+        return cases_sha256
+    return hashlib.sha256(f"{cases_sha256} {manifest.limit} {manifest.shard}".encode()).hexdigest()

@@ -183,12 +183,26 @@ def rejudged_line(summary: RunSummary) -> str | None:
     )
 
 
+def history_line(summary: RunSummary) -> str | None:
+    """Whether a rejudge is a point of the drift history, or None where it is none or was made before that was kept."""
+    found = summary.rejudged
+    if found is None or "n_asked" not in found or summary.status != "complete":
+        return None
+    if any(notice.code == "drift_not_recorded" for notice in summary.warnings):
+        return "drift history: no point, as the warning says"
+    if not found["n_asked"]:
+        return "drift history: no point, since every reply came from the cache; --no-cache asks the judge anew"
+    asked = ", ".join(f"{name} {part['n_asked']}" for name, part in found["by_judge"].items() if part["n_asked"])
+    return f"drift history: one point for each judge that was asked anew ({asked})"
+
+
 def instrument_lines(summary: RunSummary) -> list[str]:
     """What gave the figures and what it took: judges, spot check, latency, cost."""
     lines = [
         *judge_lines(summary),
         *panel_lines(summary),
         rejudged_line(summary),
+        history_line(summary),
         reliability_line(summary.judge_reliability),
         latency_line(summary),
     ]

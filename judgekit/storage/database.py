@@ -8,7 +8,7 @@ import fcntl
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -113,19 +113,21 @@ class Database:
         with self._writing():
             pass
 
-    def put_run(self, record: RunRecord, results: Iterable[tuple[str, str]]) -> None:
+    def put_run(self, record: RunRecord | Callable[[], RunRecord], results: Iterable[tuple[str, str]]) -> None:
         """Write all of a run in one transaction, in place of what there is of it.
 
         Args:
-            record: the run.
+            record: the run, or what reads it. A reader is called once nobody else can write, so that what another
+                process adds to the folder and then to the database is not lost between the two.
             results: query id and `result_json` of each case; drawn from while writing.
 
         Raises:
             ConfigError: the database is of a newer judgekit.
             StorageError: it cannot be written, or `results` cannot be read; it is as it was.
         """
-        run_id = record.run_id
         with self._writing() as connection:
+            record = record() if callable(record) else record
+            run_id = record.run_id
             _delete(connection, run_id)
             run = (_json(record.config), _json(record.aggregate), record.commit_hash, record.created_at)
             connection.execute(_PUT_RUN, (run_id, record.suite, *run))

@@ -33,6 +33,7 @@ from judgekit.core.runs import (
 )
 from judgekit.core.scores import Score
 from judgekit.core.text import clean_text
+from judgekit.storage.appending import repair_tail
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -341,18 +342,7 @@ class RunFolder:
 
     def repair_tail(self, name: str) -> int:
         """Cut off a torn last line; returns the number of bytes dropped."""
-        path = self.path / name
-        if not path.exists():
-            return 0
-        try:
-            with path.open("rb+") as stream:
-                size = stream.seek(0, os.SEEK_END)
-                keep = _end_of_last_line(stream, size)
-                if keep != size:
-                    stream.truncate(keep)
-                return size - keep
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be repaired: {error.strerror or error}") from None
+        return repair_tail(self.path / name)
 
 
 def _is_unbegun(path: Path) -> bool:
@@ -362,15 +352,3 @@ def _is_unbegun(path: Path) -> bool:
     except OSError:
         return False
     return all(name in (".lock", CONFIG, PROMPTS) or (name.startswith(".") and name.endswith(".tmp")) for name in names)
-
-
-def _end_of_last_line(stream: IO[bytes], size: int) -> int:
-    position = size
-    while position:
-        start = max(0, position - 65536)
-        stream.seek(start)
-        found = stream.read(position - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        position = start
-    return 0

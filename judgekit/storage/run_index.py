@@ -8,7 +8,7 @@ from pathlib import Path
 from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError, JudgekitError
 from judgekit.core.runs import MANIFEST
-from judgekit.storage.database import Database
+from judgekit.storage.database import Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import append_check, case_results, run_record
 
@@ -73,7 +73,7 @@ def put_folder(database: Database, folder: RunFolder) -> None:
     Raises:
         ConfigError, StorageError: the folder or the database cannot be read or written.
     """
-    database.put_run(run_record(folder), case_results(folder))
+    database.put_run(lambda: run_record(folder), case_results(folder))
 
 
 @dataclass
@@ -116,18 +116,8 @@ def reindex(results_dir: Path, database: Database) -> Reindexed:
     database.make_ready()
     for path in folders:
         with _skipping(done, path):
-            folder = RunFolder.open(path)
-            record = run_record(folder)
-            if record.run_id != path.name:
-                raise ConfigError(f"{path}: holds run {record.run_id!r}; name the folder as the run")
-            problems: list[JudgekitError] = []
-            try:
-                database.put_run(record, _noting(case_results(folder), problems))
-            except JudgekitError as error:
-                if not problems:
-                    raise _CannotWrite(error) from None
-                raise
-            there.add(record.run_id)
+            _put_again(database, RunFolder.open(path))
+            there.add(path.name)
             done.n_indexed += 1
     for run_id in database.run_ids() - there:
         if not (results_dir / run_id / MANIFEST).exists() or _names(done.skipped, results_dir / run_id):
@@ -149,10 +139,39 @@ class _CannotWrite(Exception):
         self.cause = cause
 
 
-def _noting(results: Iterator[tuple[str, str]], problems: list[JudgekitError]) -> Iterator[tuple[str, str]]:
-    """The results; why they cannot be read to their end goes to `problems`."""
+def _put_again(database: Database, folder: RunFolder) -> None:
+    """Index one folder.
+
+    Raises:
+        JudgekitError: the folder cannot be read.
+        _CannotWrite: the database cannot be written.
+    """
+    problems: list[JudgekitError] = []
+
+    def record() -> RunRecord:
+        with _noting(problems):
+            found = run_record(folder)
+            if found.run_id != folder.path.name:
+                raise ConfigError(f"{folder.path}: holds run {found.run_id!r}; name the folder as the run")
+            return found
+
+    def results() -> Iterator[tuple[str, str]]:
+        with _noting(problems):
+            yield from case_results(folder)
+
     try:
-        yield from results
+        database.put_run(record, results())
+    except JudgekitError as error:
+        if not problems:
+            raise _CannotWrite(error) from None
+        raise
+
+
+@contextmanager
+def _noting(problems: list[JudgekitError]) -> Iterator[None]:
+    """Why something cannot be read goes to `problems`."""
+    try:
+        yield
     except JudgekitError as error:
         problems.append(error)
         raise

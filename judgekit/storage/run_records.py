@@ -12,6 +12,7 @@ from judgekit.analysis.aggregate import run_aggregate
 from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError, StorageError, first_problem
 from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, METRICS_HISTORY, SCORES, TAGS
+from judgekit.storage.appending import appending
 from judgekit.storage.database import RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_checks import stored_checks
@@ -199,13 +200,14 @@ def read_checks(folder: RunFolder) -> list[DriftCheck]:
 def append_check(folder: RunFolder, check: DriftCheck) -> None:
     """Add a check to the folder of the run whose verdicts were checked; the same one is not written twice.
 
+    Several processes may add checks at once, also while another one writes the run.
+
     Raises:
         ConfigError, StorageError: a file is damaged or cannot be written.
     """
-    checks = {old.check_id: old for old in read_checks(folder)}
-    if check.check_id not in checks:
-        lines = [line.rstrip(b"\n") for _, line in folder.lines(DRIFT_CHECKS)]
-        folder.write_lines(DRIFT_CHECKS, [*lines, check.model_dump_json().encode()])
+    with appending(folder.path / DRIFT_CHECKS) as append:
+        if check.check_id not in {old.check_id for old in read_checks(folder)}:
+            append(check.model_dump_json().encode())
 
 
 def missing_metrics(folder: RunFolder) -> ConfigError:

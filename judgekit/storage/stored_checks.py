@@ -1,14 +1,19 @@
 """Spot checks of a run as points of its judges' histories, read from its folder."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check, kind_of_repeat
-from judgekit.analysis.reliability import pair_disagrees
+from judgekit.analysis.drift_checks import (
+    AskedAgain,
+    CheckedVerdicts,
+    checked_verdicts,
+    history_check,
+    kind_of_repeat,
+    pair_row,
+)
 from judgekit.core.checks import CHECKS
 from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import StorageError
@@ -78,13 +83,6 @@ def stored_checks(folder: RunFolder) -> Iterator[DriftCheck]:
         raise StorageError(f"{folder.path / name}: damaged: {error!r}") from None
 
 
-def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
-    """The data set of a run; a part of a file, by `--limit` or `--shard`, is another one than the whole."""
-    if manifest.limit is None and manifest.shard is None:
-        return cases_sha256
-    return hashlib.sha256(f"{cases_sha256} {manifest.limit} {manifest.shard}".encode()).hexdigest()
-
-
 def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[DriftCheck]:
     """From checks.json and the judgments of each check."""
     records = [record for record in folder.read_json(CHECKS)["checks"] if record["complete"]]
@@ -99,17 +97,22 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
         if not second.last_at:
             continue
         kind: CheckKind = "spot_check"
+        fingerprints = [*first.fingerprints, *second.fingerprints]
         if record["kind"] == "repeat":
             kind = kind_of_repeat(first.last_at or second.last_at, second.last_at)
+            # Those of the stored verdicts would be in every check of this run, and hide that the server changed.
+            fingerprints = [*second.fingerprints]
         asked = AskedAgain(
             kind=kind,
             comparator=f"{record['model']} with {record['prompt_version']}",
             created_at=second.last_at,
             served_models=[*first.served_models, *second.served_models],
-            fingerprints=[*first.fingerprints, *second.fingerprints],
+            fingerprints=fingerprints,
         )
         pass_score = arguments.get(judge, {}).get("pass_score")
-        rows = [_row(first.verdicts.get(case), second.verdicts.get(case), pass_score) for case in record["case_ids"]]
+        rows = [
+            pair_row(first.verdicts.get(case), second.verdicts.get(case), pass_score) for case in record["case_ids"]
+        ]
         yield history_check(_verdicts(folder, manifest, metrics, judge), asked, rows)
 
 
@@ -131,17 +134,8 @@ def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> 
 
 
 def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> CheckedVerdicts:
-    about = metrics["judges"][judge]
-    return CheckedVerdicts(
-        run_id=manifest.run_id,
-        judge=judge,
-        prompt_version=about["prompt_version"],
-        prompt_sha256=about["prompt_sha256"],
-        dataset_sha256=dataset_sha256(metrics["cases"]["sha256"], manifest),
-        parser_version=manifest.versions.get("parser", ""),
-        answers_sha256=answers_sha256(item for item in folder.judge_inputs() if item.judge == judge),
-        distribution=metrics["overall"].get(f"{judge}.distribution", {}),
-    )
+    answers = answers_sha256(item for item in folder.judge_inputs() if item.judge == judge)
+    return checked_verdicts(judge, manifest, metrics, answers)
 
 
 def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
@@ -158,13 +152,3 @@ def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
         elif judgment.role == "spot_check" and judgment.copied_from is None:
             found.setdefault((judgment.judge, judgment.check or "run"), _Opinions()).add(judgment)
     return found
-
-
-def _row(first: Verdict | None, second: Verdict | None, pass_score: int | None) -> dict[str, Any]:
-    if first is None or second is None:
-        return {"first": None, "second": None, "disagrees": None}
-    return {
-        "first": first.answer if first.score is None else first.score,
-        "second": second.answer if second.score is None else second.score,
-        "disagrees": pair_disagrees(first, second, pass_score),
-    }

@@ -8,7 +8,8 @@ from pathlib import Path
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD
 from judgekit.analysis.pairs import draw_order, draw_sample
 from judgekit.core.checks import CheckRecord
-from judgekit.core.config import RESUMABLE_MODEL_CHANGES, ModelConfig
+from judgekit.core.config import ModelConfig
+from judgekit.core.config_changes import RESUMABLE_MODEL_CHANGES
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Provider

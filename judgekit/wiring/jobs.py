@@ -16,8 +16,8 @@ import judgekit.metrics
 from judgekit.core.canonical import canonical_sha256
 from judgekit.core.config import (
     RunConfig,
-    config_changes,
 )
+from judgekit.core.config_changes import config_changes
 from judgekit.core.errors import ConfigError
 from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import CONFIG, JUDGMENTS, Manifest

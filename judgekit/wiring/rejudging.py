@@ -281,6 +281,7 @@ def _job(
         resuming=resuming,
         parent=parent.folder,
         kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),
+        unchanged=frozenset(name for name in names if _is_the_same_judge(parent, child.config, plans, name)),
         carried=_carried(parent, child.config, plans, names),
         kept_prompts=parent.folder.prompts(),
     )
@@ -328,3 +329,13 @@ def _is_unchanged(parent: StoredRun, config: RunConfig, plans: Sequence[JudgePla
         return False
     same = (old.model, old.panel) == (now.model, now.panel)
     return same and all(parent.config.models[name] == config.models[name] for name in old.asked)
+
+
+def _is_the_same_judge(parent: StoredRun, config: RunConfig, plans: Sequence[JudgePlan], name: str) -> bool:
+    """Whether a judge is the one that judged the parent: where its server is, and how fast, makes no other judge."""
+    old, asked = parent.judge_config(name), next(plan for plan in plans if plan.judge.name == name)
+    (now,) = (judge for judge in config.judges if judge.name == name)
+    if parent.prompt(name, old.prompt_version).sha256 != asked.prompt.sha256 or old.panel != now.panel:
+        return False
+    models = [(parent.config.models[was], config.models[now]) for was, now in zip(old.asked, now.asked, strict=True)]
+    return all((was.provider, was.model, was.seed) == (now.provider, now.model, now.seed) for was, now in models)

@@ -98,6 +98,8 @@ class RunJob:
     """The run whose stored inputs are judged again; None for a run of its own."""
     kept: frozenset[str] = frozenset()
     """Judges whose judgments are copied from the parent, and which are not asked."""
+    unchanged: frozenset[str] = frozenset()
+    """Judges of a rejudge that are asked as the parent asked them: the same model and wording."""
     carried: Sequence[CheckRecord] = ()
     """Spot checks of the parent that hold here as well: their second opinions are about the same inputs."""
     kept_prompts: Mapping[str, PromptTemplate] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from judgekit.core.protocols import RunStore
 from judgekit.core.runs import JUDGMENTS
 from judgekit.core.scores import Failed
 from judgekit.workflows.job import RunJob
+from judgekit.workflows.rejudge_history import asked_anew
 from judgekit.workflows.reliability import opinion, pass_score_of
 from judgekit.workflows.scoring import Faults, JudgmentKey, Unjudged, last_judgments
 from judgekit.workflows.scoring import judge_inputs as built_inputs
@@ -69,7 +70,10 @@ def rejudged(job: RunJob, judgments: dict[JudgmentKey, Judgment]) -> dict[str, o
     judges = [plan.judge for plan in job.judges if plan.judge.name not in job.kept]
     pairs = {judge.name: _pairs(judge.name, before, judgments) for judge in judges}
     found = verdict_changes(pairs, {judge.name: pass_score_of(judge) for judge in judges}, job.config.seed)
-    return {"parent": job.manifest.parent, **found}
+    asked = {judge.name: len(asked_anew(judge.name, before, judgments)) for judge in judges}
+    for name, report in found["by_judge"].items():
+        report["n_asked"] = asked[name]
+    return {"parent": job.manifest.parent, "n_asked": sum(asked.values()), **found}
 
 
 def _pairs(judge: str, before: dict[JudgmentKey, Judgment], now: dict[JudgmentKey, Judgment]) -> list[Pair]:

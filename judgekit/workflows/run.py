@@ -32,6 +32,7 @@ from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.panels import rule, says_the_same
 from judgekit.workflows.passes import Passes, ready
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
+from judgekit.workflows.rejudge_history import add_to_history
 from judgekit.workflows.reliability import check_kind, write_checks
 from judgekit.workflows.scoring import JudgmentKey, Unjudged, judge_inputs, last_judgments
 from judgekit.workflows.summarise import summarise
@@ -211,8 +212,10 @@ def _write_figures(
         progress.checks = [record.model_copy(update={"complete": True}) for record in progress.checks]
         write_checks(job.store, progress.checks)
     summary = summarise(job, progress.unjudged, progress.checks, status=status, reason=reason)
-    if status == "complete" and job.manifest.shard is None:
-        summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
+    if status == "complete":
+        if job.manifest.shard is None:
+            summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
+        summary = summary.model_copy(update={"warnings": (*summary.warnings, *add_to_history(job, summary))})
     write_summary(job.store, summary, job.render_summary)
     counts = {"cases": len(job.cases)}
     for name, record in summary.judges.items():

@@ -50,7 +50,11 @@ def browser() -> Iterator[Any]:
         pytest.skip("no Chromium on this machine; apt-get install chromium, or name one in JUDGEKIT_CHROMIUM")
     with playwright.sync_playwright() as driver:
         # Chromium has no sandbox for root, as which CI runs.
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"] if os.getuid() == 0 else [])
+        arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+        try:
+            found = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        except playwright.Error as error:
+            pytest.skip(f"{CHROMIUM} does not start: {str(error).splitlines()[0]}")
         yield found
         found.close()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -172,7 +173,7 @@ def test_hostile_ids_and_reasonings_stay_text(tmp_path: Path) -> None:
             results_dir=None,
         )
         assert judgekit("run", "config.json", "--run-id", "r", "-q", cwd=tmp_path).returncode == 0
-        result = judgekit("spotcheck", "r", cwd=tmp_path)
+        result = judgekit("spotcheck", "r", "--against", "model:other", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "alert(1)" in result.stdout
     assert not {"\x1b", "\x07", "\u202e"} & set(result.stdout)
@@ -182,6 +183,55 @@ def test_hostile_ids_and_reasonings_stay_text(tmp_path: Path) -> None:
     assert "[" not in row.replace("\\[", "")
     assert row.replace("\\|", "").count("|") == 7  # six cells
     assert not {"\x1b", "\x07", "\u202e"} & set(summary)
+
+
+# drift
+
+
+def test_a_judge_whose_verdicts_flip_from_some_week_on_has_drifted(tmp_path: Path) -> None:
+    """30 verdicts, two quiet weeks, then every third one flips: 20 of 60 pairs in two weeks, where 5% are usual."""
+    state = {"week": 0}
+
+    def judge(request: Request) -> Any:
+        if '"ready"' in request.text:
+            return plausible_verdict(request)
+        number = int(re.findall(r"Kiln c(\d+) ", request.text)[0])
+        if state["week"] >= 3 and number % 3 == 0:
+            return verdict(0, unsupported=["x"])
+        return verdict(5, supported=["x"])
+
+    with FaultServer(judge) as server:
+        write_suite(tmp_path, server.base_url, n_cases=30, results_dir=None)
+        assert judgekit("run", "config.json", "--run-id", "r", "-q", cwd=tmp_path).returncode == 0
+        path = tmp_path / "results" / "r" / "judgments.jsonl"
+        # What is asked within a day of the verdicts would be the noise floor.
+        old = [{**line, "created_at": "2026-01-01T00:00:00.000+00:00"} for line in read_lines(path)]
+        path.write_text("".join(json.dumps(line) + "\n" for line in old), encoding="utf-8")
+        codes = []
+        for week in (1, 2, 3, 4):
+            state["week"] = week
+            again = judgekit("rejudge", "r", "--no-cache", "--run-id", f"week-{week}", "-q", cwd=tmp_path)
+            assert again.returncode == 0, again.stderr
+            assert "drift history: one point for each judge that was asked anew (groundedness 30)" in again.stdout
+            codes.append(judgekit("drift", "--fail-on-drift", cwd=tmp_path).returncode)
+        cached = judgekit("rejudge", "r", "-q", cwd=tmp_path)
+    assert codes == [0, 0, 1, 1]
+    assert "drift history: no point, since every reply came from the cache" in cached.stdout
+    (tmp_path / "results" / "judgekit.db").unlink()
+    assert judgekit("runs", "reindex", cwd=tmp_path).returncode == 0
+    result = judgekit("drift", "--fail-on-drift", cwd=tmp_path)
+    assert result.returncode == 1
+    first, second, *_ = result.stdout.splitlines()
+    assert re.fullmatch(r"groundedness v1 on data set [0-9a-f]{12}: judge since run r", first)
+    start = "  rejudge by judge-2025-01-01 with v1: 20 of 60 contradict the stored verdict (33%) since run r, 0 of 60"
+    assert second.startswith(start)
+    [history] = json.loads(judgekit("drift", "--json", cwd=tmp_path).stdout)
+    assert [(row["n_pairs"], row["n_disagree"], row["state"]) for row in history["timeline"]] == [
+        (30, 0, "none"),
+        (30, 0, "none"),
+        (30, 10, "judge"),
+        (30, 10, "judge"),
+    ]
 
 
 # killed

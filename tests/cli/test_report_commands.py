@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from judgekit.core.config import config_changes
+from judgekit.core.config_changes import config_changes
 from tests.builders import output, read_json, write_suite
 from tests.cli.test_commands import judgekit, one_error_line, started
 from tests.run_folders import write_run

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from judgekit.storage.database import Database
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_records import read_checks
 from judgekit.testing import FaultServer, with_latency
 from tests.builders import read_json, read_lines, write_suite
 
@@ -108,3 +110,51 @@ def test_two_starts_under_one_name_at_once_give_one_whole_run(tmp_path: Path, se
     ends = [process.communicate(timeout=60) for process in both]
     assert sorted(process.returncode for process in both) in ([0, 2], [0, 4]), ends
     assert judged(tmp_path / "results" / "r") == ALL
+
+
+def test_a_run_two_rejudges_a_check_and_new_indexes_at_once_lose_nothing(tmp_path: Path, server: FaultServer) -> None:
+    at = {"base_url": server.base_url, "max_concurrency": 8}
+    config = write_suite(
+        tmp_path,
+        n_cases=N_CASES,
+        models={"m": {**at, "model": "m-2025-01-01"}, "other": {**at, "model": "other-2025-01-01"}},
+        judges=[{"name": "groundedness", "model": "m"}],
+    )
+    results = tmp_path / "results"
+    where = ("--results-dir", str(results))
+    _, errors = (first := started("run", str(config), "--run-id", "a")).communicate(timeout=60)
+    assert first.returncode == 0, errors
+
+    commands = {
+        "b": ("run", str(config), "--run-id", "b", "--no-cache"),
+        "same": ("rejudge", "a", "--run-id", "same", "--no-cache", *where),
+        "other": ("rejudge", "a", "--run-id", "other", "--model", "other", *where),
+        "check": ("spotcheck", "a", "--against", "repeat", "--n", "20", *where),
+    }
+    running = {name: started(*command) for name, command in commands.items()}
+    n_indexed = 0
+    while any(process.poll() is None for process in running.values()):
+        reindex = started("runs", "reindex", *where)
+        _, errors = reindex.communicate(timeout=60)
+        assert reindex.returncode == 0, errors
+        n_indexed += 1
+    for name, process in running.items():
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, (name, errors)
+
+    assert n_indexed >= 1
+    for run_id in ("b", "same", "other"):
+        assert judged(results / run_id) == ALL
+        codes = {item["code"] for item in read_json(results / run_id / "metrics.json")["warnings"]}
+        assert not [code for code in codes if code.startswith(("cache", "index", "drift"))]
+    database = Database(results)
+    assert {run.run_id: run.status for run in database.runs()} == dict.fromkeys(("a", "b", "same", "other"), "complete")
+    # The check of the run, and a point of each rejudge.
+    points = sorted((check.kind, check.comparator, check.n_pairs) for check in database.checks())
+    assert points == [
+        ("noise_floor", "m-2025-01-01 with v1", 20),
+        ("noise_floor", "m-2025-01-01 with v1", N_CASES),
+        ("spot_check", "other-2025-01-01 with v1", N_CASES),
+    ]
+    assert read_checks(RunFolder(results / "a")) == database.checks()
+    assert read_json(results / "a" / "metrics.json")["judge_reliability"]["spot_check_n"] == 20

@@ -25,7 +25,7 @@ from judgekit.reports.figures import coverage, number
 from judgekit.reports.terminal import plain_text
 from judgekit.testing import FaultServer, sequence, verdict
 from judgekit.wiring import Options, resume_job
-from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_lines, write_suite
+from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 from tests.readers import complaint, outputs_of, written
 from tests.workflows.engine import after_probe, again, carried_out, good
 
@@ -311,20 +311,3 @@ def test_e24_the_top_of_a_tied_list_is_the_same_every_time(tmp_path: Path, ties:
     path = written(tmp_path, "x.run", "".join(f"q Q0 d{n} {n} 1.0 r\n" for n in (1, 2, 3)))
     tops = {outputs_of(path, ties=ties)[0].retrieved[0].chunk_id for _ in range(100)}
     assert tops == {top}
-
-
-CASES = REPOSITORY.parent / "shared" / "cases" / "failures.jsonl"
-
-
-def test_every_case_of_the_kinds_data_and_figures_has_a_test() -> None:
-    if not CASES.exists():
-        pytest.skip(f"{CASES} is not there: the list of failure cases is not a part of the repository")
-    ids = {json.loads(line)["id"] for line in CASES.read_text(encoding="utf-8").splitlines() if line.strip()}
-    wanted = {name for name in ids if name[0] in "CE"}
-    found: set[str] = set()
-    for name in ("data", "figures"):
-        text = (Path(__file__).parent / f"test_failure_cases_{name}.py").read_text(encoding="utf-8")
-        found |= {match.upper() for match in re.findall(r"^ *def test_([ce]\d\d)_", text, re.MULTILINE)}
-    assert len(wanted) > 35
-    assert wanted - found == set()
-    assert found - wanted == set()

@@ -19,7 +19,7 @@ from judgekit.reports.pages import render
 from judgekit.reports.tables import cell, table
 from judgekit.wiring import reporting
 from judgekit.wiring.reporting import write_report
-from tests.builders import REPOSITORY, case, output, read_json, write_suite
+from tests.builders import case, output, read_json, write_suite
 from tests.cli.test_commands import judgekit
 from tests.run_folders import question_of, write_run
 
@@ -301,16 +301,3 @@ def test_g03_a_table_of_hostile_texts_has_one_row_a_case(tmp_path: Path) -> None
     assert [row["question"] for row in rows] == ["'=cmd|' /C calc'!A0"] * 4
     assert [row["answer"] for row in rows] == ['a,"b"\n=1+1'] * 4
     assert question_of(1) not in {row["question"] for row in rows}
-
-
-CASES = REPOSITORY.parent / "shared" / "cases" / "failures.jsonl"
-
-
-def test_every_case_of_the_kind_reports_has_a_test() -> None:
-    if not CASES.exists():
-        pytest.skip(f"{CASES} is not there: the list of failure cases is not a part of the repository")
-    ids = {json.loads(line)["id"] for line in CASES.read_text(encoding="utf-8").splitlines() if line.strip()}
-    wanted = {name for name in ids if name.startswith("G")}
-    text = Path(__file__).read_text(encoding="utf-8")
-    found = {name.upper() for name in re.findall(r"^def test_(g\d\d)_", text, re.MULTILINE)}
-    assert found == wanted

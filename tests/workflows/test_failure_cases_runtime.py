@@ -1,7 +1,6 @@
 """Failure cases of kind F, concurrency and runtime, and a storm of faults; last, that no case is without a test."""
 
 import asyncio
-import json
 import re
 import signal
 import subprocess
@@ -29,7 +28,7 @@ from judgekit.testing import (
     seeded_faults,
     with_latency,
 )
-from tests.builders import REPOSITORY, output, read_json, read_lines, write_suite
+from tests.builders import output, read_json, read_lines, write_suite
 from tests.workflows.engine import Ran, after_probe, again, carried_out, good, is_probe, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
@@ -375,21 +374,3 @@ def test_ten_thousand_calls_in_a_storm_of_faults_add_up(tmp_path: Path, monkeypa
     for path in tmp_path.rglob("*"):
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path
-
-
-CASES = REPOSITORY.parent / "shared" / "cases" / "failures.jsonl"
-
-
-def test_every_case_of_the_kinds_replies_transport_caching_and_runtime_has_a_test() -> None:
-    if not CASES.exists():
-        pytest.skip(f"{CASES} is not there: the list of failure cases is not a part of the repository")
-    ids = {json.loads(line)["id"] for line in CASES.read_text(encoding="utf-8").splitlines() if line.strip()}
-    wanted = {name for name in ids if name[0] in "ABDF"}
-    found: set[str] = set()
-    for path in Path(__file__).parent.glob("test_failure_cases_*.py"):
-        text = path.read_text(encoding="utf-8")
-        found |= {name.upper() for name in re.findall(r"^def test_([abdf]\d\d)_", text, re.MULTILINE)}
-        found |= set(re.findall(r'\bid="([ABDF]\d\d)(?:-[\w-]+)?"', text))
-    assert len(wanted) > 80
-    assert wanted - found == set()
-    assert found - wanted == set()

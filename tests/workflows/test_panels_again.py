@@ -1,19 +1,27 @@
 """Panels from stored runs: judged again, by one model in their place, checked, and bridged."""
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError
+from judgekit.core.judgments import Verdict
+from judgekit.core.scores import Outcomes
 from judgekit.executors.local import run_local
+from judgekit.judges.groundedness import Groundedness
+from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.shipped import shipped
 from judgekit.wiring import Options
 from judgekit.wiring.bridging import open_bridge
 from judgekit.wiring.checking import CheckWanted, open_spotcheck
 from judgekit.wiring.rejudging import Again, open_rejudge
+from judgekit.wiring.stored_runs import open_rescore
 from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.rescore import Rescored, rescore
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines
 
@@ -78,3 +86,64 @@ def test_a_bridge_from_a_panel_to_one_model_knows_that_the_judge_changed(results
     same = {item.judge.name: item.same for item in job.judges}
     assert same == {"groundedness": False, "correctness": True}
     assert moved is not None
+
+
+# scored anew
+
+
+def rescored(results: Path, run_id: str, tmp_path: Path) -> tuple[Path, dict[str, bytes], Rescored]:
+    """A copy of a run scored anew: its folder, the files as they were before, and what came of it."""
+    folder = tmp_path / run_id
+    shutil.copytree(results / run_id, folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    return folder, before, rescore(open_rescore(str(folder), Options()))
+
+
+@pytest.mark.parametrize("again", [None, Again(judges=("groundedness",)), Again(judges=("correctness",))])
+def test_scoring_a_panel_anew_changes_nothing(results: Path, tmp_path: Path, again: Again | None) -> None:
+    run_id = "panel" if again is None else f"rescored-{again.judges[0]}"
+    if again is not None:
+        rejudged(results, again, run_id)
+    folder, before, result = rescored(results, run_id, tmp_path)
+    assert list(result.changes) == []
+    after = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    # The report names the time at which it was written.
+    assert {name for name in after if after[name] != before.get(name)} - {".lock", "report.html"} == set()
+    assert read_json(folder / "metrics.json")["judges"]["groundedness"]["panel"]["quorum"] == 1
+
+
+def test_a_metric_family_that_changed_shows_beside_the_verdicts_of_a_panel(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = AnswerChecks.calculate
+
+    def stricter(self: AnswerChecks, a_case: Any, an_output: Any) -> Outcomes:
+        found = original(self, a_case, an_output)
+        return {name: 0.0 if isinstance(value, float) else value for name, value in found.items()}
+
+    monkeypatch.setattr(AnswerChecks, "calculate", stricter)
+    folder, before, result = rescored(results, "panel", tmp_path)
+    [change] = result.changes
+    assert (change.name, (change.old or {})["value"], (change.new or {})["value"]) == ("keyword_groundedness", 0.8, 0.0)
+    assert (folder / "judgments.jsonl").read_bytes() == before["judgments.jsonl"]
+    metrics, old = read_json(folder / "metrics.json"), json.loads(before["metrics.json"])
+    assert metrics["judges"] == old["judges"]
+    assert metrics["overall"]["groundedness"] == old["overall"]["groundedness"]
+    assert len(read_lines(folder / "metrics_history.jsonl")) == 1
+
+
+def test_another_reading_of_verdicts_changes_the_scores_of_a_panel(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The panel's own verdicts are read, not those of its members: with all at 5, the mean is 5 over as many."""
+    original = Groundedness.scores
+
+    def kinder(self: Groundedness, a_verdict: Verdict) -> Outcomes:
+        return {**original(self, a_verdict), "groundedness": 5.0}
+
+    monkeypatch.setattr(Groundedness, "scores", kinder)
+    _, before, result = rescored(results, "panel", tmp_path)
+    changes = {change.name: change for change in result.changes}
+    assert (changes["groundedness"].new or {})["value"] == 5.0
+    old = json.loads(before["metrics.json"])["overall"]["groundedness"]
+    assert (changes["groundedness"].new or {})["n"] == old["n"]

@@ -108,7 +108,7 @@ def stored(folder: Path) -> tuple[list[Any], list[Any]]:
 
 def test_stored_verdicts_spot_checks_costs_and_times_are_kept(folder: Path) -> None:
     interval = {"low": 0.0, "high": 0.5, "method": "wilson 95%"}
-    checked = {"disagreement_rate": 0.1, "spot_check_n": 10, "interval": interval, "n_unscored": 0}
+    checked = {"disagreement_rate": 0.1, "spot_check_n": 10, "interval": interval, "n_asked": 10, "n_unscored": 0}
 
     def change(metrics: Any) -> None:
         metrics["judge_reliability"] = checked

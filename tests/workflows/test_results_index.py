@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,10 +19,10 @@ import judgekit
 from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import Interrupted, StorageError
 from judgekit.core.runs import RunSummary
-from judgekit.storage.database import DATABASE, Database
+from judgekit.storage.database import DATABASE, Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex, reindex
-from judgekit.storage.run_records import read_checks, run_record, write_tags
+from judgekit.storage.run_records import case_results, read_checks, run_record, write_tags
 from judgekit.testing import FaultServer
 from judgekit.wiring import jobs
 from tests.builders import case, output, read_json, read_lines, write_suite
@@ -441,3 +442,23 @@ def test_a_kill_in_the_middle_of_writing_leaves_a_database_of_whole_runs(tmp_pat
     assert rows(tmp_path, "PRAGMA integrity_check") == [("ok",)]
     # And the next writer goes on.
     Database(tmp_path / "results", busy_seconds=1.0).put_run(run_record(RunFolder(tmp_path / "results" / "r")), [])
+
+
+def test_a_check_that_is_added_while_its_run_is_indexed_again_is_not_lost(tmp_path: Path) -> None:
+    """The folder is read before the check is added, and written to the database after that."""
+    judgekit.run(spot_suite(tmp_path), run_id="r")
+    folder = RunFolder(tmp_path / "results" / "r")
+    [own] = read_checks(folder)
+    new = own.model_copy(update={"kind": "rejudge", "created_at": "2099"})
+    adding = threading.Thread(target=FolderIndex().add_check, args=(folder.path, new))
+
+    def read() -> RunRecord:
+        found = run_record(folder)
+        adding.start()
+        while new not in read_checks(folder):
+            time.sleep(0.01)
+        return found
+
+    Database(folder.path.parent).put_run(read, case_results(folder))
+    adding.join()
+    assert Database(folder.path.parent).checks() == [own, new]

@@ -1,0 +1,212 @@
+"""A rejudge as a point of the drift history: which verdicts count, against whom, and where the point is kept."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgekit.core.drift import DriftCheck
+from judgekit.executors.local import run_local
+from judgekit.storage.database import DATABASE, Database
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_index import reindex
+from judgekit.storage.run_records import append_check, read_checks
+from judgekit.testing import FaultServer, Request, chat_reply, error_reply, plausible_verdict, verdict
+from judgekit.wiring import Options, resume_job
+from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.run import run as run_workflow
+from tests.builders import read_json, read_lines
+from tests.workflows.stored_suites import by_model, first_run, own_wording, rejudge
+
+GOOD = verdict(5, supported=["hot"])
+BAD = verdict(0, unsupported=["cold"])
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer(by_model({"m-": lambda _: GOOD, "other": lambda _: BAD})) as running:
+        yield running
+
+
+def points(run: Path) -> list[DriftCheck]:
+    return read_checks(RunFolder(run))
+
+
+def aged(run: Path) -> None:
+    """The verdicts of a run are two weeks old."""
+    path = run / "judgments.jsonl"
+    lines = [{**line, "created_at": "2026-01-01T00:00:00.000+00:00"} for line in read_lines(path)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def test_replies_from_the_cache_are_no_point_and_that_is_said(tmp_path: Path, server: FaultServer) -> None:
+    run = first_run(tmp_path, server)
+    summary = rejudge(run, "b")
+    assert points(run) == []
+    assert not (run / "drift_checks.jsonl").exists()
+    assert summary.rejudged is not None
+    assert (summary.rejudged["n"], summary.rejudged["n_asked"]) == (12, 0)
+    said = "drift history: no point, since every reply came from the cache; --no-cache asks the judge anew"
+    assert said in (run.parent / "b" / "summary.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("is_old", "kind"), [(False, "noise_floor"), (True, "rejudge")])
+def test_the_same_judge_asked_again_is_compared_with_itself(
+    tmp_path: Path, server: FaultServer, is_old: bool, kind: str
+) -> None:
+    run = first_run(tmp_path, server)
+    if is_old:
+        aged(run)
+    summary = rejudge(run, "b", use_cache=False)
+    found = points(run)
+    assert {check.judge for check in found} == {"groundedness", "correctness"}
+    metrics = read_json(run / "metrics.json")
+    for check in found:
+        assert (check.run_id, check.kind, check.comparator) == ("a", kind, "m-2025-01-01 with v1")
+        assert (check.n_asked, check.n_pairs, check.n_disagree, check.n_failed) == (6, 6, 0, 0)
+        assert (check.score_mean, check.shift_mean, check.n_scores) == (5.0, 0.0, 6)
+        assert check.dataset_sha256 == metrics["cases"]["sha256"]
+        own = [line for line in read_lines(run.parent / "b" / "judgments.jsonl") if line["judge"] == check.judge]
+        assert check.created_at == max(line["created_at"] for line in own)
+        assert check.fingerprints == ("fp_test",)
+    assert summary.rejudged is not None
+    assert {name: part["n_asked"] for name, part in summary.rejudged["by_judge"].items()} == {
+        "groundedness": 6,
+        "correctness": 6,
+    }
+    assert "drift history: one point for each judge that was asked anew (groundedness 6, correctness 6)" in (
+        run.parent / "b" / "summary.md"
+    ).read_text(encoding="utf-8")
+
+
+def test_another_model_or_wording_is_a_check_against_that_one(tmp_path: Path, server: FaultServer) -> None:
+    own_wording(tmp_path, "groundedness", "v2", lambda text: text.replace("You ", "Today you ", 1))
+    run = first_run(tmp_path, server, prompts_dir="prompts")
+    rejudge(run, "b", model="other", judges=("groundedness",))
+    rejudge(run, "c", prompt_version="v2", judges=("groundedness",))
+    found = {check.comparator: check for check in points(run)}
+    assert sorted(found) == ["m-2025-01-01 with v2", "other-2025-01-01 with v1"]
+    assert {(check.kind, check.prompt_version, check.judge) for check in found.values()} == {
+        ("spot_check", "v1", "groundedness")
+    }
+    # 5 became 0: every pair disagrees, and the shift is -5
+    other = found["other-2025-01-01 with v1"]
+    assert (other.n_pairs, other.n_disagree, other.shift_mean) == (6, 6, -5.0)
+    assert found["m-2025-01-01 with v2"].n_disagree == 0
+
+
+def test_another_address_or_pace_makes_no_other_judge_but_another_seed_does(
+    tmp_path: Path, server: FaultServer
+) -> None:
+    run = first_run(tmp_path, server)
+    config = json.loads((tmp_path / "config.json").read_text())
+    for number, change in enumerate(({"max_concurrency": 1}, {"seed": 7})):
+        config["models"]["m"] = {**config["models"]["m"], **change}
+        path = tmp_path / f"new-{number}.json"
+        path.write_text(json.dumps(config))
+        rejudge(run, f"b{number}", use_cache=False, judges=("groundedness", "correctness"), config_path=path)
+    kinds = [check.kind for check in points(run) if check.judge == "groundedness"]
+    assert kinds == ["noise_floor", "spot_check"]
+
+
+def test_only_what_was_really_asked_counts(tmp_path: Path) -> None:
+    """Of 6 cases, the parent has no verdict of c0, and c1 fails now: n_asked is 5, of which 4 are pairs."""
+    state = {"run": 0}
+
+    def judge(request: Request) -> Any:
+        if '"ready"' in request.text:
+            return plausible_verdict(request)
+        fails = "Kiln c0 " if state["run"] == 0 else "Kiln c1 "
+        return chat_reply("no verdict") if fails in request.text else GOOD
+
+    with FaultServer(judge) as server:
+        run = first_run(tmp_path, server, judges=[{"name": "groundedness", "model": "m"}])
+        state["run"] = 1
+        # From the cache, but for c0, which has nothing to be held against.
+        rejudge(run, "cached")
+        assert points(run) == []
+        rejudge(run, "anew", use_cache=False)
+    [check] = points(run)
+    assert (check.n_asked, check.n_pairs, check.n_failed) == (5, 4, 1)
+
+
+def test_a_point_is_built_again_from_the_folders(tmp_path: Path, server: FaultServer) -> None:
+    run = first_run(tmp_path, server)
+    rejudge(run, "b", use_cache=False)
+    before = Database(run.parent).checks()
+    assert sorted(check.judge for check in before) == ["correctness", "groundedness"]
+    (run.parent / DATABASE).unlink()
+    reindex(run.parent, Database(run.parent))
+    assert Database(run.parent).checks() == before
+
+
+def test_a_rejudge_that_goes_on_adds_its_point_once(tmp_path: Path) -> None:
+    state = {"refuses": False, "n": 0}
+
+    def other(_: Request) -> Any:
+        state["n"] += 1
+        return error_reply(401, "no such key") if state["refuses"] and state["n"] > 4 else BAD
+
+    with FaultServer(by_model({"other": other, "m-": lambda _: GOOD})) as server:
+        run = first_run(tmp_path, server)
+        state["refuses"] = True
+        with pytest.raises(Exception, match="no such key"):
+            rejudge(run, "b", model="other", judges=("correctness",))
+        assert points(run) == []
+        state["refuses"] = False
+        for _ in range(2):
+            # The second time as after a kill between the point and the manifest.
+            job = resume_job(str(run.parent / "b"), None, Options())
+            run_local(lambda job=job: run_workflow(job, SilentObserver()))  # type: ignore[misc]
+            manifest = read_json(run.parent / "b" / "manifest.json")
+            (run.parent / "b" / "manifest.json").write_text(json.dumps({**manifest, "status": "running"}))
+    [check] = points(run)
+    assert (check.judge, check.n_pairs, check.n_disagree) == ("correctness", 6, 6)
+
+
+def test_a_parent_that_takes_no_point_costs_a_warning_and_not_the_rejudge(tmp_path: Path, server: FaultServer) -> None:
+    run = first_run(tmp_path, server)
+    manifest = read_json(run / "manifest.json")
+    (run / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
+    summary = rejudge(run, "b", use_cache=False)
+    assert summary.status == "complete"
+    [warning] = [item for item in summary.warnings if item.code == "drift_not_recorded"]
+    assert "the run is interrupted, so not all of its verdicts are known" in warning.message
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    (run / "drift_checks.jsonl").mkdir()
+    summary = rejudge(run, "c", use_cache=False)
+    assert [item.code for item in summary.warnings if item.code == "drift_not_recorded"] == ["drift_not_recorded"]
+    assert "drift history: no point, as the warning says" in (run.parent / "c" / "summary.md").read_text()
+
+
+def test_a_panel_was_asked_anew_where_every_member_was(tmp_path: Path, server: FaultServer) -> None:
+    panel = [{"name": "groundedness", "panel": {"models": ["m", "other"], "quorum": 1}}]
+    run = first_run(tmp_path, server, judges=panel)
+    rejudge(run, "cached")
+    assert points(run) == []
+    rejudge(run, "anew", use_cache=False)
+    [check] = points(run)
+    assert (check.kind, check.comparator, check.n_pairs) == ("noise_floor", "median of m, other with v1", 6)
+
+
+def test_points_that_are_added_at_once_are_all_kept(tmp_path: Path, server: FaultServer) -> None:
+    run = first_run(tmp_path, server)
+    rejudge(run, "b", use_cache=False, judges=("correctness",))
+    [check] = points(run)
+    path = run / "drift_checks.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"torn": ')
+    threads = [
+        threading.Thread(
+            target=append_check, args=(RunFolder(run), check.model_copy(update={"created_at": f"2099-{n:02}"}))
+        )
+        for n in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(points(run)) == 13
+    assert len(read_lines(path)) == 13

@@ -131,17 +131,20 @@ def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> 
 
 
 def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> CheckedVerdicts:
-    about = metrics["judges"][judge]
-    return CheckedVerdicts(
-        run_id=manifest.run_id,
-        judge=judge,
-        prompt_version=about["prompt_version"],
-        prompt_sha256=about["prompt_sha256"],
-        dataset_sha256=dataset_sha256(metrics["cases"]["sha256"], manifest),
-        parser_version=manifest.versions.get("parser", ""),
-        answers_sha256=answers_sha256(item for item in folder.judge_inputs() if item.judge == judge),
-        distribution=metrics["overall"].get(f"{judge}.distribution", {}),
-    )
+    try:
+        about, cases_sha256 = metrics["judges"][judge], metrics["cases"]["sha256"]
+        return CheckedVerdicts(
+            run_id=manifest.run_id,
+            judge=judge,
+            prompt_version=about["prompt_version"],
+            prompt_sha256=about["prompt_sha256"],
+            dataset_sha256=dataset_sha256(cases_sha256, manifest),
+            parser_version=manifest.versions.get("parser", ""),
+            answers_sha256=answers_sha256(item for item in folder.judge_inputs() if item.judge == judge),
+            distribution=metrics["overall"].get(f"{judge}.distribution", {}),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{folder.path / METRICS}: damaged: {error!r}") from None
 
 
 def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:

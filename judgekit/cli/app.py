@@ -3,6 +3,7 @@
 Commands import what they need inside themselves, so that `--help` stays quick.
 """
 
+import os
 import sys
 
 import typer
@@ -21,11 +22,14 @@ from judgekit.cli import (
     scoring,
     stored,
 )
+from judgekit.cli.outcome import say_error
 
 app = typer.Typer(
     name="judgekit",
     help="Judge RAG and question-answering systems: deterministic metrics beside LLM judges treated as instruments.",
-    epilog="First run, offline and without a key:  judgekit quickstart",
+    epilog="\b\nFirst run, offline and without a key:  judgekit quickstart\n\n"
+    "Exit codes: 0 done, 1 a gate was missed or drift found, 2 something to mend, 3 the provider refuses, 4 storage, "
+    "130 interrupted.",
     rich_markup_mode=None,
     add_completion=False,
     no_args_is_help=True,
@@ -59,8 +63,30 @@ def root(
 
 
 def run_app() -> None:
-    """Run the app; whatever the console's encoding cannot show is replaced and never an error."""
+    """Run the app; whatever the console's encoding cannot show is replaced and never an error.
+
+    A stream that is closed is one that nobody reads; one that cannot be written, such as a file on a full disk, is
+    exit code 4.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if "--debug" in sys.argv:
+            raise
+        # What is left in the buffer cannot be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            sys.exit(1)
+        say_error(f"{error.filename or 'standard output'}: cannot be written: {error.strerror or error}")
+        from judgekit.core.errors import StorageError
+
+        sys.exit(StorageError.exit_code)

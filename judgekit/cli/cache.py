@@ -94,7 +94,7 @@ def verify_command(
 
 
 def why_command(
-    run: Annotated[str, typer.Argument(help="Run id, or its folder.")],
+    run: Annotated[str, typer.Argument(help="Run id or its beginning, folder, `latest`, or `latest:TAG`.")],
     case: Annotated[str, typer.Argument(help="Id of a case.")],
     config: Annotated[
         str | None, typer.Argument(help="Compare with this config; default: that of the run, as it is now.")

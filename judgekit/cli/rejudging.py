@@ -48,7 +48,7 @@ The old run's stored inputs are judged by the new run's judges, which makes a re
 made once. The result is also written as bridge.json into the new run.
 """
 
-Run = Annotated[str, typer.Argument(help="Run id, or path of a run folder.")]
+Run = Annotated[str, typer.Argument(help="Run id or its beginning, folder, `latest`, or `latest:TAG`.")]
 OtherConfig = Annotated[
     Path | None, typer.Option("--config", help="Another config, for models and wordings that the run's lacks.")
 ]
@@ -140,7 +140,7 @@ def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -
     import json
 
     from judgekit.analysis.summary import rounded
-    from judgekit.reports.figures import printable
+    from judgekit.reports.figures import printable_line
     from judgekit.reports.reliability import reliability_lines
 
     if as_json:
@@ -157,13 +157,13 @@ def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -
     notes = [f"gate: {gate.message}" for gate in summary.gates]
     notes += [f"warning: {item.message} [{item.code}]" for item in summary.warnings if item.code == "judge_unstable"]
     for line in notes:
-        typer.echo(printable(line))
+        typer.echo(printable_line(line))
     typer.echo(f"\n{job.store.path}")
 
 
 def bridge_command(
-    old: Annotated[str, typer.Argument(help="The earlier run: id or folder.")],
-    new: Annotated[str, typer.Argument(help="The later run: id or folder.")],
+    old: Annotated[str, typer.Argument(help="The earlier run: id or its beginning, folder, or `latest:TAG`.")],
+    new: Annotated[str, typer.Argument(help="The later run: id or its beginning, folder, `latest`.")],
     results_dir: ResultsDir = None,
     as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print markdown.")] = False,

@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 
 
 def report_command(
-    run: Annotated[str, typer.Argument(help="Run id or folder.", show_default=False)],
+    run: Annotated[
+        str, typer.Argument(help="Run id or its beginning, folder, `latest`, or `latest:TAG`.", show_default=False)
+    ],
     format_: Annotated[str, typer.Option("--format", help="html, md, csv, parquet or junit.")] = "html",
     out: Annotated[Path | None, typer.Option("--out", help="File to write; default: in the run folder.")] = None,
     results_dir: ResultsDir = None,

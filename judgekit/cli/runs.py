@@ -130,8 +130,9 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
             announce_error(str(error))
             with suppress(JudgekitError):  # a second fault must not hide the first
                 _write_junit(job.store.path, junit)
-            resumable = job.manifest.status != "complete"
-            say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
+            if job.store.path.exists():  # what is found before any call leaves no run
+                resumable = job.manifest.status != "complete"
+                say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
             raise
     raise AssertionError("unreachable: what is reported ends the command")
 

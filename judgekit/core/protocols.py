@@ -208,6 +208,9 @@ class RunStore(Protocol):
     def has(self, name: str) -> bool:
         """Whether the folder holds a file of this name."""
 
+    def discard(self) -> None:
+        """Remove the folder of a run that turned out to be none."""
+
     def cases(self) -> Iterator[Case]:
         """Stored cases, streamed."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.figures import number, printable
+from judgekit.reports.figures import number, printable_line
 from judgekit.reports.tables import cell, table
 
 HEADER = ("figure", "old", "new", "total", "system", "judge", "cases")
@@ -17,7 +17,7 @@ def bridge_text(found: Found) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
     lines = [f"{found['old']} -> {found['new']}", ""]
     lines += ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join(printable(line) for line in [*lines, "", *bridge_notes(found)])
+    return "\n".join(printable_line(line) for line in [*lines, "", *bridge_notes(found)])
 
 
 def bridge_markdown(found: Found) -> str:

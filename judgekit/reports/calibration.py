@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.figures import number, printable
+from judgekit.reports.figures import number, p_value, printable_line
 from judgekit.reports.tables import cell, table
 
 Part = Mapping[str, Any]
@@ -50,7 +50,7 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
         lines += [f"  {line}" for line in _thresholds(anchors["thresholds"])]
         lines += [f"  note: {note}" for note in anchors["notes"]]
         lines.append("")
-    return [printable(line) for line in lines]
+    return [printable_line(line) for line in lines]
 
 
 def _calibrated(reliability: Part | None) -> dict[str, Part]:
@@ -115,7 +115,7 @@ def second_opinion_lines(baseline: Part | None, comparator: Part | None) -> Iter
         yield (
             f"against {against['model_id']}, prompt {against['prompt_version']}{where}: only the judge is right "
             f"{baseline['n_only_judge_right']} times, only the other {baseline['n_only_baseline_right']} times of "
-            f"{baseline['n']}, exact p {baseline['p']:.3f}; {baseline['better'] or baseline['better_reason']}"
+            f"{baseline['n']}, exact p {p_value(baseline['p'])}; {baseline['better'] or baseline['better_reason']}"
         )
     if comparator is not None and comparator["n"]:
         why = comparator.get("undefined_reason")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judgekit.reports.columns import aligned
-from judgekit.reports.figures import number, printable
+from judgekit.reports.figures import number, printable, printable_line
 
 BARS = "▁▂▃▄▅▆▇█"
 MOST_ROWS = 12
@@ -41,7 +41,7 @@ def drift_text(report: Mapping[str, Any]) -> str:
     if len(shown) < len(timeline):
         lines.append(f"  the newest {len(shown)} of {len(timeline)} checks:")
     lines += [f"  {line}" for line in aligned([HEADER, *map(timeline_cells, shown)])]
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(printable_line(line) for line in lines)
 
 
 def timeline_cells(row: Mapping[str, Any]) -> tuple[str, ...]:

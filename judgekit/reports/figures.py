@@ -265,6 +265,17 @@ def _ms(value: float | int | None) -> str:
 
 
 _ALLOWED_CONTROLS = "\n\t"
+_LINE_BREAKS = re.compile(r"[\n\t]")
+
+
+def printable_line(text: str) -> str:
+    """The text as one printable line, so that a line feed in a name cannot begin a line that nobody wrote."""
+    return _LINE_BREAKS.sub(" ", printable(text))
+
+
+def p_value(value: float) -> str:
+    """`0.034`; a p value is never 0, so a small one is `< 0.001`."""
+    return "< 0.001" if value < 0.0005 else f"{value:.3f}"
 
 
 def printable(text: str) -> str:

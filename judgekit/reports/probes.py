@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.figures import number, printable
+from judgekit.reports.figures import number, printable_line
 from judgekit.reports.tables import cell, table
 
 Part = Mapping[str, Any]
@@ -46,7 +46,7 @@ def probe_lines(found: Mapping[str, Part]) -> list[str]:
         ]
         lines += [f"  {line}" for line in _notes(report)]
         lines.append("")
-    return [printable(line) for line in lines]
+    return [printable_line(line) for line in lines]
 
 
 def _rows(report: Part) -> Iterator[tuple[str, ...]]:

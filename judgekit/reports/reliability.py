@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.figures import number, printable
+from judgekit.reports.figures import number, p_value, printable_line
 from judgekit.reports.tables import cell, table
 
 MOST_PAIRS = 10
@@ -47,7 +47,7 @@ def reliability_lines(reliability: Report | None, judges: Collection[str]) -> li
             lines.append(f"  {case_id}: {first} -> {second}")
             lines += [f"    {text}" for text in (reason, other) if text]
         lines.append("")
-    return [printable(line) for line in lines]
+    return [printable_line(line) for line in lines]
 
 
 def _checked(reliability: Report | None) -> dict[str, Report]:
@@ -95,7 +95,7 @@ def _notes(name: str, report: Report) -> Iterator[str]:
         f"{parts['class_flip']} on the other side of the pass line, {parts['both']} both"
     )
     if shift["mean"] is not None:
-        yield f"{name}: mean shift {shift['mean']:+.2f} (second - first), p {shift['p']:.3f}"
+        yield f"{name}: mean shift {shift['mean']:+.2f} (second - first), p {p_value(shift['p'])}"
     figures = [
         f"{label} {number(agreement[key]['value'], 2)}"
         + (f" ({_between(agreement[key])})" if agreement[key]["low"] is not None else "")

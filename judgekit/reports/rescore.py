@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from judgekit.core.runs import RunSummary
 from judgekit.reports.columns import aligned
-from judgekit.reports.figures import number, printable
+from judgekit.reports.figures import number, printable_line
 
 
 class Change(Protocol):
@@ -43,7 +43,7 @@ def rescored_text(result: Rescored) -> str:
     lines += aligned(rows)
     lines += [f"  gate: {gate.message}" for gate in result.summary.gates]
     lines += [f"  warning: {notice.message} [{notice.code}]" for notice in result.summary.warnings if _is_new(notice)]
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(printable_line(line) for line in lines)
 
 
 def _is_new(notice: Any) -> bool:

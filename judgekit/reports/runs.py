@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgekit.reports.columns import aligned
-from judgekit.reports.figures import number, printable
+from judgekit.reports.figures import number, printable_line
 
 HEADER = ("run", "suite", "when", "status", "cases", "figures", "tags")
 SHOWN_AFTER_JUDGES = ("recall_any@5", "hit@5", "extraction_f1", "abstention_accuracy")
@@ -47,4 +47,4 @@ def _row(run: RunRow) -> tuple[str, ...]:
     status = run.status if run.is_there else f"{run.status}, folder gone"
     when = run.created_at[:16].replace("T", " ")
     cells = (run.run_id, run.suite, when, status, str(run.n_cases), ", ".join(shown), ", ".join(run.tags))
-    return tuple(printable(cell) for cell in cells)
+    return tuple(printable_line(cell) for cell in cells)

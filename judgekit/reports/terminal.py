@@ -9,7 +9,7 @@ from judgekit.reports.figures import (
     headline,
     instrument_lines,
     interval,
-    printable,
+    printable_line,
     shown,
     small_slices_line,
 )
@@ -22,7 +22,9 @@ HEADER = ("figure", "value", "95% interval", "cases")
 
 def rows(summary: RunSummary) -> list[tuple[str, str, str, str]]:
     """Headline figures as texts."""
-    return [(printable(name), shown(figure), interval(figure), coverage(figure)) for name, figure in headline(summary)]
+    return [
+        (printable_line(name), shown(figure), interval(figure), coverage(figure)) for name, figure in headline(summary)
+    ]
 
 
 def notes(summary: RunSummary) -> list[tuple[str, str]]:
@@ -31,12 +33,12 @@ def notes(summary: RunSummary) -> list[tuple[str, str]]:
     for passed, line in gate_lines(summary):
         found.append(("plain", line) if passed is None else ("good" if passed else "bad", f"gate: {line}"))
     found += [("bad", f"warning: {item.message} [{item.code}]") for item in summary.warnings]
-    return [(kind, printable(line)) for kind, line in found]
+    return [(kind, printable_line(line)) for kind, line in found]
 
 
 def title(summary: RunSummary) -> str:
     """Name, status and size of the run."""
-    return printable(f"{summary.name}: {summary.status}, {summary.cases['n']} cases")
+    return printable_line(f"{summary.name}: {summary.status}, {summary.cases['n']} cases")
 
 
 def plain_text(summary: RunSummary) -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -233,6 +234,10 @@ class RunFolder:
             if isinstance(error, OSError):
                 raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
             raise
+
+    def discard(self) -> None:
+        """Remove the folder of a run that turned out to be none; what cannot be removed stays."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def has(self, name: str) -> bool:
         """Whether the folder holds a file of this name."""

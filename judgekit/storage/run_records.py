@@ -66,9 +66,9 @@ def run_record(folder: RunFolder) -> RunRecord:
     manifest = folder.manifest()
     config = folder.read_json(CONFIG)
     metrics = folder.read_json(METRICS) if (folder.path / METRICS).exists() else {}
-    overall = metrics.get("overall", {})
-    figures = {**overall, **metrics.get("operational", {})}
     try:
+        overall = metrics.get("overall", {})
+        figures = {**overall, **metrics.get("operational", {})}
         return RunRecord(
             run_id=manifest.run_id,
             suite=manifest.name,

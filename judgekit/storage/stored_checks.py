@@ -135,7 +135,10 @@ def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> 
 
 def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> CheckedVerdicts:
     answers = answers_sha256(item for item in folder.judge_inputs() if item.judge == judge)
-    return checked_verdicts(judge, manifest, metrics, answers)
+    try:
+        return checked_verdicts(judge, manifest, metrics, answers)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{folder.path / METRICS}: damaged: {error!r}") from None
 
 
 def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:

@@ -24,7 +24,7 @@ def histories_of(folder: RunFolder, summary: RunSummary | None) -> list[dict[str
     """
     if summary is None or not summary.judges or not (folder.path.parent / DATABASE).exists():
         return []
-    from judgekit.storage.stored_checks import dataset_sha256
+    from judgekit.core.drift import dataset_sha256
 
     dataset = dataset_sha256(summary.cases["sha256"], folder.manifest())
     database = Database(folder.path.parent, busy_seconds=WAIT_SECONDS)

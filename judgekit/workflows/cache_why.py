@@ -184,7 +184,10 @@ async def _identify(
 ) -> tuple[bool, str]:
     """Set the build that the server has loaded, where the config does not pin one; whether it is known, and a note."""
     config = runtime.config
-    if config.pin.build_hash is not None or not runtime.provider.needs_network:
+    if config.pin.build_hash is not None:
+        return True, ""
+    if not runtime.provider.needs_network:
+        runtime.identity = await runtime.provider.identify()
         return True, ""
     if job.asks_server:
         if runtime.identity is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.reliability import draw_sample
 from judgekit.core.checks import RUN_CHECK, CheckRecord
-from judgekit.core.errors import Interrupted, JudgekitError, ProviderError, StorageError
+from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.runs import (
     CASES,
     CONFIG,
@@ -44,6 +44,8 @@ class Progress:
 
     is_prepared: bool = False
     """All that is judged is on disk."""
+    is_begun: bool = False
+    """Everything was checked, so the folder holds a run that can be gone on with."""
     unjudged: Unjudged = field(default_factory=dict)
     checks: list[CheckRecord] = field(default_factory=list)
     """Spot checks, those that the folder holds already and the run's own."""
@@ -57,7 +59,7 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
         figures so far are written.
 
     Raises:
-        ConfigError: found before any call.
+        ConfigError: found before any call; a run that is new leaves no folder then.
         ProviderError: the provider refuses for good.
         Interrupted: the budget is used up.
         StorageError: the run folder cannot be written.
@@ -75,7 +77,10 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
                 close_early(job, progress, "interrupted", reason, job.monotonic() - started)
                 raise
             except Exception as error:
-                close_early(job, progress, "failed", str(error) or type(error).__name__, job.monotonic() - started)
+                if isinstance(error, ConfigError) and not (job.resuming or progress.is_begun):
+                    job.store.discard()
+                else:
+                    close_early(job, progress, "failed", str(error) or type(error).__name__, job.monotonic() - started)
                 raise
             return conclude(job, progress, job.monotonic() - started)
     finally:
@@ -112,6 +117,7 @@ async def prepare(job: RunJob, progress: Progress) -> None:
     for judge in job.judge_components:
         reasons = progress.unjudged[judge.name]
         job.warnings.extend(check_applies(judge.name, len(job.cases), reasons, fills_gaps=judge.fills_gaps))
+    progress.is_begun = True
 
 
 async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:

@@ -247,6 +247,8 @@ def test_the_embedded_judge_is_never_cached(tmp_path: Path) -> None:
     record = why(config)
     assert record["would_hit"] is False
     assert record["conclusion"].startswith("never cached: provider lexical is embedded")
+    assert record["changed"] == []
+    assert record["key_now"] == record["key_then"]
 
 
 def test_a_case_that_the_config_no_longer_has_is_asked_as_the_run_stored_it(config: Path, server: FaultServer) -> None:

@@ -171,6 +171,30 @@ def test_damaged_and_half_written_folders_are_named_and_skipped(tmp_path: Path) 
     assert Database(results).run_ids() == {"whole"}
 
 
+@pytest.mark.parametrize(
+    ("figures", "why"),
+    [
+        ({"overall": []}, "'list' object is not a mapping"),
+        ({"operational": 7}, "'int' object is not a mapping"),
+        ({"cases": []}, "'list' object has no attribute 'get'"),
+        ({"judges": {}}, "KeyError('groundedness')"),
+        ({"judges": 7}, "TypeError"),
+    ],
+)
+def test_odd_figures_are_told_of_the_file_that_holds_them_and_cost_no_other_run(
+    tmp_path: Path, figures: dict[str, Any], why: str
+) -> None:
+    config = spot_suite(tmp_path)
+    for run_id in ("odd", "whole"):
+        judgekit.run(config, run_id=run_id)
+    path = tmp_path / "results" / "odd" / "metrics.json"
+    path.write_text(json.dumps({**read_json(path), **figures}))
+    [line] = reindex(tmp_path / "results", Database(tmp_path / "results")).skipped
+    assert line.startswith(f"{path}: damaged: ")
+    assert why in line
+    assert Database(tmp_path / "results").run_ids() == {"whole"}
+
+
 def test_a_run_without_figures_yet_is_indexed_with_what_it_has(tmp_path: Path) -> None:
     ran(tmp_path)
     folder = tmp_path / "results" / "r"

@@ -36,7 +36,7 @@ from judgekit.storage.formats.source import (
 from judgekit.storage.formats.squad import Squad
 from judgekit.storage.formats.trec import Trec
 from judgekit.storage.ready_json import labelled, listed
-from judgekit.storage.rows import KNOWN_FORMATS, Row, ready_jsonl
+from judgekit.storage.rows import KNOWN_FORMATS, Row, faults_named, ready_jsonl
 
 FORMATS: dict[str, Format] = {
     "trec": Trec(),
@@ -178,11 +178,8 @@ def missing_is_empty(file: DataFile, path: Path) -> bool:
 def _unknown(file: DataFile, path: Path) -> Reading:
     """A file whose name says nothing: a TREC run names itself on its first line, a log is a JSON object."""
     head = b""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(4096)
-    except OSError:
-        return Reading(file, path, None)  # whose reading says what is wrong
+    with faults_named(path, "a file"), path.open("rb") as stream:
+        head = stream.read(4096)
     if _is_run(head):
         return Reading(file, path, FORMATS["trec"])
     found = None

@@ -419,6 +419,8 @@ def test_a_mapped_name_may_be_absent_from_single_records(tmp_path: Path) -> None
     ("name", "said"),
     [
         ("none.jsonl", "none.jsonl: no such file"),
+        ("none", "none: no such file"),
+        ("none.run", "none.run: no such file"),
         ("folder.jsonl", "folder.jsonl: is a folder, expected a jsonl file"),
         ("cases.xlsx", "cases.xlsx: unknown extension '.xlsx'; set \"format\" to one of jsonl, json, csv, yaml"),
         ("empty.jsonl", "empty.jsonl: the file is empty"),
@@ -428,6 +430,7 @@ def test_a_mapped_name_may_be_absent_from_single_records(tmp_path: Path) -> None
 def test_a_file_that_is_not_there_or_holds_nothing(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "cases.xlsx").write_bytes(b"PK")
     assert said in complaint(tmp_path / name)
 
 

@@ -43,7 +43,7 @@ class Positions(NamedTuple):
     gaining: tuple[int, ...]
     complete: tuple[int, ...]
     n_hits: int
-    """Hits in the list."""
+    """Hits in the list, or those that were looked at; none only where there is none."""
 
 
 class Labels(NamedTuple):
@@ -154,14 +154,15 @@ def positions_of_ids(labels: Labels, columns: Columns, n_hits: int) -> Positions
     Args:
         labels: without `supports`.
         columns: ids of the hits; no chunk id comes twice.
-        n_hits: how many hits there are.
+        n_hits: how many hits there are, or how many were looked at.
     """
     chunks, docs, paths = columns
     found_chunks = places_of(labels.chunks, chunks) if labels.chunks else ()
     found_docs = places_of(labels.docs, docs) if labels.docs else ()
     if not labels.paths:
         return Positions(found_chunks, found_docs, (), (), (), n_hits)
-    gaining = right = places_of(labels.paths, paths)
+    same = labels.paths is labels.docs and paths is docs
+    gaining = right = found_docs if same else places_of(labels.paths, paths)
     if right and sum([paths.count(path) for path in labels.paths]) > len(right):
         wanted = set(labels.paths)
         right = tuple([rank for rank, path in enumerate(paths, start=1) if path in wanted])

@@ -203,7 +203,7 @@ def ranks_in_list(gold: Sequence[str], ids: Sequence[str], depth: int) -> tuple[
     Beyond `depth` the list is looked at only where no id before is right, since then only the first rank counts.
 
     Args:
-        gold: distinct canonical ids.
+        gold: distinct ids.
         ids: in rank order.
         depth: the largest cut-off.
 
@@ -211,7 +211,17 @@ def ranks_in_list(gold: Sequence[str], ids: Sequence[str], depth: int) -> tuple[
         ValueError: see `canonical_ids`.
     """
     near = ids[:depth]
-    found = places_of(gold, canonical_ids(near))
+    try:  # as in `canonical_ids`, for both at once
+        is_plain = "".join([*gold, *near]).isascii() and "" not in near and "" not in gold
+    except TypeError:
+        is_plain = False
+    if not is_plain:
+        gold = canonical_ids(gold)
+        near = canonical_ids(near)
+    if len(gold) == 1:
+        found = (near.index(gold[0]) + 1,) if gold[0] in near else ()
+    else:
+        found = places_of(gold, near)
     if not found and len(ids) > depth:
         return places_of(gold, canonical_ids(ids))
     return found

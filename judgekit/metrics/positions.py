@@ -43,7 +43,7 @@ class Positions(NamedTuple):
     gaining: tuple[int, ...]
     complete: tuple[int, ...]
     n_hits: int
-    """Hits in the list."""
+    """Hits in the list, or those that were looked at; none only where there is none."""
 
 
 class Labels(NamedTuple):
@@ -154,14 +154,15 @@ def positions_of_ids(labels: Labels, columns: Columns, n_hits: int) -> Positions
     Args:
         labels: without `supports`.
         columns: ids of the hits; no chunk id comes twice.
-        n_hits: how many hits there are.
+        n_hits: how many hits there are, or how many were looked at.
     """
     chunks, docs, paths = columns
     found_chunks = places_of(labels.chunks, chunks) if labels.chunks else ()
     found_docs = places_of(labels.docs, docs) if labels.docs else ()
     if not labels.paths:
         return Positions(found_chunks, found_docs, (), (), (), n_hits)
-    gaining = right = places_of(labels.paths, paths)
+    same = labels.paths is labels.docs and paths is docs
+    gaining = right = found_docs if same else places_of(labels.paths, paths)
     if right and sum([paths.count(path) for path in labels.paths]) > len(right):
         wanted = set(labels.paths)
         right = tuple([rank for rank, path in enumerate(paths, start=1) if path in wanted])
@@ -202,7 +203,7 @@ def ranks_in_list(gold: Sequence[str], ids: Sequence[str], depth: int) -> tuple[
     Beyond `depth` the list is looked at only where no id before is right, since then only the first rank counts.
 
     Args:
-        gold: distinct canonical ids.
+        gold: distinct ids.
         ids: in rank order.
         depth: the largest cut-off.
 
@@ -210,7 +211,17 @@ def ranks_in_list(gold: Sequence[str], ids: Sequence[str], depth: int) -> tuple[
         ValueError: see `canonical_ids`.
     """
     near = ids[:depth]
-    found = places_of(gold, canonical_ids(near))
+    try:  # as in `canonical_ids`, for both at once
+        is_plain = "".join([*gold, *near]).isascii() and "" not in near and "" not in gold
+    except TypeError:
+        is_plain = False
+    if not is_plain:
+        gold = canonical_ids(gold)
+        near = canonical_ids(near)
+    if len(gold) == 1:
+        found = (near.index(gold[0]) + 1,) if gold[0] in near else ()
+    else:
+        found = places_of(gold, near)
     if not found and len(ids) > depth:
         return places_of(gold, canonical_ids(ids))
     return found

@@ -131,7 +131,13 @@ class RankingColumns:
         """
         if self._cache:
             self._forget()
-        self._chunks.add(n_gold, ranks, ranks, self._depths[0])
+        part = self._chunks
+        number = part.keys.get((n_gold, ranks, ranks))
+        if number is None:
+            part.add(n_gold, ranks, ranks, self._depths[0])
+        else:
+            part.codes.append(number)
+            part.first.append(ranks[0] if ranks else 0)
         if not self._alike:
             self._parts["docs"].add(n_gold, ranks, ranks, self._depths[0])
             self._parts["supports"].add(n_gold, ranks, ranks, self._depths[1])

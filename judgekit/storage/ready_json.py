@@ -59,7 +59,7 @@ class _Output(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     case_id: _Id | None = None
     id: _Id | None = None
     answer: str | None = None
-    retrieved: list[msgspec.Raw] | None = None
+    retrieved: msgspec.Raw = msgspec.Raw(b"null")
     grounded: bool | None = None
     abstained: bool | None = None
     latency_seconds: dict[str, Annotated[float, msgspec.Meta(ge=0)]] = {}
@@ -70,6 +70,7 @@ class _Output(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _decode_case = msgspec.json.Decoder(_Case).decode
 _decode_output = msgspec.json.Decoder(_Output).decode
 _decode_hits = msgspec.json.Decoder(list[_Hit]).decode
+_decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class _NotPlain(Exception):
@@ -91,6 +92,8 @@ def labelled(body: bytes) -> Labelled | None:
     paths = tuple(dict.fromkeys([normalise_path(support.rel_path) for support in case.gold_supports or ()]))
     if paths == chunks:
         paths = chunks
+    elif paths == docs:
+        paths = docs
     return Labelled(key, Labels(chunks, docs, paths))
 
 
@@ -100,29 +103,35 @@ class ListedHits(msgspec.Struct, frozen=True, gc=False):
     key: str
     columns: Columns
     """Chunk ids, document ids and normalised paths of the first hits, or of all."""
-    hits: list[msgspec.Raw]
     n_read: int
     """Hits that were looked at."""
-    body: bytes
-    is_plain: bool
-    """All of the line is ASCII without escapes, so that what is not in its text is not in its ids."""
+    hits: bytes
+    """All hits, as JSON, where some were not looked at: ASCII without escapes, so that its text shows every id."""
 
     def positions(self, labels: Labels) -> Positions | None:
         """Where the labels stand; None where that takes the whole record."""
         if labels.supports is not None:
             return None
-        n_hits = len(self.hits)
-        found = positions_of_ids(labels, self.columns, n_hits)
-        if not labels.paths or found.right or self.n_read == n_hits or not self._may_hold(labels.paths):
+        found = positions_of_ids(labels, self.columns, self.n_read)
+        if not self.hits or not labels.paths or found.right:
             return found
-        try:  # mrr looks at the whole list
-            columns = _columns(self.hits, is_plain=self.is_plain)
+        # Mrr looks at the whole list, but behind the cut-offs only for the first right hit.
+        places = [place for path in labels.paths if (place := self.hits.find(f'{path}"'.encode())) >= 0]
+        if not places:
+            return found
+        try:
+            return self._up_to(min(places), labels) or positions_of_ids(labels, *_columns(self.hits, is_plain=True))
         except _ERRORS:
             return None
-        return positions_of_ids(labels, columns, n_hits)
 
-    def _may_hold(self, paths: Sequence[str]) -> bool:
-        return any(f'{path}"'.encode() in self.body for path in paths)
+    def _up_to(self, place: int, labels: Labels) -> Positions | None:
+        """Positions up to the hit that stands there; None where it is not right."""
+        end = self.hits.find(b"}", place) + 1
+        try:
+            found = positions_of_ids(labels, *_columns(self.hits[:end] + b"]", is_plain=True))
+        except msgspec.DecodeError:  # the brace stands inside a text
+            return None
+        return found if found.right else None
 
 
 def listed(body: bytes, depth: int) -> ListedHits | None:
@@ -137,30 +146,55 @@ def listed(body: bytes, depth: int) -> ListedHits | None:
         if (output.case_id is None) == (output.id is None):
             return None
         key = _id(output.id if output.case_id is None else output.case_id)  # type: ignore[arg-type]  # one is given
-        hits = output.retrieved or []
+        hits = bytes(output.retrieved)
+        if hits == b"null":
+            hits = b"[]"
         # An escape may spell any letter, so with one nothing can be said of the text of the line.
         is_plain = body.isascii() and b"\\" not in body
-        n_read = min(depth, len(hits)) if is_plain else len(hits)
-        near = b",".join(hits[:n_read])
+        near = _first(hits, depth) if is_plain else hits
         # First hits without a rank stand by position, whatever comes behind them.
-        if n_read < len(hits) and b'"rank"' in near:
-            n_read = len(hits)
-        columns = _columns(hits[:n_read], is_plain=is_plain)
+        if b'"rank"' in near:
+            near = hits
+        try:
+            columns, n_read = _columns(near, is_plain=is_plain)
+            is_cut_right = near is hits or n_read == depth
+        except msgspec.DecodeError:
+            is_cut_right = False
+        if not is_cut_right:  # a brace stands inside a text
+            near = _first_whole(hits, depth) if is_plain else hits
+            columns, n_read = _columns(near, is_plain=is_plain)
     except _ERRORS:
         return None
-    return ListedHits(key, columns, hits, n_read, body, is_plain)
+    return ListedHits(key, columns, n_read, b"" if near is hits else hits)
 
 
-def _columns(raw: Sequence[msgspec.Raw], *, is_plain: bool) -> Columns:
-    """Chunk ids, document ids and normalised paths of hits that stand by rank; an empty column holds no id.
+def _first(hits: bytes, depth: int) -> bytes:
+    """A list of the first hits, if no text in them holds a brace; the list itself where it has no more.
+
+    With such a brace it is no JSON, or has fewer hits.
+    """
+    parts = hits.split(b"}", depth)
+    return hits if len(parts) <= depth or parts[depth] == b"]" else hits[: -len(parts[depth])] + b"]"
+
+
+def _first_whole(hits: bytes, depth: int) -> bytes:
+    """A list of the first hits; the list itself where it has no more."""
+    found = _decode_list(hits)
+    near = found[:depth]
+    return hits if len(found) <= depth or b'"rank"' in b"".join(near) else b"[" + b",".join(near) + b"]"
+
+
+def _columns(text: bytes, *, is_plain: bool) -> tuple[Columns, int]:
+    """Chunk ids, document ids and normalised paths of hits that stand by rank, and how many there are.
+
+    An empty column holds no id.
 
     Raises:
         _NotPlain: they do not, or a chunk comes twice.
         ValueError: an id is empty.
         msgspec.DecodeError: a hit is not plainly valid.
     """
-    text = b",".join(raw)
-    hits = _decode_hits(b"[" + text + b"]")
+    hits = _decode_hits(text)
     if not is_plain or b'"rank"' in text:
         ranks = [hit.rank for hit in hits]
         if ranks.count(None) != len(ranks) and ranks != list(range(1, len(ranks) + 1)):
@@ -175,8 +209,11 @@ def _columns(raw: Sequence[msgspec.Raw], *, is_plain: bool) -> Columns:
     if not is_plain or b'"doc_id"' in text:
         docs = _ids([hit.doc_id for hit in hits], is_plain=is_plain)
     if not is_plain or b'"rel_path"' in text:
-        paths = [None if hit.rel_path is None else normalise_path(hit.rel_path) for hit in hits]
-    return chunks, docs, paths
+        named = [hit.rel_path for hit in hits]
+        paths = [path and normalise_path(path) for path in named] if not is_plain or b'"./' in text else named
+        if paths == docs:
+            paths = docs
+    return (chunks, docs, paths), len(hits)
 
 
 def _comes_twice(ids: Column) -> bool:

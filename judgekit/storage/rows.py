@@ -24,6 +24,9 @@ OWN_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "
 KNOWN_FORMATS = ", ".join(get_args(FormatName))
 """For messages."""
 
+_BUFFER = 1 << 18
+"""Bytes read at once: lines of outputs are about as long as the usual buffer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -188,7 +191,7 @@ def ready_jsonl(source: DataFile, path: Path, make: Callable[[bytes], Ready | No
     Raises:
         InputError: as for `read_rows`.
     """
-    with faults_named(path, "a jsonl file"), path.open("rb") as stream:
+    with faults_named(path, "a jsonl file"), path.open("rb", buffering=_BUFFER) as stream:
         encoding = encoding_of(source.encoding, stream, path)
         with undecodable_named(path, encoding):
             yield from _jsonl(stream, path, encoding, make)

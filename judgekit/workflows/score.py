@@ -10,7 +10,7 @@ from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy,
 from judgekit.core.collector import collector_paused
 from judgekit.core.errors import InputError
 from judgekit.core.scores import Column, Estimate, Failed
-from judgekit.metrics.positions import Labels, Positions, canonical_ids, ranks_in_list
+from judgekit.metrics.positions import Labels, Positions, ranks_in_list
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, RetrievalIds
@@ -151,7 +151,7 @@ def score_lists(
             found = rankings.get(case_id, ())
             try:
                 listed = found if type(found) is list or not isinstance(found, Mapping) else _by_score(found)
-                wanted = canonical_ids(list(dict.fromkeys(relevant)))
+                wanted = list(relevant) if type(relevant) is set else list(dict.fromkeys(relevant))
                 add(case_id, len(wanted), ranks_in_list(wanted, listed, depth), len(listed))
             except (ValueError, TypeError) as error:
                 raise InputError(f"case {case_id!r}: {error}") from None

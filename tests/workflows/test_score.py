@@ -19,7 +19,7 @@ from judgekit.core.scores import Outcome
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import load_cases, load_outputs
-from judgekit.storage.formats import trec_lines
+from judgekit.storage.formats import trec_lines, trec_rankings
 from judgekit.storage.formats.lookup import missing_is_empty
 from judgekit.systems.recorded import ids_on_one_side
 from judgekit.workflows.score import RankingScores
@@ -90,6 +90,16 @@ JSON_OUTPUTS: list[list[dict[str, Any]]] = [
     [{"case_id": "a", "retrieved": [*FAR, {"chunk_id": "x", "rel_path": "p.md"}]}],
     [{"case_id": "a", "retrieved": [*FAR, {"chunk_id": "x", "rel_path": "p.md", "rank": 99}]}],
     [{"case_id": "a", "retrieved": [*FAR, {"chunk_id": "z3", "rel_path": "p.md"}]}],
+    [
+        {
+            "case_id": "a",
+            "retrieved": [{"text": "{ }, {"}, *FAR, {"rel_path": "p.md", "text": "}"}, {"rel_path": "p.md"}],
+        }
+    ],
+    [{"case_id": "a", "retrieved": [{"text": "}"}, *FAR[:8], {"rel_path": "p.md"}, *FAR[8:], {"chunk_id": "x"}]}],
+    [{"case_id": "a", "retrieved": [*FAR, {"text": "p.md", "rel_path": "q/p.md"}, {"rel_path": "./p.md"}]}],
+    [{"case_id": "a", "retrieved": [*FAR, {"rel_path": "q/p.md"}, {"rank": 1}]}],
+    [{"case_id": "a", "retrieved": {"chunk_id": "x"}}],
     [{"case_id": "a", "retrieved": [{"chunk_id": "y", "rank": 3}, {"chunk_id": "x", "rank": 3}]}],
     [{"case_id": "a", "retrieved": [{"chunk_id": " ", "rank": 3}]}],
     [{"case_id": "a", "retrieved": [{"chunk": "x"}]}],
@@ -148,6 +158,7 @@ RUNS = [
 @pytest.fixture(params=[1 << 15, 20], ids=["one piece", "small pieces"])
 def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trec_lines, "_PIECE", request.param)
+    monkeypatch.setattr(trec_rankings, "_PIECE", request.param)
 
 
 @pytest.mark.usefixtures("piece")
@@ -175,6 +186,44 @@ GOOD = st.builds("{} Q0 {} 1 {} t".format, st.sampled_from("12"), st.sampled_fro
 @given(lines=st.lists(st.one_of(GOOD, GOOD, GOOD, LINE), max_size=12), end=st.sampled_from(["\n", "\r\n", " \n"]))
 def test_any_lines_are_scored_or_refused_as_in_a_run(tmp_path: Path, lines: list[str], end: str) -> None:
     assert_as_in_a_run(written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "x.run", end.join(lines) + end))
+
+
+REGULAR = [f"{query} Q0 d{rank} {rank} {30 - rank} t" for query in "123" for rank in range(1, 12 + int(query))]
+CHANGES = st.sampled_from(
+    [
+        lambda line: line.replace(" Q0", "  Q0"),
+        lambda line: line.replace(" ", "\t"),
+        lambda line: line.replace(" t", " u"),
+        lambda line: line.replace(" t", ""),
+        lambda line: line + " more",
+        lambda line: "#" + line,
+        lambda line: line.rsplit(" ", 3)[0],
+        lambda line: "",
+        lambda line: "1" + line[1:],
+        lambda line: line.replace(" d", " a"),
+        lambda line: line.replace(" d", " \u00e9"),
+        lambda line: line.replace("d5", "d6"),
+        lambda line: line.replace("d", "c "),
+        lambda line: line.replace("1 t", "x t"),
+        lambda line: line + "\r",
+    ]
+)
+
+
+@pytest.mark.parametrize("size", [1 << 17, 300], ids=["one piece", "small pieces"])
+def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(trec_rankings, "_PIECE", size)
+    qrels = written(tmp_path, "qrels.txt", "1 0 d1 1\n1 0 d11 1\n2 0 d13 1\n3 0 a4 1\n3 0 x 1\n")
+
+    @settings(max_examples=200, deadline=None, database=None)
+    @given(changes=st.dictionaries(st.integers(0, len(REGULAR) - 1), CHANGES, max_size=4), ended=st.booleans())
+    def check(changes: dict[int, Callable[[str], str]], ended: bool) -> None:  # drawn by name
+        lines = [changes[place](line) if place in changes else line for place, line in enumerate(REGULAR)]
+        assert_as_in_a_run(qrels, written(tmp_path, "x.run", "\n".join(lines) + "\n" * ended))
+
+    check()
 
 
 def test_estimates_are_those_of_a_run(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from typing import IO, Any, ClassVar
 from judgekit.core.errors import InputError
 from judgekit.metrics.positions import Labels
 from judgekit.storage.formats.source import Format, Source, has_own_suffix, is_folder
-from judgekit.storage.formats.trec_lines import QRELS, RUN, Block, blocks_of, descends, lines_of
+from judgekit.storage.formats.trec_lines import QRELS, RUN, Block, Lines, blocks_of, descends, lines_of
+from judgekit.storage.formats.trec_rankings import rankings_of
 from judgekit.storage.ready import Labelled, Listed, Scattered
 from judgekit.storage.rows import Origin, Row, encoding_of, faults_named, undecodable_named
 
@@ -175,24 +176,23 @@ def _blocks(stream: IO[bytes], encoding: str, source: Source) -> Iterator[Row | 
     shape, bad_line = (QRELS, _no_judgement) if source.kind == "cases" else (RUN, _no_result)
     last: Block | None = None
     is_empty = True
-    for lines in lines_of(stream, encoding, shape):
-        for number, cells in lines.faulty:
-            is_first = is_empty and not (lines.numbers and lines.numbers[0] < number)
-            yield bad_line(number, cells, source, is_first=is_first)
+    for lines in rankings_of(stream, encoding) if shape is RUN else lines_of(stream, encoding, shape):
+        found: Iterable[Block] = (lines,)  # type: ignore[assignment]
+        if isinstance(lines, Lines):
+            for number, cells in lines.faulty:
+                is_first = is_empty and not (lines.numbers and lines.numbers[0] < number)
+                yield bad_line(number, cells, source, is_first=is_first)
+                is_empty = False
+            found = blocks_of(lines)
+        for block in found:
             is_empty = False
-        for block in blocks_of(lines):
-            is_empty = False
-            if last is not None and last.query == block.query:
-                numbers = last.numbers if isinstance(last.numbers, list) else list(last.numbers)
-                numbers.extend(block.numbers)
-                last.numbers = numbers
-                last.documents += block.documents
-                last.values += block.values
-                last.is_plain = last.is_plain and block.is_plain
-                continue
-            if last is not None:
+            if last is None:
+                last = block
+            elif last.query == block.query:
+                last = last.with_more(block)
+            else:
                 yield last
-            last = block
+                last = block
     if last is not None:
         yield last
     elif is_empty:

@@ -68,22 +68,42 @@ def lines_of(stream: IO[bytes], encoding: str, shape: Shape) -> Iterator[Lines]:
         UnicodeError: the file is not in its encoding, as far as that is needed to find its lines.
     """
     number = 1
-    for piece in _pieces(stream, encoding):
-        n = piece.count(b"\n") + (not piece.endswith(b"\n"))
-        found = _regular(piece, n, number, shape) or _by_line(piece, number, shape)
+    for piece in pieces_of(stream, encoding, _PIECE):
+        found, n = part_of(piece, number, shape)
         yield found
         number += n
 
 
-def _pieces(stream: IO[bytes], encoding: str) -> Iterator[bytes]:
-    """The file as UTF-8 in pieces of whole lines, without a byte order mark."""
+def part_of(piece: bytes, first: int, shape: Shape) -> tuple[Lines, int]:
+    """The lines of a piece of a file, and how many there are with comments and blank ones.
+
+    Args:
+        piece: whole lines.
+        first: number of the first.
+        shape: what a line looks like.
+    """
+    n = piece.count(b"\n") + (not piece.endswith(b"\n"))
+    return _regular(piece, n, first, shape) or _by_line(piece, first, shape), n
+
+
+def pieces_of(stream: IO[bytes], encoding: str, size: int) -> Iterator[bytes]:
+    """The file as UTF-8 in pieces of whole lines, without a byte order mark.
+
+    Args:
+        stream: the file.
+        encoding: its Python name.
+        size: bytes of a piece, about.
+
+    Raises:
+        UnicodeError: the file is not in its encoding, where that is another than UTF-8.
+    """
     if encoding != "utf-8-sig":
         # Decoded as a whole: a line feed is two bytes here.
         stream = io.BytesIO(stream.read().decode(encoding).encode("utf-8", "surrogatepass"))
     if stream.read(len(BOM_UTF8)) != BOM_UTF8:
         stream.seek(0)
     begun: list[bytes] = []
-    while data := stream.read(_PIECE):
+    while data := stream.read(size):
         end = data.rfind(b"\n") + 1
         if not end:
             begun.append(data)
@@ -107,11 +127,11 @@ def _regular(piece: bytes, n: int, first: int, shape: Shape) -> Lines | None:
         cells.append(_MARK)
     if len(cells) != width * n or cells[shape.n_cells :: width].count(_MARK) != n:
         return None
-    values = _numbers(cells[shape.number :: width])
+    values = numbers_of(cells[shape.number :: width])
     if values is None:
         return None
     columns = tuple([cells[index::width] for index in shape.columns])
-    return Lines(range(first, first + n), columns, values, [], _is_plain(piece))
+    return Lines(range(first, first + n), columns, values, [], is_plain(piece))
 
 
 def _may_have_comments(piece: bytes) -> bool:
@@ -119,8 +139,8 @@ def _may_have_comments(piece: bytes) -> bool:
     return piece.startswith(b"#") or b"\n#" in piece or b" #" in piece or b"\t#" in piece
 
 
-def _numbers(cells: list[bytes]) -> list[float] | None:
-    """The cells as finite numbers; None where one is none."""
+def numbers_of(cells: list[bytes]) -> list[float] | None:
+    """The cells as finite numbers, as C would read them; None where one is none."""
     try:
         # A parser of JSON reads numbers several times as fast; a cell that holds commas gives too many.
         values = _decode_numbers(b"[" + b",".join(cells) + b"]")
@@ -149,10 +169,11 @@ def _by_line(piece: bytes, first: int, shape: Shape) -> Lines:
         values.append(value)
         for column, index in zip(columns, shape.columns, strict=True):
             column.append(cells[index])
-    return Lines(numbers, columns, values, faulty, _is_plain(piece))
+    return Lines(numbers, columns, values, faulty, is_plain(piece))
 
 
-def _is_plain(piece: bytes) -> bool:
+def is_plain(piece: bytes) -> bool:
+    """Whether ids and paths are compared as they are: all is ASCII, without a backslash or `./`."""
     # One byte is found many times faster than two, and most ids have no slash.
     return piece.isascii() and b"\\" not in piece and (b"/" not in piece or b"./" not in piece)
 
@@ -176,6 +197,14 @@ class Block(msgspec.Struct, gc=False):
     values: list[float]
     """Their scores or relevances."""
     is_plain: bool
+
+    def with_more(self, other: "Block") -> "Block":
+        """This with the lines of another of the same query behind."""
+        numbers = self.numbers if isinstance(self.numbers, list) else list(self.numbers)
+        numbers.extend(other.numbers)
+        self.documents += other.documents
+        self.values += other.values
+        return Block(self.query, numbers, self.documents, self.values, self.is_plain and other.is_plain)
 
 
 def blocks_of(lines: Lines) -> Iterator[Block]:

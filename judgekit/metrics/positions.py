@@ -183,6 +183,9 @@ def places_of(
         ids: in rank order.
         distinct: the same ids, where the caller has them as a set.
     """
+    if len(gold) == 1:
+        only = gold[0]
+        return (ids.index(only) + 1,) if only in (ids if distinct is None else distinct) else ()
     if len(gold) > _MANY:
         missing = set(gold)
         found = []
@@ -218,10 +221,7 @@ def ranks_in_list(gold: Sequence[str], ids: Sequence[str], depth: int) -> tuple[
     if not is_plain:
         gold = canonical_ids(gold)
         near = canonical_ids(near)
-    if len(gold) == 1:
-        found = (near.index(gold[0]) + 1,) if gold[0] in near else ()
-    else:
-        found = places_of(gold, near)
+    found = places_of(gold, near)
     if not found and len(ids) > depth:
         return places_of(gold, canonical_ids(ids))
     return found

@@ -12,10 +12,11 @@ from judgekit.storage.formats.trec_lines import RUN, Block, Lines, is_plain, num
 
 _BLANKS = b" \t\n\r\x0b\x0c"
 _NO_BLANKS = bytes(set(range(256)) - set(_BLANKS))
-_FEW = 8
+_FEW = 32
 """Hits of a query below which its lines are read faster with those of others."""
+_TRIES = 4
+"""Queries with few hits in a row after which the rest of a piece is read so."""
 _PIECE = 1 << 17
-
 
 _first_line = re.compile(rb"(([^\s#]\S*)[ \t]\S+[ \t])\S+([ \t])\S+([ \t])\S+([ \t]\S[^\n]*\n)").match
 """Groups: all before the document; the query; what parts document, rank and score; all behind the score."""
@@ -35,7 +36,7 @@ def rankings_of(stream: IO[bytes], encoding: str) -> Iterator[Lines | Block]:
     for piece in pieces_of(stream, encoding, _PIECE):
         plain = is_plain(piece)
         start = size = n_short = 0
-        while n_short < _FEW and (found := _block_at(piece, start, size, number, plain)) is not None:
+        while n_short < _TRIES and (found := _block_at(piece, start, size, number, plain)) is not None:
             block, end = found
             yield block
             size, start = end - start, end

@@ -14,6 +14,9 @@ from judgekit.core.runs import BRIDGE, RunSummary
 from judgekit.workflows.calibrate import with_parts
 from judgekit.workflows.closing import closed, write_summary
 
+_Scores = dict[str, dict[str, float]]
+"""By score name and case id."""
+
 MOST_NAMED = 50
 """Cases that are in one run only and are listed."""
 
@@ -85,25 +88,7 @@ def bridge(job: BridgeJob, moved: RunStore | None, moved_id: str | None) -> dict
     shared = cases_old.keys() & cases_new.keys()
     only_old = [case_id for case_id in cases_old if case_id not in shared]
     only_new = [case_id for case_id in cases_new if case_id not in shared]
-    judges = {}
-    for item in job.judges:
-        columns = [column for column in item.judge.columns() if column.aggregate != ""]
-        judges[item.judge.name] = {
-            "same_judge": item.same,
-            "old": dict(item.old),
-            "new": dict(item.new),
-            "notes": list(item.notes),
-            "figures": {
-                column.aggregate or column.name: bridge_figure(
-                    old.get(column.name, {}),
-                    (old if item.same else again).get(column.name, {}),
-                    new.get(column.name, {}),
-                    same_judge=item.same,
-                    seed=job.seed,
-                )
-                for column in columns
-            },
-        }
+    judges = {item.judge.name: _bridged(item, old, old if item.same else again, new, job.seed) for item in job.judges}
     found: dict[str, Any] = rounded(
         {
             "schema_version": 1,
@@ -134,6 +119,27 @@ def bridge(job: BridgeJob, moved: RunStore | None, moved_id: str | None) -> dict
 
 def _of_judge(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"same_judge": item["same_judge"], "figures": item["figures"]}
+
+
+def _bridged(item: BridgeJudge, old: _Scores, again: _Scores, new: _Scores, seed: int) -> dict[str, Any]:
+    """One judge: its instruments and figures; `again` are scores of the old outputs by the new judge."""
+    columns = [column for column in item.judge.columns() if column.aggregate != ""]
+    return {
+        "same_judge": item.same,
+        "old": dict(item.old),
+        "new": dict(item.new),
+        "notes": list(item.notes),
+        "figures": {
+            column.aggregate or column.name: bridge_figure(
+                old.get(column.name, {}),
+                again.get(column.name, {}),
+                new.get(column.name, {}),
+                same_judge=item.same,
+                seed=seed,
+            )
+            for column in columns
+        },
+    }
 
 
 def _scores(store: RunStore, names: set[str]) -> dict[str, dict[str, float]]:

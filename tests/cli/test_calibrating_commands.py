@@ -36,7 +36,7 @@ def shown(first_line: str) -> list[str]:
 def test_calibrate_prints_what_the_page_shows(folder: Path) -> None:
     done = command(folder, "calibrate", "demo", "--labels", str(LABELS))
     assert done.returncode == 0, done.stderr
-    assert [line for line in shown("correctness against") if line not in done.stdout.splitlines()] == []
+    assert [line for line in shown("correctness against mira") if line not in done.stdout.splitlines()] == []
     assert done.stdout.splitlines()[-1] == "results/demo"
     summary = (folder / "results" / "demo" / "summary.md").read_text(encoding="utf-8")
     assert "## Human labels" in summary

@@ -182,8 +182,7 @@ def model_runtime(models: Mapping[str, ModelConfig], name: str, options: Options
         ConfigError: no model of that name, or its key is missing.
     """
     if name not in models:
-        there = ", ".join(sorted(models)) or "none"
-        raise ConfigError(f"no model {name!r}{did_you_mean(name, models)}; there are: {there}; add others by --config")
+        raise ConfigError(f"no model {name!r}{did_you_mean(name, models)}; add others by --config")
     return build_model(name, models[name], options, needs_key=options.needs_keys)
 
 

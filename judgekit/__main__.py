@@ -10,9 +10,12 @@ def main() -> None:
 
         sys.stdout.write(f"judgekit {__version__}\n")
         return
-    from judgekit.cli.app import run_app
+    try:
+        from judgekit.cli.app import run_app
 
-    run_app()
+        run_app()
+    except KeyboardInterrupt:
+        sys.exit(130)  # pressed while modules were loaded: there is nothing to say yet
 
 
 if __name__ == "__main__":

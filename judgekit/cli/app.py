@@ -22,7 +22,7 @@ from judgekit.cli import (
     scoring,
     stored,
 )
-from judgekit.cli.outcome import say_error
+from judgekit.cli.outcome import heed_polite_kills, say_error
 
 app = typer.Typer(
     name="judgekit",
@@ -68,6 +68,7 @@ def run_app() -> None:
     A stream that is closed is one that nobody reads; one that cannot be written, such as a file on a full disk, is
     exit code 4.
     """
+    heed_polite_kills()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))

@@ -1,6 +1,7 @@
 """How a command ends: one line for each thing that is wrong, and the exit code that belongs to it."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,11 @@ def reported(*, debug: bool, resume_hint: str | None = None) -> Iterator[None]:
         # The reader of our output has gone; nothing is left to say, and Python must not say it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
+
+
+def heed_polite_kills() -> None:
+    """Take a polite kill as an interruption like Ctrl-C: what is there is kept, and nothing half-written stays."""
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 
 
 def say_error(text: str) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from judgekit.cli.outcome import reported, say
 from judgekit.cli.rejudging import OtherConfig, Run
-from judgekit.cli.runs import AsJson, Debug, Quiet, ResultsDir, heed_polite_kills
+from judgekit.cli.runs import AsJson, Debug, Quiet, ResultsDir
 
 PROBE_EPILOG = """\b
 Examples:
@@ -58,7 +58,6 @@ def probe_command(
         job = open_probes(run, wanted, Options(results_dir=results_dir))
         for note in job.notes:
             say(f"note: {note}")
-    heed_polite_kills()
     with reported(debug=debug, resume_hint="the same command goes on with these probes"):
         with ProgressObserver(quiet=quiet) as observer:
             found = run_local(lambda: probe(job, observer))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from judgekit.cli.outcome import reported, say
-from judgekit.cli.runs import AsJson, Debug, NoCache, Quiet, ResultsDir, RunId, carry_out, heed_polite_kills, judge_all
+from judgekit.cli.runs import AsJson, Debug, NoCache, Quiet, ResultsDir, RunId, carry_out, judge_all
 
 if TYPE_CHECKING:
     from judgekit.core.runs import RunSummary
@@ -131,7 +131,6 @@ def _checked(job: "SpotCheckJob", *, quiet: bool) -> "RunSummary":
     from judgekit.executors.local import run_local
     from judgekit.workflows.spotcheck import spotcheck
 
-    heed_polite_kills()
     with ProgressObserver(quiet=quiet) as observer:
         return run_local(lambda: spotcheck(job, observer))
 

@@ -67,11 +67,11 @@ def view_command(
             raise ConfigError(f"{folder}: no such folder; judgekit quickstart makes a first run, or name --results-dir")
         with open_server(folder, port) as server:
             address = f"http://127.0.0.1:{server.server_address[1]}{page}"
-            typer.echo(address)
-            say("press Ctrl-C to stop")
-            if not no_open:
-                webbrowser.open(address)
             try:
+                typer.echo(address)
+                say("press Ctrl-C to stop")
+                if not no_open:
+                    webbrowser.open(address)
                 server.serve_forever(poll_interval=0.2)
             except KeyboardInterrupt:
                 say("stopped")

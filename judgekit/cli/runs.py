@@ -118,7 +118,6 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
     from judgekit.executors.local import run_local
     from judgekit.workflows.run import run
 
-    heed_polite_kills()
     hint = f"go on with: judgekit run --resume {job.store.path}"
     with reported(debug=debug, resume_hint=hint):
         try:
@@ -135,14 +134,6 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
                 say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
             raise
     raise AssertionError("unreachable: what is reported ends the command")
-
-
-def heed_polite_kills() -> None:
-    """Take a polite kill as an interruption like Ctrl-C: what was judged is kept."""
-    import os
-    import signal
-
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 
 
 def _write_junit(folder: Path, junit: Path | None) -> None:

@@ -29,13 +29,13 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
     path = find_run(run, config_path, options)
     folder = RunFolder.open(path)
     manifest = folder.manifest()
+    if manifest.kind != "run" and config_path is not None:
+        raise ConfigError(f"{path}: is a rejudge, which holds its own config; leave the config file out")
     if manifest.status == "complete":
         close_again(open_stored(str(path), options))
         raise ConfigError(f"{path}: this run is complete; there is nothing to resume")
     if manifest.kind == "run":
         return resume_first_judging(run, config_path, options)
-    if config_path is not None:
-        raise ConfigError(f"{path}: is a rejudge, which holds its own config; leave the config file out")
     return resume_rejudge(open_stored(str(path), options), options)
 
 

@@ -43,8 +43,9 @@ class Watched:
         assert len({url.split("#")[0] for url in self.requests}) == 1, self.requests
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """A browser for the tests of one file: while it runs, its event loop stands in the way of those of other tests."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine; apt-get install chromium, or name one in JUDGEKIT_CHROMIUM")

@@ -40,8 +40,14 @@ def _part(part: Found) -> str:
         return "n/a"
     if part.get("by_construction"):
         return "0, same judge"
-    between = "" if part["low"] is None else f" ({part['low']:+.3f} to {part['high']:+.3f})"
-    return f"{part['value']:+.3f}{between}"
+    between = "" if part["low"] is None else f" ({_signed(part['low'])} to {_signed(part['high'])})"
+    return f"{_signed(part['value'])}{between}"
+
+
+def _signed(value: float) -> str:
+    """A difference, rounded as every other figure."""
+    text = number(value)
+    return text if text.startswith("-") else f"+{text}"
 
 
 def bridge_notes(found: Found) -> Iterator[str]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from judgekit.core.scores import SUM_METHOD, Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
-from judgekit.stats.bootstrap import Interval, Resampling, bootstrap_mean, bootstrap_pooled
+from judgekit.stats.bootstrap import Interval, Resampling, bootstrap_mean_of_counts, bootstrap_pooled
 from judgekit.stats.cluster_intervals import cluster_sums, clustered_bootstrap_mean, clustered_wilson
-from judgekit.stats.means import mean
+from judgekit.stats.means import mean_of_counts
 from judgekit.stats.proportions import wilson_interval
 
 ErrorPolicy = Literal["exclude", "as_zero"]
@@ -41,9 +41,24 @@ DEFAULT_RULES = FigureRules()
 class ColumnTally:
     """The values of one column over a set of cases, and how many cases have none."""
 
-    __slots__ = ("clusters", "failed_clusters", "labels", "n_error", "n_judge_error", "n_not_applicable", "values")
+    __slots__ = (
+        "_counted",
+        "clusters",
+        "failed_clusters",
+        "labels",
+        "n_error",
+        "n_judge_error",
+        "n_not_applicable",
+        "values",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, counted: Mapping[float, int] | None = None) -> None:
+        """Prepare for the first case.
+
+        Args:
+            counted: values that are not in `values`, by how often each comes; such a tally knows no clusters.
+        """
+        self._counted = counted or {}
         self.values = array("d")
         self.clusters = array("q")
         """Cluster of each value, where the run has clusters."""
@@ -55,6 +70,12 @@ class ColumnTally:
         """Of the errors, those of the judge."""
         self.labels: Counter[str] = Counter()
         """Of the cases without a value, those that the distribution counts by name."""
+
+    def counts(self) -> Counter[float]:
+        """How often each value comes."""
+        counts = Counter(self.values)
+        counts.update(self._counted)
+        return counts
 
     def add(self, outcome: Outcome, cluster: int | None = None) -> None:
         """Count one case, with the number of its cluster where the run has clusters."""
@@ -140,17 +161,19 @@ def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy, rules: Fig
     With `as_zero`, a case that the system failed counts as the worst value and `method` says so; a judge's failure
     is never a score. `worst` and `best` say what the failed cases left could make of the mean.
     """
-    values, clusters = tally.values, tally.clusters
     n_error = tally.n_error
     how = "mean"
-    n_by_system = n_error - tally.n_judge_error
-    if policy == "as_zero" and n_by_system:
-        values = array("d", [*values, *([column.worst] * n_by_system)])
-        clusters = clusters + tally.failed_clusters
+    n_as_worst = n_error - tally.n_judge_error if policy == "as_zero" else 0
+    counts = tally.counts()
+    if n_as_worst:
+        counts[column.worst] += n_as_worst
         n_error, how = tally.n_judge_error, "mean, errors as worst"
-    n = len(values)
-    value = mean(values)
-    interval = _interval(column, values, clusters, rules)
+    n = counts.total()
+    value = mean_of_counts(counts)
+    if rules.cluster_by is None:
+        interval = _interval(column, counts, rules)
+    else:
+        interval = _clustered_interval(column, tally, n_as_worst, rules)
     worst = best = None
     if n_error:
         total = (value or 0.0) * n
@@ -170,16 +193,21 @@ def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy, rules: Fig
     )
 
 
-def _interval(column: Column, values: Sequence[float], clusters: Sequence[int], rules: FigureRules) -> Interval:
-    limits = (column.low, column.high)
-    if rules.cluster_by is not None:
-        if column.binary:
-            return clustered_wilson([value == column.high for value in values], clusters)
-        return clustered_bootstrap_mean(values, clusters, limits, rules.resampling)
+def _interval(column: Column, counts: Counter[float], rules: FigureRules) -> Interval:
     if column.binary:
-        low, high = wilson_interval(sum(1 for value in values if value == column.high), len(values)) or (None, None)
+        low, high = wilson_interval(counts[column.high], counts.total()) or (None, None)
         return Interval(low, high, "wilson 95%")
-    return bootstrap_mean(values, limits, rules.resampling)
+    return bootstrap_mean_of_counts(counts, (column.low, column.high), rules.resampling)
+
+
+def _clustered_interval(column: Column, tally: ColumnTally, n_as_worst: int, rules: FigureRules) -> Interval:
+    values, clusters = tally.values, tally.clusters
+    if n_as_worst:
+        values = array("d", [*values, *([column.worst] * n_as_worst)])
+        clusters = clusters + tally.failed_clusters
+    if column.binary:
+        return clustered_wilson([value == column.high for value in values], clusters)
+    return clustered_bootstrap_mean(values, clusters, (column.low, column.high), rules.resampling)
 
 
 def pool(

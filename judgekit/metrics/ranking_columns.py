@@ -5,11 +5,12 @@ is made when it is asked for.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome
-from judgekit.metrics.positions import Labels, Positions
+from judgekit.metrics.positions import Labels, Positions, Ranks
 from judgekit.metrics.ranking import figures_at, hit_at, reciprocal_rank, within
 from judgekit.metrics.retrieval import NO_GROUPS, NO_SUPPORTS, Retrieval
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, NO_CHUNKS, NO_DOCS, RetrievalIds
@@ -93,7 +94,8 @@ class RankingColumns:
         self._empty = array("b")
         self._specs = self._specified()
         self._cache: dict[Origin, array[float]] = {}
-        self._missing: dict[tuple[int, str], tuple[int, int]] = {}
+        self._counts: dict[int, Counter[int]] = {}
+        """How often each code comes, by the identity of the codes."""
         self._tables: dict[tuple[int, tuple[int, ...]], dict[tuple[str, int], list[float]]] = {}
 
     def __len__(self) -> int:
@@ -129,7 +131,7 @@ class RankingColumns:
             ranks: ascending ranks at which they stand first.
             n_hits: length of the list.
         """
-        if self._cache:
+        if self._cache or self._counts:
             self._forget()
         part = self._chunks
         number = part.keys.get((n_gold, ranks, ranks))
@@ -147,7 +149,7 @@ class RankingColumns:
 
     def _forget(self) -> None:
         self._cache.clear()
-        self._missing.clear()
+        self._counts.clear()
 
     def _fail(self, labels: Labels, kind: str, number: int) -> None:
         self._forget()
@@ -199,12 +201,25 @@ class RankingColumns:
         found = self._cache.get(origin)
         if found is None:
             codes, table = self._coded(name)
-            if any(self._n_missing(name)):
+            if self.n_not_applicable(name) or self.n_failed(name):
                 found = array("d", [table[code] for code in codes if code >= 0])
             else:
                 found = array("d", [table[code] for code in codes])
             self._cache[origin] = found
         return found
+
+    def counts(self, name: str) -> Counter[float]:
+        """How often each of `values` comes.
+
+        Raises:
+            KeyError: no such score.
+        """
+        codes, table = self._coded(name)
+        counts: Counter[float] = Counter()
+        for code, n in self._counted(codes).items():
+            if code >= 0:
+                counts[table[code]] += n
+        return counts
 
     def places(self, name: str) -> "array[int]":
         """Indices of the cases that have a score."""
@@ -213,22 +228,18 @@ class RankingColumns:
 
     def n_not_applicable(self, name: str) -> int:
         """Cases to which the score does not apply."""
-        return self._n_missing(name)[0]
+        counts = self._counted(self._codes(name))
+        return counts[_NOT_APPLICABLE] + counts[_WITHOUT_GROUPS]
 
     def n_failed(self, name: str) -> int:
         """Cases that should have a score and have none, since the system failed."""
-        return self._n_missing(name)[1]
+        return self._counted(self._codes(name))[_FAILED]
 
-    def _n_missing(self, name: str) -> tuple[int, int]:
-        part, what, _, _ = self._specs[name]
-        place = (id(self._parts[part]), "") if part is not None else (0, what)
-        if place not in self._missing:
-            codes = self._codes(name)
-            self._missing[place] = (
-                codes.count(_NOT_APPLICABLE) + codes.count(_WITHOUT_GROUPS),
-                codes.count(_FAILED),
-            )
-        return self._missing[place]
+    def _counted(self, codes: Sequence[int]) -> Counter[int]:
+        found = self._counts.get(id(codes))
+        if found is None:
+            found = self._counts[id(codes)] = Counter(codes)
+        return found
 
     def outcomes(self, name: str) -> Iterator[Outcome]:
         """What the family says about each case: a number, not applicable, or failed."""
@@ -278,12 +289,16 @@ class RankingColumns:
         if what == "empty":
             return codes, (0.0, 1.0)
         if what == "mrr":
-            return codes, {code: reciprocal_rank((code,) if code else (), k) for code in set(codes) if code >= 0}
+            return codes, self._by_rank(codes, lambda ranks: reciprocal_rank(ranks, k))
         assert k is not None  # noqa: S101  # for the type checker: the others have a cut-off
         if what == "complete":
-            return codes, {code: hit_at(k, (code,) if code else ()) for code in set(codes) if code >= 0}
+            return codes, self._by_rank(codes, lambda ranks: hit_at(k, ranks))
         assert part is not None  # noqa: S101
         return codes, self._table(part)[what, k]
+
+    def _by_rank(self, codes: Sequence[int], figure: Callable[[Ranks], float]) -> dict[int, float]:
+        """A figure of the one rank that is the code, 0 for none, by code."""
+        return {code: figure((code,) if code else ()) for code in self._counted(codes) if code >= 0}
 
     def _table(self, name: Part) -> dict[tuple[str, int], list[float]]:
         """The figures of each key, by (figure, cut-off)."""

@@ -11,7 +11,7 @@ change a digit.
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -89,8 +89,12 @@ def bootstrap_mean(values: Iterable[float], limits: Limits, resampling: Resampli
     Source: Efron 1987, "Better Bootstrap Confidence Intervals" (BCa); DiCiccio and Efron 1992, "More Accurate
     Confidence Intervals in Exponential Families" (ABC).
     """
-    counts = Counter(values)
-    n = counts.total()
+    return bootstrap_mean_of_counts(Counter(values), limits, resampling)
+
+
+def bootstrap_mean_of_counts(counts: Mapping[float, int], limits: Limits, resampling: Resampling) -> Interval:
+    """`bootstrap_mean` of values that come as counts: how often each finite number comes."""
+    n = sum(counts.values())
     if not all(map(math.isfinite, counts)):
         raise ValueError("an interval is asked for over values that are not all finite numbers")
     if n < 2:

@@ -50,8 +50,7 @@ class RankingScores:
         return found
 
     def _estimate(self, column: Column) -> Estimate:
-        tally = ColumnTally()
-        tally.values = self.columns.values(column.name)
+        tally = ColumnTally(self.columns.counts(column.name))
         tally.n_not_applicable = self.columns.n_not_applicable(column.name)
         tally.n_error = self.columns.n_failed(column.name)
         return estimate(column, tally, self.policy, DEFAULT_RULES)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from judgekit.stats.means import TOLERANCE, mean, mean_interval, pooled_estimate, quantile, round4
+from judgekit.stats.means import TOLERANCE, mean, mean_interval, mean_of_counts, pooled_estimate, quantile, round4
 
 FINITE = st.floats(-1e6, 1e6, allow_subnormal=False)
 SCORES = st.lists(st.integers(0, 5).map(float), min_size=2, max_size=60)
@@ -78,6 +78,16 @@ def test_the_mean_is_the_rounded_exact_mean_in_any_order(values: list[float], rn
 def test_a_mean_over_what_is_no_number_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="finite"):
         mean([0.5, bad])
+
+
+@given(st.dictionaries(FINITE, st.integers(1, 300), max_size=20))
+def test_the_mean_of_counts_is_the_mean_of_the_values_to_the_last_digit(counts: dict[float, int]) -> None:
+    assert mean_of_counts(counts) == mean([value for value, n in counts.items() for _ in range(n)])
+
+
+def test_counts_of_what_is_no_number_are_refused() -> None:
+    with pytest.raises(ValueError, match="not all finite numbers"):
+        mean_of_counts({0.5: 2, math.inf: 3})
 
 
 # mean_interval

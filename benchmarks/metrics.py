@@ -1,11 +1,11 @@
 """Speed of the deterministic metrics beside other tools: from files and from Python objects to figures.
 
-Retrieval: 200,000 queries of 100 hits from a seed, as a TREC run with judgements, as JSONL, as dicts of scores and as
-lists of ids; eleven figures (hit@1/3/5/10, recall@1/3/5/10, MRR@10, P@10, nDCG@10). Every tool runs in a process and an
-environment of its own and must agree on every figure before its time counts: pytrec_eval and ir-measures to 1e-9, ranx,
-which cuts MRR and nDCG as trec_eval does, to 1e-6. CPU is user and system time of the process from start to end, or
-of the call where the objects are in memory already; memory is the peak of the process. Compare the ratios within one
-table and not the times.
+Retrieval: 200,000 queries of 100 hits from a seed, as a TREC run with judgements, as JSONL with hits of two ids
+(`jsonl`) or bare ids (`jsonl-ids`), as dicts of scores and as lists of ids with sets of what is relevant; eleven
+figures (hit@1/3/5/10, recall@1/3/5/10, MRR@10, P@10, nDCG@10). Every tool runs in a process and an environment of its
+own and must agree on every figure before its time counts: pytrec_eval and ir-measures to 1e-9, ranx, which cuts MRR and
+nDCG as trec_eval does, to 1e-6. CPU is user and system time of the process from start to end, or of the call where the
+objects are in memory already; memory is the peak of the process. Compare the ratios within one table and not the times.
 
     python -m benchmarks.metrics install --folder /tmp/peers
     python -m benchmarks.metrics run     --folder /tmp/peers [--queries 200000] [--hits 100] [--repeats 1]
@@ -52,7 +52,7 @@ class Tool:
 
 
 TOOLS = [
-    Tool("judgekit", "judgekit_rankings.py", [], ("lists", "dicts", "trec", "jsonl")),
+    Tool("judgekit", "judgekit_rankings.py", [], ("lists", "dicts", "trec", "jsonl", "jsonl-ids")),
     Tool("pytrec_eval", "pytrec_eval_rankings.py", ["pytrec-eval-terrier==0.5.11"], ("dicts", "trec")),
     Tool("ranx", "ranx_rankings.py", ["ranx==0.3.21"], ("dicts", "trec"), tolerance=1e-6),
     Tool("ir_measures", "ir_measures_rankings.py", ["ir-measures==0.4.3"], ("dicts", "trec")),
@@ -113,6 +113,7 @@ def write_data(folder: Path, n_queries: int, n_hits: int) -> None:
         (folder / "run.trec").open("w", encoding="utf-8") as run,
         (folder / "qrels.trec").open("w", encoding="utf-8") as qrels,
         (folder / "outputs.jsonl").open("w", encoding="utf-8") as outputs,
+        (folder / "ids.jsonl").open("w", encoding="utf-8") as listed,
         (folder / "cases.jsonl").open("w", encoding="utf-8") as cases,
     ):
         for query, hits, relevant in rankings(n_queries, n_hits):
@@ -120,6 +121,7 @@ def write_data(folder: Path, n_queries: int, n_hits: int) -> None:
             qrels.writelines(f"{query} 0 {one} 1\n" for one in relevant)
             ids = [{"doc_id": one, "rel_path": one} for one, _ in hits]
             outputs.write(json.dumps({"case_id": query, "retrieved": ids}) + "\n")
+            listed.write(json.dumps({"case_id": query, "retrieved_ids": [one for one, _ in hits]}) + "\n")
             supports = [{"rel_path": one} for one in relevant]
             cases.write(json.dumps({"id": query, "expected_doc_ids": relevant, "gold_supports": supports}) + "\n")
 
@@ -200,7 +202,7 @@ def table(measured: Sequence[Measured]) -> str:
 
 
 def _comparable(form: str) -> tuple[str, ...]:
-    return ("trec", "jsonl") if form == "trec" else ("dicts", "lists")
+    return ("trec", "jsonl", "jsonl-ids") if form == "trec" else ("dicts", "lists")
 
 
 def retrieval(options: argparse.Namespace, tools: Sequence[Tool]) -> bool:

@@ -16,7 +16,7 @@ def main() -> None:
         from judgekit import score_rankings
 
         score_rankings({"q": ["d"]}, {"q": ["d"]})  # imports are no part of the call
-        relevant, rankings = gold(data), dicts(data)
+        relevant, rankings = {query: set(found) for query, found in gold(data).items()}, dicts(data)
         given: Any = rankings if form == "dicts" else {query: list(found) for query, found in rankings.items()}
         started = time.process_time()
         scores = score_rankings(relevant, given)
@@ -26,7 +26,11 @@ def main() -> None:
     else:
         from judgekit import score_files
 
-        names = ("qrels.trec", "run.trec") if form == "trec" else ("cases.jsonl", "outputs.jsonl")
+        names = {
+            "trec": ("qrels.trec", "run.trec"),
+            "jsonl": ("cases.jsonl", "outputs.jsonl"),
+            "jsonl-ids": ("cases.jsonl", "ids.jsonl"),
+        }[form]
         scores = score_files(data / names[0], data / names[1], mrr_ks=(10,))
         figures = {name: figure.value for name, figure in scores.estimates.items() if figure.value is not None}
     own = {f"hit@{k}": f"recall_any@{k}" for k in (1, 3, 5, 10)} | {

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Sequence, Set
 from typing import NamedTuple, TypeVar
 
 from judgekit.core.cases import Case, Hit, Support, SystemOutput
-from judgekit.core.text import canonical_id, normalise_path
+from judgekit.core.text import normalise_path
 from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
 
 IdT = TypeVar("IdT", str, bytes)
@@ -46,6 +46,20 @@ class Positions(NamedTuple):
     """Hits in the list, or those that were looked at; none only where there is none."""
 
 
+class SameRanks(NamedTuple):
+    """Many outputs, column by column, in each of which several kinds of gold stand at the same ranks."""
+
+    with_chunks: bool
+    """Chunks, documents and supports are the same; else the last two are, and there is no expected chunk."""
+    case_ids: list[str]
+    n_gold: list[int]
+    """Distinct gold ids."""
+    ranks: list[tuple[int, ...]]
+    """Ascending ranks at which they stand first."""
+    n_hits: list[int]
+    """Hits in the list, or those that were looked at."""
+
+
 class Labels(NamedTuple):
     """What the ranked figures need of a case; each is empty where the case does not have it."""
 
@@ -59,6 +73,11 @@ class Labels(NamedTuple):
     """The supports, where they are more than whole files."""
     groups: tuple[tuple[int, ...], ...] = ()
     """Groups of supports, where `supports` has them."""
+
+    @property
+    def are_same(self) -> bool:
+        """Whether expected chunks, documents and whole files are the same ids, and there are some."""
+        return bool(self.chunks) and self.chunks is self.docs is self.paths and self.supports is None
 
     @property
     def n_supports(self) -> int:
@@ -198,49 +217,3 @@ def places_of(
     if len(found) > 1:
         found.sort()
     return tuple(found)
-
-
-def ranks_in_list(gold: Sequence[str], ids: Sequence[str], depth: int) -> tuple[int, ...]:
-    """Ascending ranks at which gold ids stand first in a list of ids.
-
-    Beyond `depth` the list is looked at only where no id before is right, since then only the first rank counts.
-
-    Args:
-        gold: distinct ids.
-        ids: in rank order.
-        depth: the largest cut-off.
-
-    Raises:
-        ValueError: see `canonical_ids`.
-    """
-    near = ids[:depth]
-    try:  # as in `canonical_ids`, for both at once
-        is_plain = "".join([*gold, *near]).isascii() and "" not in near and "" not in gold
-    except TypeError:
-        is_plain = False
-    if not is_plain:
-        gold = canonical_ids(gold)
-        near = canonical_ids(near)
-    found = places_of(gold, near)
-    if not found and len(ids) > depth:
-        return places_of(gold, canonical_ids(ids))
-    return found
-
-
-def canonical_ids(ids: Sequence[str]) -> Sequence[str]:
-    """The ids as compared.
-
-    Raises:
-        ValueError: one is neither text nor a whole number, or empty.
-    """
-    try:
-        # Texts in ASCII are compared as they are; joining finds the others several times as fast as looking at each.
-        if "".join(ids).isascii() and "" not in ids:
-            return ids
-    except TypeError:
-        pass
-    made = [canonical_id(one) for one in ids]
-    for one in made:
-        if not isinstance(one, str):
-            raise ValueError(f"an id is text or a whole number, found {type(one).__name__}")
-    return made  # type: ignore[return-value]  # checked just before

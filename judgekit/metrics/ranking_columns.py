@@ -7,10 +7,11 @@ is made when it is asked for.
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from operator import itemgetter
+from typing import Any, Literal
 
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome
-from judgekit.metrics.positions import Labels, Positions, Ranks
+from judgekit.metrics.positions import Labels, Positions, Ranks, SameRanks
 from judgekit.metrics.ranking import figures_at, hit_at, reciprocal_rank, within
 from judgekit.metrics.retrieval import NO_GROUPS, NO_SUPPORTS, Retrieval
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, NO_CHUNKS, NO_DOCS, RetrievalIds
@@ -53,11 +54,29 @@ class _Part:
             number = self.keys[key] = len(self.keys)
         self.codes.append(number)
 
+    def add_all(self, n_gold: list[int], ranks: list[tuple[int, ...]], depth: int) -> None:
+        """Many cases, in each of which all that is right stands there for the first time."""
+        if 0 in n_gold:
+            for n, found in zip(n_gold, ranks, strict=True):
+                self.add(n, found, found, depth)
+            return
+        firsts = [found[0] if found else 0 for found in ranks]
+        near = [found if not found or found[-1] <= depth else within(depth, found) for found in ranks]
+        keys = self.keys
+        codes = [keys.setdefault((n, found, found), len(keys)) for n, found in zip(n_gold, near, strict=True)]
+        self.first.extend(firsts)
+        self.codes.extend(codes)
+
     def fail(self, n_gold: int) -> None:
         """One case without positions."""
         code = _FAILED if n_gold else _NOT_APPLICABLE
         self.codes.append(code)
         self.first.append(code)
+
+    def fail_all(self, n: int) -> None:
+        """Many cases without gold."""
+        self.codes.extend((_NOT_APPLICABLE,) * n)
+        self.first.extend((_NOT_APPLICABLE,) * n)
 
     def copy(self) -> "_Part":
         made = _Part()
@@ -83,12 +102,11 @@ class RankingColumns:
         self._depths = (max(self._ids.ks, default=0), max(self._anchors.ks, default=0))
         self.case_ids: list[str] = []
         self._failures: dict[int, str] = {}
-        self._parts: dict[Part, _Part] = {}
-        self._alike = self._depths[0] == self._depths[1]
-        """Chunks, documents and supports have had the same positions so far, and are kept once."""
-        first = _Part()
-        self._parts = {name: first if self._alike else _Part() for name in ("chunks", "docs", "supports")}
-        self._chunks = self._parts["chunks"]
+        shared = _Part()
+        self._parts: dict[Part, _Part] = {"chunks": shared, "docs": shared, "supports": shared}
+        """Kinds of gold that have had the same positions in all cases so far share one."""
+        if self._depths[0] != self._depths[1]:
+            self._part_ways(together=False)
         self._complete = array("i")
         """For each case the rank at which a group is complete, 0 for none, or why there is none."""
         self._empty = array("b")
@@ -96,6 +114,7 @@ class RankingColumns:
         self._cache: dict[Origin, array[float]] = {}
         self._counts: dict[int, Counter[int]] = {}
         """How often each code comes, by the identity of the codes."""
+        self._getters: dict[int, Callable[[Any], Iterable[float]]] = {}
         self._tables: dict[tuple[int, tuple[int, ...]], dict[tuple[str, int], list[float]]] = {}
 
     def __len__(self) -> int:
@@ -107,16 +126,18 @@ class RankingColumns:
             self._fail(labels, found.kind, len(self.case_ids))
             self.case_ids.append(case_id)
             return
-        gold, gold_docs, gold_paths, _, groups = labels
+        gold, gold_docs, gold_paths, supports, groups = labels
         chunks, docs, right, gaining, complete, n_hits = found
-        if self._alike and gold is gold_docs is gold_paths and chunks is docs is right is gaining:
+        are_together = supports is None and gold_docs is gold_paths and docs is right is gaining
+        if are_together and gold is gold_docs and chunks is docs:
             self.add_ranks(case_id, len(gold), chunks, n_hits)
             return
         self._forget()
-        self._split()
+        self._part_ways(together=are_together)
         self._parts["chunks"].add(len(gold), chunks, chunks, self._depths[0])
         self._parts["docs"].add(len(gold_docs), docs, docs, self._depths[0])
-        self._parts["supports"].add(labels.n_supports, right, gaining, self._depths[1])
+        if self._parts["supports"] is not self._parts["docs"]:
+            self._parts["supports"].add(labels.n_supports, right, gaining, self._depths[1])
         without = _WITHOUT_GROUPS if labels.n_supports else _NOT_APPLICABLE
         self._complete.append((complete or (0,))[0] if groups else without)
         self._empty.append(not n_hits)
@@ -131,30 +152,39 @@ class RankingColumns:
             ranks: ascending ranks at which they stand first.
             n_hits: length of the list.
         """
-        if self._cache or self._counts:
-            self._forget()
-        part = self._chunks
-        number = part.keys.get((n_gold, ranks, ranks))
-        if number is None:
-            part.add(n_gold, ranks, ranks, self._depths[0])
+        self.add_same(SameRanks(True, [case_id], [n_gold], [ranks], [n_hits]))
+
+    def add_same(self, found: SameRanks) -> None:
+        """Take many cases."""
+        n = len(found.case_ids)
+        self._forget()
+        if not found.with_chunks:
+            self._part_ways(together=True)
+        chunks, docs, supports = self._parts.values()
+        if found.with_chunks:
+            chunks.add_all(found.n_gold, found.ranks, self._depths[0])
         else:
-            part.codes.append(number)
-            part.first.append(ranks[0] if ranks else 0)
-        if not self._alike:
-            self._parts["docs"].add(n_gold, ranks, ranks, self._depths[0])
-            self._parts["supports"].add(n_gold, ranks, ranks, self._depths[1])
-        self._complete.append(_WITHOUT_GROUPS if n_gold else _NOT_APPLICABLE)
-        self._empty.append(not n_hits)
-        self.case_ids.append(case_id)
+            chunks.fail_all(n)
+        if docs is not chunks:
+            docs.add_all(found.n_gold, found.ranks, self._depths[0])
+        if supports is not docs:
+            supports.add_all(found.n_gold, found.ranks, self._depths[1])
+        self._complete.extend([_WITHOUT_GROUPS if gold else _NOT_APPLICABLE for gold in found.n_gold])
+        self._empty.extend([not n_hits for n_hits in found.n_hits])
+        self.case_ids += found.case_ids
+
+    def _distinct_parts(self) -> Iterable[_Part]:
+        return {id(part): part for part in self._parts.values()}.values()
 
     def _forget(self) -> None:
         self._cache.clear()
         self._counts.clear()
+        self._getters.clear()
 
     def _fail(self, labels: Labels, kind: str, number: int) -> None:
         self._forget()
         self._failures[number] = kind
-        self._split()
+        self._part_ways(together=False)
         self._parts["chunks"].fail(len(labels.chunks))
         self._parts["docs"].fail(len(labels.docs))
         self._parts["supports"].fail(labels.n_supports)
@@ -162,11 +192,13 @@ class RankingColumns:
         self._complete.append(_FAILED if labels.groups else without)
         self._empty.append(1)
 
-    def _split(self) -> None:
-        if self._alike:
-            self._alike = False
-            self._parts = {name: part.copy() for name, part in self._parts.items()}
-            self._chunks = self._parts["chunks"]
+    def _part_ways(self, *, together: bool) -> None:
+        """Keep chunks for themselves, and unless they stay together documents and supports too."""
+        parts = self._parts
+        if parts["chunks"] is parts["docs"]:
+            parts["chunks"] = parts["docs"].copy()
+        if parts["docs"] is parts["supports"] and not together:
+            parts["supports"] = parts["docs"].copy()
 
     def arrange(self, case_ids: Iterable[str]) -> None:
         """Put the cases in this order; each must be there."""
@@ -176,7 +208,7 @@ class RankingColumns:
             return
         number_of = {case_id: number for number, case_id in enumerate(self.case_ids)}
         order = [number_of[case_id] for case_id in wanted]
-        for part in {id(part): part for part in self._parts.values()}.values():
+        for part in self._distinct_parts():
             part.codes = array("i", map(part.codes.__getitem__, order))
             part.first = array("i", map(part.first.__getitem__, order))
         self._complete = array("i", map(self._complete.__getitem__, order))
@@ -201,11 +233,16 @@ class RankingColumns:
         found = self._cache.get(origin)
         if found is None:
             codes, table = self._coded(name)
-            if self.n_not_applicable(name) or self.n_failed(name):
-                found = array("d", [table[code] for code in codes if code >= 0])
-            else:
-                found = array("d", [table[code] for code in codes])
-            self._cache[origin] = found
+            found = self._cache[origin] = array("d", self._getter(codes)(table))
+        return found
+
+    def _getter(self, codes: Sequence[int]) -> Callable[[Any], Iterable[float]]:
+        """Takes the values of all codes that are not negative, several times as fast as a loop."""
+        found = self._getters.get(id(codes))
+        if found is None:
+            wanted = [code for code in codes if code >= 0]
+            found = itemgetter(*wanted) if len(wanted) > 1 else lambda table: [table[code] for code in wanted]
+            self._getters[id(codes)] = found
         return found
 
     def counts(self, name: str) -> Counter[float]:

@@ -15,18 +15,20 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import collector_paused
 from judgekit.core.config import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
+from judgekit.core.text import canonical_id
 from judgekit.storage.dotted import ABSENT, look_up
 from judgekit.storage.formats.lookup import Reading, reading_of
 from judgekit.storage.formats.source import Notices, is_folder
-from judgekit.storage.json_lines import line_of
-from judgekit.storage.problems import MISSING, Location, kind_of, one_line, problems
-from judgekit.storage.rows import Row, read_text
-
-SHOWN_PROBLEMS = 20
-"""Bad records that are named; the rest is counted."""
+from judgekit.storage.hashed_file import Hashes
+from judgekit.storage.intake import Intake
+from judgekit.storage.problems import MISSING, Location, kind_of, problems
+from judgekit.storage.rows import Row
 
 M = TypeVar("M", Case, SystemOutput)
 T = TypeVar("T")
+
+RETRIEVED_IDS = "retrieved_ids"
+"""Outputs may list ids alone, each of which is chunk, document and path, as in a TREC run."""
 
 _TEXT_FIELDS = {
     Case: {"id", "question", "category", "difficulty", "lang", "recency_conflict_rule"},
@@ -43,7 +45,7 @@ _LIST_FIELDS = {
         "expected_chunk_ids",
         "expected_doc_ids",
     },
-    SystemOutput: {"retrieved", "citations"},
+    SystemOutput: {"retrieved", RETRIEVED_IDS, "citations"},
 }
 _WITH_PARTS = {"metadata", "latency_seconds", "usage", "versions", "scope", "error"}
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -79,14 +81,19 @@ def iterate_outputs(source: DataFile, path: Path, notices: Notices | None = None
     return _iterate(source, path, SystemOutput, "outputs", notices)
 
 
-def data_sha256(source: DataFile, path: Path) -> str:
+def data_sha256(source: DataFile, path: Path, known: Hashes | None = None) -> str:
     """SHA-256 of what is read of a file or folder, hexadecimal: of a file its bytes, of a folder names and hashes.
+
+    Args:
+        source: how it is read.
+        path: where it is.
+        known: hashes of files that were read just now.
 
     Raises:
         InputError: a file cannot be read.
     """
     if not is_folder(path) and path.suffix.lower() != ".tsv":  # BEIR's judgements have the queries beside them
-        return file_sha256(path)
+        return (known or {}).get(path) or file_sha256(path)
     lines = [f"{file_sha256(file)}  {os.path.relpath(file, path)}\n" for file in reading_of(source, path).files()]
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -135,55 +142,13 @@ def read_all(
     Raises:
         InputError: one line for each bad row (20 at most, then a count), ids that come twice among them.
     """
-    places: dict[str, Row | int] = {}
-    wrong: list[tuple[Row | None, str]] = []
+    intake = Intake(reading)
     with collector_paused():
         for row in rows:
-            found = read(row)
-            if isinstance(found, list):
-                wrong += [(row, problem) for problem in found]
-                continue
-            key, made = found
-            if key in places:
-                wrong.append((row, f"{row.path}: id {key!r} is already {_place(places[key])}"))
-                continue
-            if row.ready is not None or (row.line and row.path == "$" and not row.file):
-                places[key] = row.line
-            else:
-                places[key] = Row(row.line, row.path, None, file=row.file)
-            if not wrong:
+            made = intake.take(row, read(row))
+            if made is not None:
                 yield made
-    wrong = [(None, problem) for problem in mapping.unmatched()] + wrong
-    if wrong:
-        raise InputError("\n".join(map(one_line, _said(wrong, reading))))
-
-
-def _said(wrong: list[tuple[Row | None, str]], reading: Reading) -> list[str]:
-    """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here."""
-    texts: dict[str, str] = {}
-    lines = []
-    for row, problem in wrong[:SHOWN_PROBLEMS]:
-        where = str(reading.path)
-        if row is not None:
-            line: int | None = row.line
-            if row.place is not None:
-                if row.file not in texts:
-                    texts[row.file] = read_text(reading.file, reading.path / row.file)
-                line = line_of(texts[row.file], row.place)
-            where += f"/{row.file}" * bool(row.file) + f":{line}" * bool(line)
-        lines.append(f"{where}: {problem}")
-    if len(wrong) > SHOWN_PROBLEMS:
-        lines.append(f"... and {len(wrong) - SHOWN_PROBLEMS} more")
-    return lines
-
-
-def _place(row: Row | int) -> str:
-    if isinstance(row, int):
-        return f"on line {row}"
-    if not row.line:
-        return f"at {row.path}" + f" of {row.file}" * bool(row.file)
-    where = f"on line {row.line}" + f" of {row.file}" * bool(row.file)
-    return where if row.path == "$" else f"{where} ({row.path})"
+    intake.close(mapping.unmatched())
 
 
 def record_of(row: Row, mapping: "FieldMapping", model: type[M]) -> M | list[str]:
@@ -225,7 +190,7 @@ class FieldMapping:
         self._fields = source.fields
         self._taken = set(source.fields.values())
         self._separator = source.list_separator
-        self._known = set(model.model_fields)
+        self._known = {*model.model_fields, *([RETRIEVED_IDS] if model is SystemOutput else [])}
         self._matched: set[str] = set()
         self._keys: list[str] = []
         self._near: dict[str, str | None] = {}
@@ -327,6 +292,11 @@ class FieldMapping:
             result["metadata"] = {**metadata, **(own or {})}
         else:
             result.pop("metadata", None)
+        ids = result.pop(RETRIEVED_IDS, None)
+        if ids is not None:
+            if result.get("retrieved") is not None:
+                raise ValueError(f"{RETRIEVED_IDS}: the record has retrieved too; give one of them")
+            result["retrieved"] = _hits_of(ids)
         hits = result.get("retrieved")
         if isinstance(hits, list):
             result["retrieved"] = [{"text": hit} if isinstance(hit, str) else hit for hit in hits]
@@ -368,6 +338,22 @@ class FieldMapping:
         if self._separator:
             return [item.strip() for item in cell.split(self._separator)]
         return [cell]
+
+
+def _hits_of(ids: Any) -> list[dict[str, object]]:
+    """Hits that are known by their ids alone."""
+    if not isinstance(ids, list):
+        raise ValueError(f"{RETRIEVED_IDS}: expected a list of ids, found {kind_of(ids)}")
+    hits: list[dict[str, object]] = []
+    for index, value in enumerate(ids):
+        try:
+            one = canonical_id(value)
+        except ValueError as error:
+            raise ValueError(f"{RETRIEVED_IDS}[{index}]: {error}") from None
+        if not isinstance(one, str):
+            raise ValueError(f"{RETRIEVED_IDS}[{index}]: an id is text or a whole number, found {kind_of(value)}")
+        hits.append({"chunk_id": one, "doc_id": one, "rel_path": one})
+    return hits
 
 
 def _as_list(value: Any) -> Any:

@@ -4,30 +4,32 @@ Where a format allows it, records are not built at all; elsewhere they are the r
 what counts, and what is an error, is the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec.structs import replace
 
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.collector import collector_paused
 from judgekit.core.config import DataFile
 from judgekit.core.scores import Failed
 from judgekit.metrics.anchors import SnippetMode
-from judgekit.metrics.positions import Labels, Positions, labels_of, positions_of_output
-from judgekit.storage.case_files import FieldMapping, read_all, record_of
+from judgekit.metrics.positions import Labels, Positions, SameRanks, labels_of, positions_of_output
+from judgekit.storage.case_files import FieldMapping, record_of
 from judgekit.storage.formats.lookup import reading_of
 from judgekit.storage.formats.source import Notices
-from judgekit.storage.ready import Labelled, ReadyOutput, Scattered
-from judgekit.storage.rows import Row, jsonl_row
-
-T = TypeVar("T")
+from judgekit.storage.hashed_file import Hashes
+from judgekit.storage.intake import Intake
+from judgekit.storage.ready import Labelled, Rankings, Scattered
+from judgekit.storage.rows import ReadyRow, Row, jsonl_row
 
 Placed = tuple[str, Positions | Failed | None]
 """Case id, and where its labels stand; None where no case has that id."""
 
 
-def load_labels(source: DataFile, path: Path, snippets: SnippetMode, notices: Notices) -> dict[str, Labels]:
+def load_labels(
+    source: DataFile, path: Path, snippets: SnippetMode, notices: Notices, hashes: Hashes
+) -> dict[str, Labels]:
     """The labels of all cases of a file, by id, in order.
 
     Args:
@@ -35,32 +37,51 @@ def load_labels(source: DataFile, path: Path, snippets: SnippetMode, notices: No
         path: where it is.
         snippets: how the snippets of supports are looked for.
         notices: takes (code, message) of what the reader of the numbers should know.
+        hashes: takes that of a file that is read in order.
 
     Raises:
         InputError: as for `load_cases`.
     """
     mapping = FieldMapping(source, Case)
-
-    def read(row: Row) -> tuple[str, tuple[str, Labels]] | list[str]:
-        if isinstance(row.ready, Labelled):
-            return row.ready.key, (row.ready.key, row.ready.labels)
-        found = record_of(row, mapping, Case)
-        return found if isinstance(found, list) else (found.id, (found.id, labels_of(found, snippets)))
-
     reading = reading_of(source, path)
+
+    def read(rows: Iterable[ReadyRow]) -> dict[str, Labels]:
+        intake = Intake(reading)
+        labels: dict[str, Labels] = {}
+        with collector_paused():
+            for found in rows:
+                if isinstance(found, Row):
+                    case = record_of(found, mapping, Case)
+                    made = intake.take(found, case if isinstance(case, list) else (case.id, case))
+                    if made is not None:
+                        labels[made.id] = labels_of(made, snippets)
+                elif isinstance(found, Labelled):
+                    labels.update(_labelled(found, intake))
+        intake.close(mapping.unmatched())
+        return labels
+
     said: Notices = []
     try:
-        labels = dict(read_all(reading.ready_rows("cases", 0, said), read, mapping, reading))
+        labels = read(reading.ready_rows("cases", 0, said, hashes))
     except Scattered:
         said = []
-        labels = dict(read_all(reading.rows("cases", said), read, mapping, reading))
+        labels = read(reading.rows("cases", said))
     notices += said
     return labels
 
 
+def _labelled(found: Labelled, intake: Intake) -> Iterable[tuple[str, Labels]]:
+    labels = zip(found.keys, found.labels, strict=True)
+    if intake.take_all(found.keys, found.lines):
+        return labels
+    for line, label in zip(found.lines, labels, strict=True):
+        intake.take(Row(line, "$", None), label)
+    return ()
+
+
 def iterate_positions(
-    source: DataFile, path: Path, labels: Mapping[str, Labels], depth: int | None, notices: Notices
-) -> Iterator[Placed]:
+    source: DataFile, path: Path, labels: Mapping[str, Labels], depth: int | None, notices: Notices, hashes: Hashes
+) -> Iterator[SameRanks | Placed]:
     """Where the labels of each output's case stand, as the outputs are read.
 
     Args:
@@ -69,31 +90,74 @@ def iterate_positions(
         labels: by case id.
         depth: the largest cut-off; None builds every record, as is needed where outputs are scattered.
         notices: takes (code, message) of what the reader of the numbers should know.
+        hashes: takes that of a file that is read in order.
 
     Raises:
         InputError: as for `load_outputs`.
         Scattered: this file has to be read with a depth of None.
     """
     mapping = FieldMapping(source, SystemOutput)
+    reading = reading_of(source, path)
+    rows = reading.rows("outputs", notices) if depth is None else reading.ready_rows("outputs", depth, notices, hashes)
+    intake = Intake(reading)
+    placing = _Placing(labels, mapping, intake)
+    with collector_paused():
+        for found in rows:
+            if isinstance(found, Row):
+                placed = intake.take(found, placing.of_row(found))
+                if placed is not None:
+                    yield placed
+            elif not isinstance(found, Labelled):
+                yield from placing.of_many(found)
+    intake.close(mapping.unmatched())
 
-    def read(row: Row) -> tuple[str, Placed] | list[str]:
-        ready: ReadyOutput | None = row.ready  # type: ignore[assignment]  # rows of outputs hold outputs
+
+class _Placing:
+    """Finds the labels in outputs."""
+
+    def __init__(self, labels: Mapping[str, Labels], mapping: FieldMapping, intake: Intake) -> None:
+        self._labels = labels
+        self._mapping = mapping
+        self._intake = intake
+
+    def of_row(self, row: Row) -> tuple[str, Placed] | list[str]:
+        """Case id and positions of one output, or what is wrong with it."""
+        ready = row.ready
         if ready is not None:
-            wanted = labels.get(ready.key)
+            wanted = self._labels.get(ready.key)
             if wanted is None:
                 return ready.key, (ready.key, None)
             placed = ready.positions(wanted)
             if placed is not None:
                 return ready.key, (ready.key, placed)
             row = _whole(row)
-        found = record_of(row, mapping, SystemOutput)
+        found = record_of(row, self._mapping, SystemOutput)
         if isinstance(found, list):
             return found
-        return found.case_id, (found.case_id, _placed(found, labels.get(found.case_id)))
+        return found.case_id, (found.case_id, _placed(found, self._labels.get(found.case_id)))
 
-    reading = reading_of(source, path)
-    rows = reading.rows("outputs", notices) if depth is None else reading.ready_rows("outputs", depth, notices)
-    return read_all(rows, read, mapping, reading)
+    def of_many(self, rankings: Rankings) -> Iterator[SameRanks | Placed]:
+        """Positions of many outputs."""
+        if not self._intake.take_all(rankings.keys, rankings.lines):
+            for index in range(len(rankings.keys)):
+                row = rankings.row(index)
+                self._intake.take(row, self.of_row(row))
+            return
+        wanted = list(map(self._labels.get, rankings.keys))
+        same, others = rankings.place(wanted)
+        found: list[SameRanks | Placed] = [*same]
+        for index in others:
+            if wanted[index] is None:
+                found.append((rankings.keys[index], None))
+                continue
+            row = rankings.row(index)
+            placed = self.of_row(row)
+            if isinstance(placed, list):
+                self._intake.refuse(row, placed)
+            else:
+                found.append(placed[1])
+        if self._intake.is_good:
+            yield from found
 
 
 def _placed(output: SystemOutput, labels: Labels | None) -> Positions | Failed | None:

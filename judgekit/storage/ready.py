@@ -1,37 +1,60 @@
-"""What readers of rankings make of a record at once, where ranked figures need no more of it than ids."""
+"""What readers of rankings make of records at once, where ranked figures need no more of them than ids."""
 
 from collections.abc import Sequence, Set
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from judgekit.metrics.positions import Labels, Positions, places_of
+from judgekit.metrics.positions import Labels, Positions, SameRanks, places_of
+
+if TYPE_CHECKING:
+    from judgekit.storage.rows import Row
 
 
 class Scattered(Exception):
     """The lines of one query stand in several places of a file, so it cannot be scored as it is read."""
 
 
+class Labelled(msgspec.Struct, frozen=True, gc=False):
+    """Some cases of a file, column by column."""
+
+    keys: Sequence[str]
+    """Their ids."""
+    lines: Sequence[int]
+    labels: Sequence[Labels]
+
+
 class Ready(Protocol):
-    """A case or an output."""
+    """An output."""
 
     @property
     def key(self) -> str:
         """The id of the case."""
 
-
-class ReadyOutput(Ready, Protocol):
-    """An output."""
-
     def positions(self, labels: Labels) -> Positions | None:
         """Where the labels stand; None where that takes the whole record."""
 
 
-class Labelled(msgspec.Struct, frozen=True, gc=False):
-    """A case."""
+class Rankings(Protocol):
+    """Some outputs of a file."""
 
-    key: str
-    labels: Labels
+    @property
+    def keys(self) -> Sequence[str]:
+        """The ids of their cases."""
+
+    @property
+    def lines(self) -> Sequence[int]:
+        """Where they stand."""
+
+    def place(self, wanted: Sequence[Labels | None]) -> tuple[list[SameRanks], list[int]]:
+        """Where labels stand, and the indices of outputs for which that has to be found one by one.
+
+        Args:
+            wanted: labels for each output, None where no case has its id.
+        """
+
+    def row(self, index: int) -> "Row":
+        """One output alone."""
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False):

@@ -61,6 +61,8 @@ def ids_on_one_side(
     Raises:
         InputError: not one output belongs to a case.
     """
+    if list(case_ids) == list(output_ids):
+        return []
     known, found = set(case_ids), set(output_ids)
     missing = [case_id for case_id in case_ids if case_id not in found]
     unknown = [case_id for case_id in output_ids if case_id not in known]

@@ -8,19 +8,19 @@ from typing import Any
 from judgekit.analysis.estimates import ErrorPolicy
 from judgekit.core.config import DataFile
 from judgekit.core.errors import ConfigError, first_problem
-from judgekit.core.scores import Failed
 from judgekit.metrics.anchors import SnippetMode
-from judgekit.metrics.positions import Labels, Positions
+from judgekit.metrics.positions import Labels, SameRanks
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import data_sha256
 from judgekit.storage.formats.lookup import missing_is_empty
 from judgekit.storage.formats.records import NO_ID
+from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.listings import iterate_positions, load_labels
 from judgekit.storage.ready import Scattered
 from judgekit.storage.score_columns import check_target, write_columns
 from judgekit.systems.recorded import ids_on_one_side
-from judgekit.workflows.score import RankingScores, ScoreJob, Warnings, score_lists
+from judgekit.workflows.score import Placed, RankingScores, ScoreJob, Warnings, score_lists
 
 __all__ = ["Cutoffs", "check_target", "families", "open_score", "score_in_memory", "write_columns"]
 
@@ -57,20 +57,22 @@ def open_score(
     cutoffs = cutoffs or Cutoffs()
     ids, anchors = families(cutoffs, snippets)
     cases_path, outputs_path = Path(cases.path), Path(outputs.path)
+    hashes: Hashes = {}
 
     def labels(notices: Warnings) -> dict[str, Labels]:
-        return load_labels(cases, cases_path, snippets, notices)
+        return load_labels(cases, cases_path, snippets, notices, hashes)
 
-    def positions(
-        wanted: Mapping[str, Labels], depth: int | None, notices: Warnings
-    ) -> Iterator[tuple[str, Positions | Failed | None]]:
-        yield from iterate_positions(outputs, outputs_path, wanted, depth, notices)
+    def positions(wanted: Mapping[str, Labels], depth: int | None, notices: Warnings) -> Iterator[SameRanks | Placed]:
+        yield from iterate_positions(outputs, outputs_path, wanted, depth, notices, hashes)
         if outputs_path.resolve() == cases_path.resolve():  # positions of one file cannot differ
             notices[:] = [notice for notice in notices if notice[0] != NO_ID]
 
     def files(n_cases: int, n_outputs: int) -> dict[str, dict[str, Any]]:
         named = (("cases", cases, cases_path, n_cases), ("outputs", outputs, outputs_path, n_outputs))
-        return {kind: {"path": file.path, "sha256": data_sha256(file, path), "n": n} for kind, file, path, n in named}
+        return {
+            kind: {"path": file.path, "sha256": data_sha256(file, path, hashes), "n": n}
+            for kind, file, path, n in named
+        }
 
     is_empty = missing_is_empty(outputs, outputs_path)
     return ScoreJob(

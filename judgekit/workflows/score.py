@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy, estimate
 from judgekit.core.collector import collector_paused
 from judgekit.core.errors import InputError
 from judgekit.core.scores import Column, Estimate, Failed
-from judgekit.metrics.positions import Labels, Positions, ranks_in_list
+from judgekit.metrics.positions import Labels, Positions, SameRanks
+from judgekit.metrics.ranked_lists import same_ranks
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, RetrievalIds
@@ -20,6 +21,13 @@ Warnings = list[tuple[str, str]]
 
 Placed = tuple[str, Positions | Failed | None]
 """Case id, and where its labels stand; None where no case has that id."""
+
+Ranking = Sequence[str] | Mapping[str, float]
+"""Ids in rank order, or scores by id."""
+IdsT = TypeVar("IdsT", bound=Iterable[str])
+
+_AT_ONCE = 1 << 7
+"""Lists whose ids are looked at together, so few that they stay in the processor's cache."""
 
 _NOTHING = Positions((), (), (), (), (), 0)
 
@@ -62,9 +70,7 @@ class ScoreJob:
 
     read_labels: Callable[[Warnings], dict[str, Labels]]
     """The labels of all cases, by id."""
-    read_positions: Callable[
-        [Mapping[str, Labels], int | None, Warnings], Iterator[tuple[str, Positions | Failed | None]]
-    ]
+    read_positions: Callable[[Mapping[str, Labels], int | None, Warnings], Iterator[SameRanks | Placed]]
     """Where they stand, output by output; with a largest cut-off the reader need not look beyond it."""
     is_scattered: Callable[[Exception], bool]
     """Whether a reader with a cut-off has given up on this file, which has to be read whole."""
@@ -106,7 +112,11 @@ def _gathered(
     """The scores of the cases that have an output, and the ids of outputs without a case."""
     columns = RankingColumns(job.ids, job.anchors)
     unknown: list[str] = []
-    for case_id, found in job.read_positions(labels, depth, warnings):
+    for placed in job.read_positions(labels, depth, warnings):
+        if isinstance(placed, SameRanks):
+            columns.add_same(placed)
+            continue
+        case_id, found = placed
         if found is None:
             unknown.append(case_id)
         else:
@@ -127,7 +137,7 @@ def _fill(job: ScoreJob, columns: RankingColumns, labels: Mapping[str, Labels]) 
 
 def score_lists(
     gold: Mapping[str, Iterable[str]],
-    rankings: Mapping[str, Sequence[str] | Mapping[str, float]],
+    rankings: Mapping[str, Ranking],
     ids: RetrievalIds,
     anchors: Retrieval,
 ) -> RankingColumns:
@@ -144,23 +154,54 @@ def score_lists(
     """
     columns = RankingColumns(ids, anchors)
     depth = _depth(ids, anchors)
-    add = columns.add_ranks
+    cases = list(gold.items())
     with collector_paused():
-        for case_id, relevant in gold.items():
-            found = rankings.get(case_id, ())
+        for start in range(0, len(cases), _AT_ONCE):
+            some = cases[start : start + _AT_ONCE]
             try:
-                listed = found if type(found) is list or not isinstance(found, Mapping) else _by_score(found)
-                wanted = list(relevant) if type(relevant) is set else list(dict.fromkeys(relevant))
-                add(case_id, len(wanted), ranks_in_list(wanted, listed, depth), len(listed))
-            except (ValueError, TypeError) as error:
-                raise InputError(f"case {case_id!r}: {error}") from None
+                columns.add_same(_same_ranks(some, rankings, depth))
+            except (ValueError, TypeError):
+                for case in some:  # one by one, to name the case
+                    columns.add_same(_same_ranks_of_one(case, rankings, depth))
     return columns
 
 
-def _by_score(scores: Mapping[str, float]) -> list[str]:
-    if not math.isfinite(sum(scores.values())):
+def _same_ranks(cases: Sequence[tuple[str, Iterable[str]]], rankings: Mapping[str, Ranking], depth: int) -> SameRanks:
+    """Where gold stands in the lists of some cases, of which it is given."""
+    of = rankings.get
+    lists = [found if type(found := of(one, ())) is list else _listed(found) for one, _ in cases]
+    relevant = [one if isinstance(one, list | set) else list(_no_text(one)) for _, one in cases]
+    return same_ranks([case_id for case_id, _ in cases], relevant, lists, depth)
+
+
+def _same_ranks_of_one(case: tuple[str, Iterable[str]], rankings: Mapping[str, Ranking], depth: int) -> SameRanks:
+    try:
+        return _same_ranks([case], rankings, depth)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"case {case[0]!r}: {error}") from None
+
+
+def _listed(found: Ranking) -> Sequence[str]:
+    """The ids of a ranking by rank; of equal scores the first stays first.
+
+    Raises:
+        ValueError: a score is no finite number.
+    """
+    if not isinstance(found, Mapping):
+        return _no_text(found)
+    scores = list(found.values())
+    if not math.isfinite(sum(scores)):
         raise ValueError("a score is no finite number")
-    return sorted(scores, key=scores.__getitem__, reverse=True)
+    if sorted(scores, reverse=True) == scores:
+        return list(found)
+    return sorted(found, key=found.__getitem__, reverse=True)
+
+
+def _no_text(ids: IdsT) -> IdsT:
+    """The ids, which are letters where somebody gave one text."""
+    if isinstance(ids, str):
+        raise TypeError("expected ids, found one text")
+    return ids
 
 
 def _depth(ids: RetrievalIds, anchors: Retrieval) -> int:

@@ -1,11 +1,15 @@
 """`judgekit score` beside the families of a run: the same numbers, reasons and errors, however the file is read."""
 
+import hashlib
 import json
 import random
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,7 +23,7 @@ from judgekit.core.scores import Outcome
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import load_cases, load_outputs
-from judgekit.storage.formats import trec_lines, trec_rankings
+from judgekit.storage.formats import trec_columns, trec_lines, trec_rankings, trec_ready
 from judgekit.storage.formats.lookup import missing_is_empty
 from judgekit.systems.recorded import ids_on_one_side
 from judgekit.workflows.score import RankingScores
@@ -135,6 +139,82 @@ def test_hits_beyond_the_largest_cut_off_are_not_checked_where_no_figure_needs_t
         load_outputs(DataFile(path=str(outputs)), outputs)
 
 
+IDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e", ",", "}", "a b", " ", "./a", 7, "\u00e9", '"']), max_size=16)
+PLAIN_IDS = st.lists(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), max_size=16)
+HITS = st.sampled_from(
+    [{}, {"score": 0.5}, {"text": "a"}, {"text": "}"}, {"chunk_id": "c"}, {"rel_path": "b"}, {"x": 1}]
+)
+
+
+@st.composite
+def json_output(draw: st.DrawFn, key: str) -> dict[str, Any]:
+    ids = draw(st.one_of(PLAIN_IDS, PLAIN_IDS, PLAIN_IDS, IDS))
+    if draw(st.booleans()):
+        return {"case_id": key, "retrieved_ids": ids}
+    hits: list[Any] = [{"doc_id": one, "rel_path": one} for one in ids]
+    if hits and draw(st.integers(0, 3)) == 0:
+        hits[draw(st.integers(0, len(hits) - 1))].update(draw(HITS))
+    return {"case_id": key, "retrieved": hits}
+
+
+@st.composite
+def json_case(draw: st.DrawFn, key: str) -> dict[str, Any]:
+    gold = draw(st.lists(st.sampled_from("abcxyz"), max_size=3))
+    case: dict[str, Any] = {"id": key, "expected_doc_ids": gold, "gold_supports": [{"rel_path": one} for one in gold]}
+    if draw(st.booleans()):
+        case["expected_chunk_ids"] = gold if draw(st.booleans()) else ["c"]
+    return case
+
+
+KEYS = ("q1", "q2", "q3", "q4")
+BREAKS = st.sampled_from(["\n", "\n", "\n", "\n", "\r\n", " \n", "\n\n", " ", ""])
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), breaks=st.lists(BREAKS, min_size=4, max_size=4), indented=st.sampled_from([None, None, None, 0]))
+def test_any_lines_of_json_are_scored_or_refused_as_in_a_run(
+    tmp_path: Path, data: st.DataObject, breaks: list[str], indented: int | None
+) -> None:
+    cases = [data.draw(json_case(key)) for key in KEYS]
+    outputs = [data.draw(json_output(key)) for key in data.draw(st.lists(st.sampled_from(KEYS), max_size=4))]
+    texts = [json.dumps(one, ensure_ascii=data.draw(st.booleans()), indent=indented) for one in outputs]
+    assert_as_in_a_run(
+        written(
+            tmp_path, "cases.jsonl", "".join(json.dumps(one) + end for one, end in zip(cases, breaks, strict=True))
+        ),
+        written(tmp_path, "outputs.jsonl", "".join(map("{}{}".format, texts, breaks))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ({"retrieved_ids": ["a"], "retrieved": []}, "$: retrieved_ids: the record has retrieved too; give one of them"),
+        ({"retrieved_ids": "a"}, "$: retrieved_ids: expected a list of ids, found a text"),
+        ({"retrieved_ids": ["a", " "]}, "$: retrieved_ids[1]: an id is empty"),
+        ({"retrieved_ids": ["a", {}]}, "$: retrieved_ids[1]: an id is text or a whole number, found an object"),
+        ({"retrieved_ids": ["a", 1.5]}, "$: retrieved_ids[1]: an id is text or a whole number, found a number"),
+    ],
+)
+def test_a_list_of_ids_that_is_none_is_named(tmp_path: Path, output: dict[str, Any], message: str) -> None:
+    cases = write_lines(tmp_path / "cases.jsonl", [{"id": "q", "expected_chunk_ids": ["a"]}])
+    outputs = write_lines(tmp_path / "outputs.jsonl", [{"case_id": "q", **output}])
+    with pytest.raises(JudgekitError) as caught:
+        scored(cases, outputs)
+    assert str(caught.value) == f"{outputs}:1: {message}"
+
+
+def test_a_list_of_ids_counts_as_chunks_documents_and_paths(tmp_path: Path) -> None:
+    gold = {"expected_chunk_ids": ["a"], "expected_doc_ids": ["b"], "gold_supports": [{"rel_path": "c"}]}
+    cases = write_lines(tmp_path / "cases.jsonl", [{"id": "q", **gold}])
+    mapped = DataFile(path=str(tmp_path / "mapped.jsonl"), fields={"retrieved_ids": "docs"})
+    write_lines(tmp_path / "mapped.jsonl", [{"case_id": "q", "docs": ["x", "a", "b", 7, "c"]}])
+    outputs = write_lines(tmp_path / "outputs.jsonl", [{"case_id": "q", "retrieved_ids": ["x", "a", "b", 7, "c"]}])
+    assert load_outputs(mapped, tmp_path / "mapped.jsonl") == load_outputs(DataFile(path=str(outputs)), outputs)
+    estimates = scored(cases, outputs).estimates
+    assert [estimates[name].value for name in ("mrr_chunk", "recall_doc@3", "recall_any@3", "mrr")] == [0.5, 1, 0, 0.2]
+
+
 QRELS = "1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n3 0 a 0\n4 0 ./a 1\n5 0 \u00e9 1\n"
 RUNS = [
     "1 Q0 a 1 0.9 t\n1 Q0 c 2 0.8 t\n2 Q0 b 1 0.9 t\n2 Q0 a 2 0.1 t\n",
@@ -155,20 +235,29 @@ RUNS = [
 ]
 
 
+@pytest.fixture(params=["arrays", "arrays with few slots", "lines"])
+def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How runs are read: by arrays, or line by line as small ones are, and large ones without numpy."""
+    monkeypatch.setattr(trec_ready, "_LARGE", 1 << 40 if request.param == "lines" else 0)
+    if request.param == "arrays with few slots":
+        monkeypatch.setattr(trec_columns, "_SLOT_BITS", 2)
+        monkeypatch.setattr(trec_columns, "_TO_SLOT", np.uint64(62))
+
+
 @pytest.fixture(params=[1 << 15, 20], ids=["one piece", "small pieces"])
 def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trec_lines, "_PIECE", request.param)
     monkeypatch.setattr(trec_rankings, "_PIECE", request.param)
 
 
-@pytest.mark.usefixtures("piece")
+@pytest.mark.usefixtures("piece", "reader")
 @pytest.mark.parametrize("ties", [None, "trec_eval"])
 @pytest.mark.parametrize("run", RUNS, ids=range(len(RUNS)))
 def test_trec_is_scored_as_in_a_run(tmp_path: Path, run: str, ties: str | None) -> None:
     assert_as_in_a_run(written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "x.run", run), ties)
 
 
-@pytest.mark.usefixtures("piece")
+@pytest.mark.usefixtures("piece", "reader")
 @pytest.mark.parametrize(
     "qrels",
     ["1 0 a 1\n2 0 a 1\n1 0 b 1\n", "1 0 a 1\n1 0 a 0\n1 0 b x\n", "1 0 a 1\n1 0 b\n", "", "1 Q0 a 1 0.5 t\n", QRELS],
@@ -182,6 +271,7 @@ LINE = st.lists(CELLS, min_size=5, max_size=7).map(" ".join)
 GOOD = st.builds("{} Q0 {} 1 {} t".format, st.sampled_from("12"), st.sampled_from("abcdefgh"), st.integers(0, 9))
 
 
+@pytest.mark.usefixtures("reader")
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(st.one_of(GOOD, GOOD, GOOD, LINE), max_size=12), end=st.sampled_from(["\n", "\r\n", " \n"]))
 def test_any_lines_are_scored_or_refused_as_in_a_run(tmp_path: Path, lines: list[str], end: str) -> None:
@@ -210,6 +300,7 @@ CHANGES = st.sampled_from(
 )
 
 
+@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("size", [1 << 17, 300], ids=["one piece", "small pieces"])
 def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
@@ -226,6 +317,54 @@ def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
     check()
 
 
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("ties", [None, "trec_eval"])
+@pytest.mark.parametrize("size", [1 << 20, 3000], ids=["one piece", "small pieces"])
+def test_many_queries_are_scored_as_in_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, ties: str | None
+) -> None:
+    monkeypatch.setattr(trec_rankings, "_PIECE", size)
+    rng = random.Random(5)
+    run, qrels = [], []
+    for query in range(120):
+        documents = [f"doc-{one}" for one in rng.sample(range(300), rng.randint(1, 90))]
+        digits = rng.randint(1, 6)  # with one digit most are tied
+        scores = sorted((round(rng.uniform(-9, 30), digits) for _ in documents), reverse=query % 7 > 0)
+        run += [f"q{query} Q0 {one} 0 {score} t\n" for one, score in zip(documents, scores, strict=True)]
+        wanted = [*rng.sample(documents, min(len(documents), rng.randint(0, 4))), f"doc-{rng.randrange(300)}-long"]
+        qrels += [f"q{query} 0 {one} {rng.randint(0, 2)}\n" for one in dict.fromkeys(wanted)]
+    assert_as_in_a_run(written(tmp_path, "q.qrels", "".join(qrels)), written(tmp_path, "x.run", "".join(run)), ties)
+
+
+@pytest.mark.parametrize("numpy", [None, SimpleNamespace(__version__="1.26.4")], ids=["none", "old"])
+def test_large_runs_are_read_without_numpy_and_beside_an_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numpy: object
+) -> None:
+    monkeypatch.setattr(trec_ready, "_LARGE", 0)
+    monkeypatch.setitem(sys.modules, "numpy", numpy)
+    monkeypatch.delitem(sys.modules, "judgekit.storage.formats.trec_rankings")
+    assert_as_in_a_run(written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "x.run", RUNS[0]))
+    assert "judgekit.storage.formats.trec_rankings" not in sys.modules
+
+
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("outputs", ["x.run", "x.jsonl", "scattered.run", "utf16.run"])
+def test_the_hash_is_that_of_the_file(tmp_path: Path, outputs: str) -> None:
+    cases = tmp_path / "qrels.txt"
+    cases.write_bytes(b"\xef\xbb\xbf1 0 a 1\n2 0 a 1")
+    text = {
+        "x.run": "1 Q0 a 1 0.5 t\n2 Q0 b 1 0.5 t\n",
+        "x.jsonl": '{"case_id": "1", "retrieved_ids": ["a"]}\n\n{"case_id": "2"}',
+        "scattered.run": "1 Q0 a 1 0.5 t\n2 Q0 b 1 0.5 t\n1 Q0 c 1 0.5 t",
+        "utf16.run": "1 Q0 a 1 0.5 t\n2 Q0 b 1 0.5 t\n",
+    }[outputs]
+    path = tmp_path / outputs
+    path.write_bytes(text.encode("utf-16" if outputs == "utf16.run" else "utf-8"))
+    files = scored(cases, path).files
+    for kind, file in (("cases", cases), ("outputs", path)):
+        assert files[kind]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
 def test_estimates_are_those_of_a_run(tmp_path: Path) -> None:
     cases = write_lines(tmp_path / "cases.jsonl", JSON_CASES)
     outputs = write_lines(tmp_path / "outputs.jsonl", [row for rows in JSON_OUTPUTS[:1] for row in rows])
@@ -240,6 +379,7 @@ def test_estimates_are_those_of_a_run(tmp_path: Path) -> None:
 
 
 @needs_shared_files
+@pytest.mark.usefixtures("reader")
 def test_published_figures_of_trec_eval_come_out() -> None:
     scores = judgekit.score_files(
         shared("trec/qrels.test"), shared("trec/results.test"), ks=(5, 10, 100), ties="trec_eval"
@@ -304,6 +444,11 @@ def test_ids_are_compared_after_nfc() -> None:
         ({"q": [True]}, {"q": ["a"]}, "case 'q': an id is text or a whole number"),
         ({"q": ["a"]}, {"q": [None]}, "case 'q': an id is text or a whole number, found NoneType"),
         ({"q": ["a"]}, {"q": [""]}, "case 'q': an id is empty"),
+        ({"q": ["a"]}, {"q": ["b", "\t"]}, "case 'q': an id is empty"),
+        ({"p": ["a"], "q": [" "]}, {"q": ["b"]}, "case 'q': an id is empty"),
+        ({"q": "a"}, {"q": ["a"]}, "case 'q': expected ids, found one text"),
+        ({"q": ["a"]}, {"q": "abc"}, "case 'q': expected ids, found one text"),
+        ({"q": [["a"]]}, {"q": ["a"]}, "case 'q': an id is text or a whole number, found list"),
         ({"q": ["a"]}, {"q": {"a": float("nan")}}, "case 'q': a score is no finite number"),
         ({"q": ["a"]}, {"p": ["a"]}, "no output belongs to a case"),
     ],

@@ -35,8 +35,10 @@ from judgekit.storage.formats.source import (
 )
 from judgekit.storage.formats.squad import Squad
 from judgekit.storage.formats.trec import Trec
-from judgekit.storage.ready_json import labelled, listed
-from judgekit.storage.rows import KNOWN_FORMATS, Row, faults_named, ready_jsonl
+from judgekit.storage.hashed_file import Hashes
+from judgekit.storage.ready_cases import cases_in
+from judgekit.storage.ready_outputs import outputs_in
+from judgekit.storage.rows import KNOWN_FORMATS, ReadyRow, Row, faults_named, ready_jsonl
 
 FORMATS: dict[str, Format] = {
     "trec": Trec(),
@@ -102,13 +104,14 @@ class Reading:
             return translated(self.form, source, container_rows(self.file, self.path, notices))
         return self.form.rows(source)
 
-    def ready_rows(self, kind: Kind, depth: int, notices: Notices) -> Iterator[Row]:
+    def ready_rows(self, kind: Kind, depth: int, notices: Notices, hashes: Hashes) -> Iterator[ReadyRow]:
         """The rows, made into what ranked figures need where the format can do that and nothing is mapped.
 
         Args:
             kind: what is wanted.
             depth: the largest cut-off of the figures.
             notices: takes what should be known.
+            hashes: takes those of files that are read in order.
 
         Raises:
             InputError: the path as a whole cannot be read.
@@ -116,10 +119,10 @@ class Reading:
         """
         if not self.file.fields:
             if isinstance(self.form, Trec):
-                return self.form.ready_rows(Source(self.file, self.path, kind, notices))
+                return self.form.ready_rows(Source(self.file, self.path, kind, notices, hashes=hashes))
             if self.form is None and container_of(self.file, self.path) == "jsonl":
-                make = labelled if kind == "cases" else partial(listed, depth=depth)
-                return ready_jsonl(self.file, self.path, make)
+                make = cases_in if kind == "cases" else partial(outputs_in, depth=depth)
+                return ready_jsonl(self.file, self.path, make, hashes)
         return self.rows(kind, notices)
 
     def files(self) -> list[Path]:

@@ -3,12 +3,13 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from judgekit.core.config import DataFile
 from judgekit.core.errors import InputError
+from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.rows import OWN_FORMATS, Row
 
 Kind = Literal["cases", "outputs"]
@@ -31,6 +32,8 @@ class Source:
     notices: Notices
     document: Document | None = None
     """The parsed file, where it had to be parsed to find its format."""
+    hashes: Hashes = field(default_factory=dict)
+    """Takes those of files that are read in order."""
 
     def notice(self, code: str, message: str) -> None:
         """Say something that is no error."""

@@ -5,9 +5,7 @@ taken by strides. Whatever is not regular (a comment, a blank line, another numb
 by line, with the same result.
 """
 
-import io
 import math
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -15,6 +13,8 @@ from operator import gt
 from typing import IO
 
 import msgspec
+
+from judgekit.storage.rows import is_plain, utf8_pieces
 
 _PIECE = 1 << 15  # the cells of a piece then stay in the processor's cache
 _MARK = b"\0"
@@ -34,6 +34,17 @@ class Lines(msgspec.Struct, gc=False):
     """(line number, cells) of lines with too few cells, or without a number where one should be."""
     is_plain: bool
     """All bytes are ASCII and none is a backslash or starts `./`, so that ids and paths are compared as they are."""
+
+    def rows(self, start: int) -> "Lines":
+        """The lines from one on, without those that are faulty."""
+        columns = tuple([column[start:] for column in self.columns])
+        return Lines(self.numbers[start:], columns, self.values[start:], [], self.is_plain)
+
+    def with_more(self, other: "Lines") -> "Lines":
+        """This with the lines that follow; neither has faulty ones, nor anything between lines."""
+        columns = tuple([mine + more for mine, more in zip(self.columns, other.columns, strict=True)])
+        numbers = range(self.numbers[0], self.numbers[0] + len(self.numbers) + len(other.numbers))
+        return Lines(numbers, columns, self.values + other.values, [], self.is_plain and other.is_plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,50 +79,33 @@ def lines_of(stream: IO[bytes], encoding: str, shape: Shape) -> Iterator[Lines]:
         UnicodeError: the file is not in its encoding, as far as that is needed to find its lines.
     """
     number = 1
-    for piece in pieces_of(stream, encoding, _PIECE):
-        found, n = part_of(piece, number, shape)
+    for piece in utf8_pieces(stream, encoding, _PIECE):
+        found, n = _part_of(piece, number, shape)
         yield found
         number += n
 
 
-def part_of(piece: bytes, first: int, shape: Shape) -> tuple[Lines, int]:
-    """The lines of a piece of a file, and how many there are with comments and blank ones.
+def parts_of(text: bytes, first: int, shape: Shape) -> Iterator[tuple[Lines, int]]:
+    """The lines of a part of a file, and how many there are with comments and blank ones, a piece at a time.
 
     Args:
-        piece: whole lines.
+        text: whole lines.
         first: number of the first.
         shape: what a line looks like.
     """
+    start = 0
+    while start < len(text):
+        end = text.rfind(b"\n", start, start + _PIECE) + 1 or text.find(b"\n", start) + 1 or len(text)
+        piece = text[start:end]
+        found, n = _part_of(piece, first, shape)
+        yield found, n
+        first += n
+        start = end
+
+
+def _part_of(piece: bytes, first: int, shape: Shape) -> tuple[Lines, int]:
     n = piece.count(b"\n") + (not piece.endswith(b"\n"))
     return _regular(piece, n, first, shape) or _by_line(piece, first, shape), n
-
-
-def pieces_of(stream: IO[bytes], encoding: str, size: int) -> Iterator[bytes]:
-    """The file as UTF-8 in pieces of whole lines, without a byte order mark.
-
-    Args:
-        stream: the file.
-        encoding: its Python name.
-        size: bytes of a piece, about.
-
-    Raises:
-        UnicodeError: the file is not in its encoding, where that is another than UTF-8.
-    """
-    if encoding != "utf-8-sig":
-        # Decoded as a whole: a line feed is two bytes here.
-        stream = io.BytesIO(stream.read().decode(encoding).encode("utf-8", "surrogatepass"))
-    if stream.read(len(BOM_UTF8)) != BOM_UTF8:
-        stream.seek(0)
-    begun: list[bytes] = []
-    while data := stream.read(size):
-        end = data.rfind(b"\n") + 1
-        if not end:
-            begun.append(data)
-            continue
-        yield b"".join([*begun, data[:end]])
-        begun = [data[end:]]
-    if rest := b"".join(begun):
-        yield rest
 
 
 def _regular(piece: bytes, n: int, first: int, shape: Shape) -> Lines | None:
@@ -170,12 +164,6 @@ def _by_line(piece: bytes, first: int, shape: Shape) -> Lines:
         for column, index in zip(columns, shape.columns, strict=True):
             column.append(cells[index])
     return Lines(numbers, columns, values, faulty, is_plain(piece))
-
-
-def is_plain(piece: bytes) -> bool:
-    """Whether ids and paths are compared as they are: all is ASCII, without a backslash or `./`."""
-    # One byte is found many times faster than two, and most ids have no slash.
-    return piece.isascii() and b"\\" not in piece and (b"/" not in piece or b"./" not in piece)
 
 
 def number_of(cell: bytes) -> float | None:

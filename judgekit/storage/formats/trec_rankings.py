@@ -1,89 +1,131 @@
-"""The hits of one query of a run at once, where its lines differ in document, rank and score alone.
+"""The queries of a large run, many at once, by arrays of a piece of the file.
 
-That is so in what nearly every system writes. Taking out what all lines share, with the line feed between, leaves half
-of the cells to be made, and shows by its length that no line is out of the ordinary.
+What is unusual about a piece is left to the reader of lines, and what is unusual about a query is marked.
 """
 
-import re
-from collections.abc import Iterator
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import IO
 
-from judgekit.storage.formats.trec_lines import RUN, Block, Lines, is_plain, numbers_of, part_of, pieces_of
+import numpy as np
 
-_BLANKS = b" \t\n\r\x0b\x0c"
-_NO_BLANKS = bytes(set(range(256)) - set(_BLANKS))
-_FEW = 32
-"""Hits of a query below which its lines are read faster with those of others."""
-_TRIES = 4
-"""Queries with few hits in a row after which the rest of a piece is read so."""
-_PIECE = 1 << 17
+from judgekit.storage.formats.trec_columns import PAD, Columns, Flags, Places, columns_of, gold_lines, repeated
+from judgekit.storage.formats.trec_lines import RUN, Block, Lines, parts_of
 
-_first_line = re.compile(rb"(([^\s#]\S*)[ \t]\S+[ \t])\S+([ \t])\S+([ \t])\S+([ \t]\S[^\n]*\n)").match
-"""Groups: all before the document; the query; what parts document, rank and score; all behind the score."""
+_PIECE = 1 << 20
+_ARENA = 1 << 24
+"""Bytes that are asked for and given back once: a C library then keeps freed arrays, and they cost no page faults."""
 
 
-def rankings_of(stream: IO[bytes], encoding: str) -> Iterator[Lines | Block]:
-    """The lines of a run in order: those of a query together, others as they are.
+class RunQueries:
+    """Queries, each with all its lines; an index is that of a query."""
+
+    def __init__(self, columns: Columns, first_line: int, *, by_single: bool) -> None:
+        """Prepare.
+
+        Args:
+            columns: of the queries.
+            first_line: number of their first line.
+            by_single: scores are compared as 32-bit floats, and equal ones are out of order.
+        """
+        self._columns = columns
+        self._first_line = first_line
+        self._first_rows = columns.first_lines.tolist()
+        text = columns.piece[: columns.end].decode("ascii")
+        begins, ends = columns.query_starts[columns.first_lines], columns.query_ends[columns.first_lines]
+        self.keys = [text[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+        self.lines: list[int] = (columns.first_lines + first_line).tolist()
+        """Numbers of their first lines."""
+        self.n_hits: list[int] = columns.n_hits.tolist()
+        is_odd, tied = _order(columns, by_single=by_single)
+        is_odd |= repeated(columns)
+        self.odd: list[int] = np.flatnonzero(is_odd).tolist()
+        """Queries that may have a document twice, or have another order than that of the file."""
+        of_tied = columns.of_line[tied]
+        of_tied = of_tied[~is_odd[of_tied]]
+        self.n_tied = len(of_tied)
+        """Hits with the score of the hit before, in queries that are not odd."""
+        self.n_queries_with_ties = len(np.unique(of_tied))
+
+    def block(self, index: int) -> Block:
+        """The lines of a query."""
+        start, n = self._first_rows[index], self.n_hits[index]
+        columns, rows = self._columns, slice(start, start + n)
+        places = zip(columns.id_starts[rows].tolist(), columns.id_ends[rows].tolist(), strict=True)
+        documents = [columns.piece[begin:end] for begin, end in places]
+        line = self.lines[index]
+        query = self.keys[index].encode("ascii")
+        return Block(query, range(line, line + n), documents, columns.scores[rows].tolist(), is_plain=True)
+
+    def ranks(self, gold: Sequence[Sequence[str]]) -> list[tuple[int, ...]] | None:
+        """Ascending ranks, by the order of the file, at which the wanted documents stand in each query.
+
+        Args:
+            gold: distinct ids for each query, none for odd ones.
+
+        Returns:
+            None where they have to be looked for one by one.
+        """
+        lines = gold_lines(self._columns, gold)
+        if lines is None:
+            return None
+        of_query = self._columns.of_line[lines]
+        ranks = (lines - self._columns.first_lines[of_query] + 1).tolist()
+        bounds = np.searchsorted(of_query, np.arange(len(gold) + 1)).tolist()
+        return [tuple(ranks[start:end]) for start, end in pairwise(bounds)]
+
+
+def _order(columns: Columns, *, by_single: bool) -> tuple[Flags, Places]:
+    """For each query whether it is out of order, and the lines with the score of the line before."""
+    with np.errstate(over="ignore"):  # infinite, as in C
+        scores = columns.scores.astype(np.float32) if by_single else columns.scores
+    first, rest = scores[:-1], scores[1:]
+    within = np.ones(max(0, len(scores) - 1), np.bool_)
+    within[columns.first_lines[1:] - 1] = False
+    wrong = (rest >= first) if by_single else (rest > first)
+    is_odd = np.zeros(len(columns.first_lines), np.bool_)
+    is_odd[columns.of_line[1:][wrong & within]] = True
+    return is_odd, np.flatnonzero((rest == first) & within) + 1
+
+
+def run_queries(stream: IO[bytes], *, by_single: bool) -> Iterator[Lines | RunQueries]:
+    """The lines of a run in UTF-8, in order: queries with all their lines, or lines of which some are odd.
 
     Args:
         stream: the file.
-        encoding: its Python name.
-
-    Raises:
-        UnicodeError: the file is not in its encoding, as far as that is needed to find its lines.
+        by_single: see `RunQueries`.
     """
-    number = 1
-    for piece in pieces_of(stream, encoding, _PIECE):
-        plain = is_plain(piece)
-        start = size = n_short = 0
-        while n_short < _TRIES and (found := _block_at(piece, start, size, number, plain)) is not None:
-            block, end = found
-            yield block
-            size, start = end - start, end
-            number += len(block.documents)
-            n_short = n_short + 1 if len(block.documents) < _FEW else 0
-        while start < len(piece):
-            end = piece.rfind(b"\n", start, start + (_PIECE >> 2)) + 1
-            part = piece[start : end or len(piece)]
-            lines, n = part_of(part, number, RUN)
-            yield lines
-            start += len(part)
-            number += n
-
-
-def _block_at(piece: bytes, start: int, size: int, number: int, plain: bool) -> tuple[Block, int] | None:
-    """The lines of a query that starts here, and where they end; None where some line is out of the ordinary."""
-    line = _first_line(piece, start)
-    if line is None:
-        return None
-    opening, query, one, other, closing = line.groups()
-    end = _end_of(piece, start, size, opening, line.end())
-    delimiter = closing + opening
-    length = end - start - len(delimiter)
-    body = piece[start + len(opening) : end - len(closing)].replace(delimiter, b"\n")
-    blanks = body.translate(None, _NO_BLANKS)
-    n = len(blanks) // 3 + 1
-    # Each line feed is one that was put in, and each line has its three cells.
-    if len(body) != length - (n - 1) * (len(delimiter) - 1) or blanks + b"\n" != (one + other + b"\n") * n:
-        return None
-    if not piece.endswith(closing, start, end):
-        return None
-    cells = body.split()
-    values = numbers_of(cells[2::3])
-    if len(cells) != 3 * n or values is None:
-        return None
-    return Block(query, range(number, number + n), cells[::3], values, plain), end
-
-
-def _end_of(piece: bytes, start: int, size: int, opening: bytes, second: int) -> int:
-    """Where the lines of a query end, or what looks like it; most queries have about as many as the one before."""
-    end_and_opening = b"\n" + opening
-    width = size + (size >> 5) + 2 * (second - start)
+    np.empty(_ARENA, np.uint8)
+    if stream.read(len(BOM_UTF8)) != BOM_UTF8:
+        stream.seek(0)
+    number, begun, size = 1, b"", _PIECE
     while True:
-        last = piece.rfind(end_and_opening, start, start + width) + 1 or start
-        end = piece.find(b"\n", last) + 1
-        if not end:  # the last line of the file, without a line feed
-            return last
-        if not piece.startswith(opening, end):
-            return end
-        width *= 2
+        data = stream.read(size)
+        is_last = not data
+        if is_last and not begun:
+            return
+        if is_last and not begun.endswith(b"\n"):
+            data = b"\n"
+        length = data.rfind(b"\n") + 1
+        if not length and not is_last:
+            begun += data
+            size = max(_PIECE, len(begun))
+            continue
+        piece = b"".join([begun, data[:length], PAD])
+        end = len(piece) - len(PAD)
+        columns = columns_of(piece, end, is_last=is_last)
+        if columns is None:
+            used = end
+            for lines, n in parts_of(piece[:end], number, RUN):
+                yield lines
+                number += n
+        else:
+            used = columns.end
+            if used:
+                yield RunQueries(columns, number, by_single=by_single)
+                number += len(columns.of_line)
+        if is_last:
+            return
+        begun = piece[used:end] + data[length:]
+        size = max(_PIECE, len(begun))

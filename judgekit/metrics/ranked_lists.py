@@ -1,0 +1,106 @@
+"""Where gold stands in lists of ids that are in memory."""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, compress
+
+from judgekit.core.text import canonical_id
+from judgekit.metrics.positions import SameRanks, places_of
+
+
+def same_ranks(
+    case_ids: list[str], gold: Sequence[Collection[str]], lists: Sequence[Sequence[str]], depth: int
+) -> SameRanks:
+    """Where gold stands, in many lists at once.
+
+    Args:
+        case_ids: of the cases.
+        gold: gold ids, for each case.
+        lists: ids in rank order, for each case.
+        depth: the largest cut-off, see `ranks_in_list`.
+
+    Raises:
+        ValueError: see `canonical_ids`.
+    """
+    near = [ids[:depth] for ids in lists]
+    if _plain_text(chain.from_iterable(near)) and _plain_text(chain.from_iterable(gold)):
+        distinct = [one if type(one) is set or len(one) == 1 else set(one) for one in gold]
+        at = range(1, depth + 1)
+        found = [tuple(compress(at, map(one.__contains__, head))) for one, head in zip(distinct, near, strict=True)]
+        for index, ranks in enumerate(found):
+            if len(ranks) != 1:
+                found[index] = _plain_ranks(distinct[index], near[index], lists[index], ranks)
+        return SameRanks(True, case_ids, list(map(len, distinct)), found, list(map(len, lists)))
+    wanted = [tuple(dict.fromkeys(canonical_ids(list(one)))) for one in gold]
+    found = [ranks_in_list(one, ids, depth) for one, ids in zip(wanted, lists, strict=True)]
+    return SameRanks(True, case_ids, list(map(len, wanted)), found, list(map(len, lists)))
+
+
+_BLANKS = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
+
+
+def _plain_text(ids: Iterable[str]) -> str:
+    """The ids, one a line, if they are texts that are compared as they are and none is blank; else, or in doubt, ""."""
+    try:
+        text = "\n".join(ids)
+    except TypeError:
+        return ""
+    if not text.isascii() or "\n\n" in text or "\n " in text or text[:1] in " \n" or text[-1:] == "\n":
+        return ""
+    return "" if any(blank in text for blank in _BLANKS) else text
+
+
+def _plain_ranks(
+    gold: Collection[str], near: Sequence[str], ids: Sequence[str], ranks: Sequence[int]
+) -> tuple[int, ...]:
+    """Ascending ranks of ids that are compared as they are, see `ranks_in_list`.
+
+    Args:
+        gold: distinct ids.
+        near: the list, up to the largest cut-off.
+        ids: the list.
+        ranks: where gold stands in the list up to there, also for another time.
+    """
+    if ranks:
+        is_twice = len({near[rank - 1] for rank in ranks}) < len(ranks)
+        return places_of(list(gold), near) if is_twice else tuple(ranks)
+    if len(ids) <= len(near):
+        return ()
+    text = f"\n{_plain_text(ids)}\n"
+    # Searching the text is several times as fast as comparing with each; what it does not show is not there.
+    if len(text) > 2 and not any([f"\n{one}\n" in text for one in gold]):
+        return ()
+    return places_of(list(gold), canonical_ids(ids))
+
+
+def ranks_in_list(gold: Sequence[str], ids: Sequence[str], depth: int) -> tuple[int, ...]:
+    """Ascending ranks at which gold ids stand first in a list of ids.
+
+    Beyond `depth` the list is looked at only where no id before is right, since then only the first rank counts.
+
+    Args:
+        gold: distinct ids.
+        ids: in rank order.
+        depth: the largest cut-off.
+
+    Raises:
+        ValueError: see `canonical_ids`.
+    """
+    found = places_of(gold, canonical_ids(ids[:depth]))
+    if not found and len(ids) > depth:
+        return places_of(gold, canonical_ids(ids))
+    return found
+
+
+def canonical_ids(ids: Sequence[str]) -> Sequence[str]:
+    """The ids as compared.
+
+    Raises:
+        ValueError: one is neither text nor a whole number, or empty.
+    """
+    if not ids or _plain_text(ids):
+        return ids
+    made = [canonical_id(one) for one in ids]
+    for one in made:
+        if not isinstance(one, str):
+            raise ValueError(f"an id is text or a whole number, found {type(one).__name__}")
+    return made  # type: ignore[return-value]  # checked just before

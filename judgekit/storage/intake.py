@@ -1,0 +1,103 @@
+"""What was read of a file so far: ids with their places, and what is wrong, with one line for each thing."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from judgekit.core.errors import InputError
+from judgekit.storage.formats.lookup import Reading
+from judgekit.storage.json_lines import line_of
+from judgekit.storage.problems import one_line
+from judgekit.storage.rows import Row, read_text
+
+SHOWN_PROBLEMS = 20
+"""Bad records that are named; the rest is counted."""
+
+T = TypeVar("T")
+
+
+class Intake:
+    """Takes the records of a file; with the first thing that is wrong it goes on looking, but gives out no more."""
+
+    def __init__(self, reading: Reading) -> None:
+        """Prepare for the first record."""
+        self._reading = reading
+        self._places: dict[str, Row | int] = {}
+        self._wrong: list[tuple[Row | None, str]] = []
+
+    def take(self, row: Row, found: tuple[str, T] | list[str]) -> T | None:
+        """The record that was made of a row; None where something is wrong.
+
+        Args:
+            row: where it stands.
+            found: its id and itself, or what is wrong with it.
+        """
+        if isinstance(found, list):
+            self.refuse(row, found)
+            return None
+        key, made = found
+        if key in self._places:
+            self._wrong.append((row, f"{row.path}: id {key!r} is already {_place(self._places[key])}"))
+            return None
+        if row.line and row.path == "$" and not row.file:
+            self._places[key] = row.line
+        else:
+            self._places[key] = Row(row.line, row.path, None, file=row.file)
+        return None if self._wrong else made
+
+    def refuse(self, row: Row, problems: Sequence[str]) -> None:
+        """Note what is wrong with a row."""
+        self._wrong += [(row, problem) for problem in problems]
+
+    def take_all(self, keys: Sequence[str], lines: Sequence[int]) -> bool:
+        """Take many good records at once, by id and line; False, and nothing taken, where an id comes twice."""
+        added = dict(zip(keys, lines, strict=True))
+        if len(added) < len(keys) or not self._places.keys().isdisjoint(added):
+            return False
+        self._places.update(added)
+        return True
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is wrong so far."""
+        return not self._wrong
+
+    def close(self, unmatched: Sequence[str]) -> None:
+        """Say what is wrong.
+
+        Args:
+            unmatched: what is wrong with the file as a whole.
+
+        Raises:
+            InputError: one line for each thing (20 at most, then a count).
+        """
+        wrong = [*((None, problem) for problem in unmatched), *self._wrong]
+        if wrong:
+            raise InputError("\n".join(map(one_line, _said(wrong, self._reading))))
+
+
+def _said(wrong: list[tuple[Row | None, str]], reading: Reading) -> list[str]:
+    """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here."""
+    texts: dict[str, str] = {}
+    lines = []
+    for row, problem in wrong[:SHOWN_PROBLEMS]:
+        where = str(reading.path)
+        if row is not None:
+            line: int | None = row.line
+            if row.place is not None:
+                if row.file not in texts:
+                    texts[row.file] = read_text(reading.file, reading.path / row.file)
+                line = line_of(texts[row.file], row.place)
+            where += f"/{row.file}" * bool(row.file) + f":{line}" * bool(line)
+        lines.append(f"{where}: {problem}")
+    if len(wrong) > SHOWN_PROBLEMS:
+        lines.append(f"... and {len(wrong) - SHOWN_PROBLEMS} more")
+    return lines
+
+
+def _place(row: Row | int) -> str:
+    if isinstance(row, int):
+        return f"on line {row}"
+    if not row.line:
+        return f"at {row.path}" + f" of {row.file}" * bool(row.file)
+    where = f"on line {row.line}" + f" of {row.file}" * bool(row.file)
+    return where if row.path == "$" else f"{where} ({row.path})"

@@ -12,7 +12,7 @@ objects are in memory already; memory is the peak of the process. Compare the ra
     python -m benchmarks.metrics run     --folder /tmp/peers --queries 500 --hits 20 --repeats 5
 
 The other families have benchmarks of their own, which `all` runs after retrieval: `benchmarks.extraction` (beside
-stickler-eval, where `--folder` holds it) and `benchmarks.spans`.
+stickler-eval) and `benchmarks.spans`.
 """
 
 import argparse
@@ -57,6 +57,9 @@ TOOLS = [
     Tool("ranx", "ranx_rankings.py", ["ranx==0.3.21"], ("dicts", "trec"), tolerance=1e-6),
     Tool("ir_measures", "ir_measures_rankings.py", ["ir-measures==0.4.3"], ("dicts", "trec")),
 ]
+
+STICKLER = Tool("stickler", "", ["stickler-eval==1.0.0"], ())
+"""For `benchmarks.extraction`, which runs it."""
 
 
 @dataclass(frozen=True)
@@ -228,8 +231,7 @@ def retrieval(options: argparse.Namespace, tools: Sequence[Tool]) -> bool:
 
 def others(folder: Path) -> bool:
     """Extraction and spans; False where one of them fails."""
-    stickler = folder / "stickler" / "bin" / "python"
-    commands = [["benchmarks.extraction", "--stickler", str(stickler)], ["benchmarks.spans"]]
+    commands = [["benchmarks.extraction", "--stickler", str(interpreter(folder, STICKLER))], ["benchmarks.spans"]]
     codes = []
     for command in commands:
         print(f"\n{command[0]}", flush=True)
@@ -249,7 +251,7 @@ def main() -> None:
     options = parser.parse_args()
     tools = [tool for tool in TOOLS if options.only is None or tool.name in options.only]
     if options.what == "install":
-        install(options.folder, tools)
+        install(options.folder, [*tools, STICKLER])
         return
     agreed = retrieval(options, tools)
     if options.what == "all":

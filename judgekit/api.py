@@ -128,7 +128,7 @@ def score_files(
     Raises:
         JudgekitError: a file that cannot be used; the message names the line.
     """
-    from judgekit.core.config import DataFile
+    from judgekit.core.data_files import DataFile
     from judgekit.wiring.scoring import Cutoffs, open_score
     from judgekit.workflows.score import score
 

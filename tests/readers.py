@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.case_files import load_cases, load_outputs
 from tests.builders import REPOSITORY

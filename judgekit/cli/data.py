@@ -44,7 +44,7 @@ def convert_command(
     """Write cases or outputs of any known format as JSONL, JSON or CSV with judgekit's field names."""
     from pydantic import ValidationError
 
-    from judgekit.core.config import DataFile
+    from judgekit.core.data_files import DataFile
     from judgekit.core.errors import ConfigError, first_problem
     from judgekit.storage.converting import convert
 

@@ -9,7 +9,7 @@ from judgekit.cli.data import field_mapping
 from judgekit.cli.outcome import reported, say
 
 if TYPE_CHECKING:
-    from judgekit.core.config import DataFile
+    from judgekit.core.data_files import DataFile
     from judgekit.workflows.score import RankingScores
 
 EPILOG = """\b
@@ -74,7 +74,7 @@ def score_command(
 def _file(path: Path, form: str | None, fields: list[str] | None, ties: str | None, prefix: str) -> "DataFile":
     from pydantic import ValidationError
 
-    from judgekit.core.config import DataFile
+    from judgekit.core.data_files import DataFile
     from judgekit.core.errors import ConfigError, first_problem
 
     try:

@@ -8,26 +8,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")
+from judgekit.core.data_files import DataFile, Section
 
-FormatName = Literal[
-    "jsonl",
-    "json",
-    "csv",
-    "yaml",
-    "folder",
-    "parquet",
-    "arrow",
-    "trec",
-    "beir",
-    "squad",
-    "hotpotqa",
-    "ragas",
-    "deepeval",
-    "inspect",
-    "promptfoo",
-]
-"""How cases or outputs are written: the first seven say how rows are stored, the others also what they hold."""
+DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")
 
 _ENV_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*)")
 _KEY_START = re.compile(r"(sk|pk|rk|gsk|csk|hf|xai|r8|ghp|github_pat|nvapi|fw|tgp)_|AIza")
@@ -40,35 +23,6 @@ def _looks_like_a_key(text: str) -> bool:
         return False
     is_long_mix = len(text) >= 16 and (text.upper() != text or "_" not in text)
     return is_long_mix or _KEY_START.match(text) is not None
-
-
-class Section(BaseModel):
-    """Base of every part of a config: frozen, unknown keys refused, numbers finite."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
-
-
-class DataFile(Section):
-    """A file of cases or outputs, and how it is read."""
-
-    path: str
-    """Path of the file; relative paths start at the config file."""
-    format: FormatName | None = None
-    """Left out: by the extension of the file, or by keys that only one format has; see docs/formats.md."""
-    fields: dict[str, str] = {}
-    """Our field name -> field name in the file, such as {"id": "qid", "reference_answers": "gold.answers"}.
-
-    A text that is mapped to `reference_answers` or `retrieved` is the one right answer or passage. Parts of an object
-    are named with a dot: `metadata.topic`, `usage.prompt_tokens`, `latency_seconds.total`.
-    """
-    encoding: str | None = None
-    """Left out: UTF-8, or what a byte order mark says."""
-    list_separator: str | None = None
-    """In CSV, what separates the items of a list cell; left out, a cell that is no JSON list is one item."""
-    part: str | None = None
-    """Which part of a source that holds several is read: the split of a data set, the provider of promptfoo results."""
-    ties: Literal["given", "trec_eval"] | None = None
-    """How a TREC run orders documents with equal scores: as the file has them (left out), or as trec_eval does."""
 
 
 class SystemConfig(BaseModel):

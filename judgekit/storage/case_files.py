@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import collector_paused
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
 from judgekit.core.text import canonical_id
 from judgekit.storage.dotted import ABSENT, look_up

@@ -15,7 +15,7 @@ from typing import IO, Any, Literal
 from pydantic import ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.storage.case_files import FieldMapping, iterate_cases, iterate_outputs
 from judgekit.storage.formats.source import Kind, Notices

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from judgekit.core.collector import collector_paused
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
 from judgekit.core.indexing import IndexedDocument
 from judgekit.storage.dotted import ABSENT, look_up

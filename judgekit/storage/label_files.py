@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, first_problem
 from judgekit.core.labels import SOLE_ANNOTATOR, Label, LabelFile, Sheet
 from judgekit.core.text import canonical_id

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import collector_paused
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.scores import Failed
 from judgekit.metrics.anchors import SnippetMode
 from judgekit.metrics.positions import Labels, Positions, SameRanks, labels_of, positions_of_output

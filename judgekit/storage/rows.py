@@ -13,7 +13,7 @@ from typing import IO, Any, get_args
 
 import msgspec
 
-from judgekit.core.config import DataFile, FormatName
+from judgekit.core.data_files import DataFile, FormatName
 from judgekit.core.errors import InputError
 from judgekit.storage.hashed_file import Hashes, hashed
 from judgekit.storage.problems import Location, kind_of

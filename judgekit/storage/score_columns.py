@@ -10,7 +10,6 @@ from typing import IO, Any
 from judgekit.core.errors import ConfigError
 from judgekit.core.scores import Outcome
 from judgekit.metrics.ranking_columns import RankingColumns
-from judgekit.storage.run_folder import RunFolder
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """Cells that begin so are run as formulas by spreadsheet programs."""
@@ -43,6 +42,8 @@ def write_columns(columns: RankingColumns, path: Path) -> None:
     Raises:
         StorageError: the file cannot be written.
     """
+    from judgekit.storage.run_folder import RunFolder
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with RunFolder(path.parent).replacing(path.name) as stream:
         _WRITERS[path.suffix.lower()](columns, stream)

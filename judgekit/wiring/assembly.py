@@ -17,11 +17,8 @@ from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
 from judgekit.core.checks import RUN_CHECK
 from judgekit.core.components import Judge, Metric, build, discover
-from judgekit.core.config import (
-    ComponentConfig,
-    DataFile,
-    RunConfig,
-)
+from judgekit.core.config import ComponentConfig, RunConfig
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.judgments import Role
 from judgekit.core.protocols import System

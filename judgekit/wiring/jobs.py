@@ -14,9 +14,7 @@ import judgekit
 import judgekit.judges
 import judgekit.metrics
 from judgekit.core.canonical import canonical_sha256
-from judgekit.core.config import (
-    RunConfig,
-)
+from judgekit.core.config import RunConfig
 from judgekit.core.config_changes import config_changes
 from judgekit.core.errors import ConfigError
 from judgekit.core.protocols import ReplyCache

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy
-from judgekit.core.config import DataFile
+from judgekit.analysis.one_sided import ids_on_one_side
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, first_problem
 from judgekit.metrics.anchors import SnippetMode
 from judgekit.metrics.positions import Labels, SameRanks
@@ -19,7 +20,6 @@ from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.listings import iterate_positions, load_labels
 from judgekit.storage.ready import Scattered
 from judgekit.storage.score_columns import check_target, write_columns
-from judgekit.systems.recorded import ids_on_one_side
 from judgekit.workflows.score import Placed, RankingScores, ScoreJob, Warnings, score_lists
 
 __all__ = ["Cutoffs", "check_target", "families", "open_score", "score_in_memory", "write_columns"]

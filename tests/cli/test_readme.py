@@ -20,7 +20,8 @@ from judgekit.analysis.joint import JOINT_COLUMNS
 from judgekit.cli.app import app
 from judgekit.core.cases import Anchor, Case, Hit, OutputError, Scope, Span, Support, SystemOutput, Usage
 from judgekit.core.components import Judge, Metric, discover
-from judgekit.core.config import DataFile, ModelConfig, RunConfig, SystemConfig
+from judgekit.core.config import ModelConfig, RunConfig, SystemConfig
+from judgekit.core.data_files import DataFile
 from judgekit.core.drift import DriftCheck
 from judgekit.core.indexing import IndexedDocument
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment

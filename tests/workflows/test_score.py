@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 import judgekit
 from judgekit.analysis.estimates import Tally
+from judgekit.analysis.one_sided import ids_on_one_side
 from judgekit.core.cases import SystemOutput
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import JudgekitError
 from judgekit.core.scores import Outcome
 from judgekit.metrics.retrieval import Retrieval
@@ -25,7 +26,6 @@ from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import load_cases, load_outputs
 from judgekit.storage.formats import trec_columns, trec_lines, trec_rankings, trec_ready
 from judgekit.storage.formats.lookup import missing_is_empty
-from judgekit.systems.recorded import ids_on_one_side
 from judgekit.workflows.score import RankingScores
 from tests.builders import write_lines
 from tests.readers import needs_shared_files, shared, written

@@ -6,7 +6,7 @@ import pytest
 
 import judgekit
 from judgekit.core.cases import Case
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.case_files import load_cases, load_outputs
 from judgekit.storage.shipped import shipped

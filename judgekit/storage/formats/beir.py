@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.formats.source import Format, Source, is_folder, is_plain_file, one_part
 from judgekit.storage.formats.trec_queries import judged_case, named

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.formats import columns, folder, yaml
 from judgekit.storage.formats.source import Notices, has_own_suffix, is_folder

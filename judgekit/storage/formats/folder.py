@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.problems import kind_of
 from judgekit.storage.rows import Row, faults_named, read_text

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.formats import columns, folder
 from judgekit.storage.formats.beir import Beir

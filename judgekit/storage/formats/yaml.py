@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.problems import kind_of
 from judgekit.storage.rows import Origin, Row, faults_named, read_text

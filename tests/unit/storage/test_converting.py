@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.storage.converting import Written, convert
 from tests.builders import write_lines

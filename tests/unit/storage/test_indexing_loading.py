@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.core.indexing import IndexedDocument
 from judgekit.storage.indexing_files import load_indexed_documents

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.case_files import data_sha256
 from tests.readers import cases_of, complaint, needs_shared_files, outputs_of, said, shared, written

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.core.config import DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.case_files import data_sha256
 from judgekit.storage.formats.columns import plain

@@ -1,0 +1,56 @@
+"""The part of a config that says how a file of cases or outputs is read.
+
+It stands apart since commands that read files and no config load this alone.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+FormatName = Literal[
+    "jsonl",
+    "json",
+    "csv",
+    "yaml",
+    "folder",
+    "parquet",
+    "arrow",
+    "trec",
+    "beir",
+    "squad",
+    "hotpotqa",
+    "ragas",
+    "deepeval",
+    "inspect",
+    "promptfoo",
+]
+"""How cases or outputs are written: the first seven say how rows are stored, the others also what they hold."""
+
+
+class Section(BaseModel):
+    """Base of every part of a config: frozen, unknown keys refused, numbers finite."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class DataFile(Section):
+    """A file of cases or outputs, and how it is read."""
+
+    path: str
+    """Path of the file; relative paths start at the config file."""
+    format: FormatName | None = None
+    """Left out: by the extension of the file, or by keys that only one format has; see docs/formats.md."""
+    fields: dict[str, str] = {}
+    """Our field name -> field name in the file, such as {"id": "qid", "reference_answers": "gold.answers"}.
+
+    A text that is mapped to `reference_answers` or `retrieved` is the one right answer or passage. Parts of an object
+    are named with a dot: `metadata.topic`, `usage.prompt_tokens`, `latency_seconds.total`.
+    """
+    encoding: str | None = None
+    """Left out: UTF-8, or what a byte order mark says."""
+    list_separator: str | None = None
+    """In CSV, what separates the items of a list cell; left out, a cell that is no JSON list is one item."""
+    part: str | None = None
+    """Which part of a source that holds several is read: the split of a data set, the provider of promptfoo results."""
+    ties: Literal["given", "trec_eval"] | None = None
+    """How a TREC run orders documents with equal scores: as the file has them (left out), or as trec_eval does."""

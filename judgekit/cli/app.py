@@ -22,7 +22,7 @@ from judgekit.cli import (
     scoring,
     stored,
 )
-from judgekit.cli.outcome import heed_polite_kills, say_error
+from judgekit.cli.outcome import give_up_output, heed_polite_kills, say_error
 
 app = typer.Typer(
     name="judgekit",
@@ -66,7 +66,7 @@ def run_app() -> None:
     """Run the app; whatever the console's encoding cannot show is replaced and never an error.
 
     A stream that is closed is one that nobody reads; one that cannot be written, such as a file on a full disk, is
-    exit code 4.
+    exit code 4; one whose reader leaves early ends the command without a word, as it does any tool.
     """
     heed_polite_kills()
     for name in ("stdout", "stderr"):
@@ -80,13 +80,18 @@ def run_app() -> None:
             app()
         finally:
             sys.stdout.flush()
+    except SystemExit as end:
+        # Click makes exit code 1 of it, which says that a gate was missed.
+        if isinstance(end.__context__, BrokenPipeError):
+            sys.exit(give_up_output())
+        raise
+    except BrokenPipeError:
+        sys.exit(give_up_output())
     except OSError as error:
         if "--debug" in sys.argv:
             raise
         # What is left in the buffer cannot be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            sys.exit(1)
         say_error(f"{error.filename or 'standard output'}: cannot be written: {error.strerror or error}")
         from judgekit.core.errors import StorageError
 

@@ -4,9 +4,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import typer
+
+PIPE_CLOSED = 128 + signal.SIGPIPE
+"""Exit code where the reader of our output has gone, as in `judgekit ... | head -1`: what a shell says of any tool."""
 
 
 @contextmanager
@@ -30,9 +33,20 @@ def reported(*, debug: bool, resume_hint: str | None = None) -> Iterator[None]:
         say_error("interrupted" + (f"; {resume_hint}" if resume_hint else ""))
         raise typer.Exit(130) from None
     except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to say, and Python must not say it at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(1) from None
+        raise typer.Exit(give_up_output()) from None
+
+
+def give_up_output() -> int:
+    """Stop writing to a reader that has gone: nothing is left to say, and Python must not say it at exit either.
+
+    Returns:
+        The exit code.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # a stream of a test has no number
+            os.dup2(nowhere, stream.fileno())
+    return PIPE_CLOSED
 
 
 def heed_polite_kills() -> None:

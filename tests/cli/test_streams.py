@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import write_suite
+from tests.builders import read_json, write_suite
 from tests.cli.test_commands import ENVIRONMENT, judgekit, one_error_line
 
 FULL = Path("/dev/full")
@@ -47,3 +47,58 @@ def test_a_closed_stdout_is_one_that_nobody_reads(tmp_path: Path, command: str) 
         check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")
+
+
+LEFT_EARLY = [
+    "--help",
+    "run --help",
+    "schema",
+    "validate config.json",
+    "runs list",
+    "runs show r --json",
+    "report r",
+    "run config.json -q",
+    "run config.json -q --json",
+    "rescore r",
+    "spotcheck r -q --n 3 --against repeat",
+]
+
+
+@pytest.mark.parametrize("command", LEFT_EARLY)
+def test_a_reader_that_leaves_early_ends_a_command_without_a_word(tmp_path: Path, command: str) -> None:
+    write_suite(tmp_path)
+    assert judgekit("run", "config.json", "--run-id", "r", cwd=tmp_path).returncode == 0
+    result = _without_a_reader(command, tmp_path)
+    # 128 + 13, the number of SIGPIPE: 1 would say that a gate was missed, 0 that all of the output was read.
+    assert (result.returncode, result.stderr) == (141, "")
+
+
+def test_a_run_whose_reader_left_is_complete(tmp_path: Path) -> None:
+    write_suite(tmp_path)
+    assert _without_a_reader("run config.json --run-id r", tmp_path).returncode == 141
+    assert read_json(tmp_path / "results" / "r" / "manifest.json")["status"] == "complete"
+
+
+def test_an_error_of_a_command_whose_reader_left_keeps_its_exit_code(tmp_path: Path) -> None:
+    result = _without_a_reader("runs show nothing", tmp_path)
+    assert result.returncode == 2
+    assert "nothing" in one_error_line(result)
+
+
+def _without_a_reader(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command whose stdout is a pipe that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        return subprocess.run(
+            [sys.executable, "-m", "judgekit", *command.split()],
+            cwd=cwd,
+            env=ENVIRONMENT,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writing)

@@ -87,21 +87,18 @@ def open_job(assembly: Assembly, options: Options) -> RunJob:
     return _job(assembly, options, folder, manifest, resolved, found=None)
 
 
-def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
-    """A run that stopped early, ready to go on.
+def resume_job(folder: RunFolder, manifest: Manifest, config_path: Path | None, options: Options) -> RunJob:
+    """A run of its own, ready to go on; whether there is anything to ask is for the caller to say.
 
     Args:
-        run: a run id, or the path of a run folder.
+        folder: the run.
+        manifest: as it was read when that was found out; the run is refused where it has changed since.
         config_path: left out, the config that the run was started with.
         options: where runs are kept, and whether cached replies are used.
 
     Raises:
-        ConfigError: no such run, a run that is complete, or a config that has changed (what changed is named).
+        ConfigError: a config that has changed (what changed is named).
     """
-    folder = RunFolder.open(find_run(run, config_path, options))
-    manifest = folder.manifest()
-    if manifest.status == "complete":
-        raise ConfigError(f"{folder.path}: this run is complete; there is nothing to resume")
     path = config_path or Path(manifest.config_path)
     options = replace(options, run_id=None, limit=manifest.limit, shard=manifest.shard)
     assembly = assemble(path, options)

@@ -126,19 +126,17 @@ def rejudge_job(
             "parser": str(PARSER_VERSION),
         },
     )
-    return _job(parent, StoredRun(folder, manifest, config, resolved), plans, options, resuming=False)
+    return _job(parent, StoredRun(folder, manifest, config, resolved), plans, options, found=None)
 
 
 def resume_rejudge(child: StoredRun, options: Options) -> RunJob:
-    """A rejudge that stopped early, ready to go on.
+    """A rejudge, ready to go on; whether there is anything to ask is for the caller to say.
 
     Raises:
-        ConfigError: it is complete, its parent is gone, or a wording has changed.
+        ConfigError: its parent is gone, or a wording has changed.
         StorageError: one of the two runs is damaged.
     """
     manifest, path = child.manifest, child.folder.path
-    if manifest.status == "complete":
-        raise ConfigError(f"{path}: this run is complete; there is nothing to resume")
     parent = open_stored(str(_parent_folder(child)), options)
     _check_kept(parent)
     plans = _plans(child, child.config, manifest.rejudged, options, child.prompt)
@@ -147,7 +145,7 @@ def resume_rejudge(child: StoredRun, options: Options) -> RunJob:
         if child.resolved["prompts"].get(name) != plan.prompt.sha256:
             raise ConfigError(f"{path}: cannot be resumed, since prompt {name} changed since it was started")
     resumed = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
-    job = _job(parent, replace(child, manifest=resumed), plans, options, resuming=True)
+    job = _job(parent, replace(child, manifest=resumed), plans, options, found=manifest)
     for name, runtime in job.models.items():
         runtime.guard.go_on(manifest.models.get(name, {}))
     return job
@@ -240,14 +238,13 @@ def _resolved(parent: StoredRun, plans: Sequence[JudgePlan]) -> dict[str, Any]:
 
 
 def _job(
-    parent: StoredRun, child: StoredRun, plans: Sequence[JudgePlan], options: Options, *, resuming: bool
+    parent: StoredRun, child: StoredRun, plans: Sequence[JudgePlan], options: Options, *, found: Manifest | None
 ) -> RunJob:
     names = child.manifest.rejudged
     models = {plan.runtime.model_id: plan.runtime for plan in plans if plan.judge.name in names}
     folder, cases = child.folder, list(parent.folder.cases())
     before = read_summary(parent.folder)
     cache, notices = open_cache(folder.path.parent, models, options)
-    found = child.folder.manifest() if resuming else None
     return RunJob(
         config=child.config,
         resolved=_with_resolved(child.config, child.resolved),
@@ -278,7 +275,7 @@ def _job(
         price_list=price_models(models, child.config.budget),
         indexing=None if before is None else before.indexing_coverage,
         warnings=[*_part_of_a_run(parent, child), *notices],
-        resuming=resuming,
+        resuming=found is not None,
         parent=parent.folder,
         kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),
         unchanged=frozenset(name for name in names if _is_the_same_judge(parent, child.config, plans, name)),

@@ -35,7 +35,7 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
         close_again(open_stored(str(path), options))
         raise ConfigError(f"{path}: this run is complete; there is nothing to resume")
     if manifest.kind == "run":
-        return resume_first_judging(run, config_path, options)
+        return resume_first_judging(folder, manifest, config_path, options)
     return resume_rejudge(open_stored(str(path), options), options)
 
 

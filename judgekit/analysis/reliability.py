@@ -5,7 +5,7 @@ The parts: `pairs` (which cases, and when two verdicts disagree), `alarms` (the 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD, rate_against_threshold
@@ -16,6 +16,7 @@ from judgekit.core.judgments import Judgment
 __all__ = [
     "DEFAULT_THRESHOLD",
     "KEPT_PARTS",
+    "PARTS_OF_VERDICTS",
     "Pair",
     "Sampler",
     "draw_order",
@@ -31,6 +32,9 @@ __all__ = [
 
 KEPT_PARTS = ("anchors", "corrected", "comparator_value", "drift", "bridge", "probes")
 """Parts of a judge's report that do not come from a spot check, so that a new check leaves them as they are."""
+
+PARTS_OF_VERDICTS = ("anchors", "corrected", "comparator_value", "bridge")
+"""Of these, what rests on all verdicts of the run and holds no more once there are others."""
 
 
 def judge_reliability(
@@ -105,17 +109,18 @@ def instrument(judgments: Iterable[Judgment]) -> dict[str, Any]:
     }
 
 
-def kept_parts(reliability: Mapping[str, Any] | None, judge: str) -> dict[str, Any]:
+def kept_parts(reliability: Mapping[str, Any] | None, judge: str, names: Sequence[str] = KEPT_PARTS) -> dict[str, Any]:
     """What an earlier `judge_reliability` says of a judge that does not come from a spot check.
 
     Args:
         reliability: the object of metrics.json, or None.
         judge: name of the judge.
+        names: parts that are kept where they are there.
 
     Source: in-house.
     """
     report = ((reliability or {}).get("by_judge") or {}).get(judge) or {}
-    return {name: report[name] for name in KEPT_PARTS if name in report}
+    return {name: report[name] for name in names if name in report}
 
 
 def _total(reports: Iterable[Mapping[str, Any]], key: str) -> int:

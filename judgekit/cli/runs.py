@@ -50,7 +50,9 @@ def register(app: typer.Typer) -> None:
 
 def run_command(
     config: Annotated[str | None, typer.Argument(help="Config file, or `quickstart` for the shipped example.")] = None,
-    resume: Annotated[str | None, typer.Option("--resume", help="Go on with this run (id or folder).")] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", help="Go on with this run (id or folder), or ask its failed calls again.")
+    ] = None,
     limit: Limit = None,
     shard: Shard = None,
     run_id: RunId = None,
@@ -116,6 +118,7 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
     from judgekit.cli.progress import ProgressObserver
     from judgekit.core.errors import JudgekitError, RunBusy
     from judgekit.executors.local import run_local
+    from judgekit.wiring.resuming import is_open
     from judgekit.workflows.run import run
 
     hint = f"go on with: judgekit run --resume {job.store.path}"
@@ -130,8 +133,7 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
             with suppress(JudgekitError):  # a second fault must not hide the first
                 _write_junit(job.store.path, junit)
             if job.store.path.exists():  # what is found before any call leaves no run
-                resumable = job.manifest.status != "complete"
-                say(f"run folder: {job.store.path}" + (f" ({hint})" if resumable else ""))
+                say(f"run folder: {job.store.path}" + (f" ({hint})" if is_open(job.store.path) else ""))
             raise
     raise AssertionError("unreachable: what is reported ends the command")
 

@@ -1,9 +1,11 @@
 """The last steps of whatever finishes a run folder: its figures, its report, and its entry in the results database."""
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from judgekit.analysis.aggregate import run_aggregate
 from judgekit.analysis.summary import rounded
 from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import METRICS, SUMMARY, Notice, RunSummary
@@ -57,6 +59,31 @@ def closed(job: Closing, summary: RunSummary) -> RunSummary:
     summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
     write_summary(job.store, summary, job.render_summary)
     return summary
+
+
+def replaced_figures(old: RunSummary, now: datetime) -> dict[str, Any]:
+    """What the history of a run keeps of figures that others take the place of.
+
+    Args:
+        old: the figures so far.
+        now: when they are replaced.
+    """
+    figures = rounded(old.model_dump(mode="json"))
+    values = {**figures["overall"], **figures["operational"]}
+    return {
+        "metrics_version": old.metrics_version,
+        "scored_by": made_by(old),
+        "replaced_at": now.isoformat(timespec="seconds"),
+        "aggregate": run_aggregate(figures["overall"]),
+        "figures": {name: item for name, item in values.items() if isinstance(item, dict) and "value" in item},
+        "gates": figures["gates"],
+    }
+
+
+def made_by(summary: RunSummary) -> str | None:
+    """Version of the judgekit that made figures; None where they do not say."""
+    versions = summary.operational.get("versions", {})
+    return summary.scored_by or (versions.get("judgekit") if isinstance(versions, dict) else None)
 
 
 def _reported(job: Closing, run_id: str) -> list[Notice]:

@@ -14,7 +14,7 @@ from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig, SpotCheck
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore, System
-from judgekit.core.runs import Manifest
+from judgekit.core.runs import Manifest, RunSummary
 from judgekit.workflows.data_checks import Asked, asked_of
 from judgekit.workflows.judging import Tally
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -58,6 +58,18 @@ class SpotCheckPlan:
     second: JudgePlan
 
 
+@dataclass(frozen=True)
+class Reopened:
+    """What a complete run was before it is gone on with."""
+
+    manifest: Manifest
+    summary: RunSummary
+    open: frozenset[tuple[str, str]]
+    """(judge, case id) of what is asked again."""
+    keep_old: Callable[[Mapping[str, Any]], None]
+    """Add the old figures to the history of the run."""
+
+
 @dataclass
 class RunJob:
     """One run, ready to go."""
@@ -94,6 +106,8 @@ class RunJob:
     """The results database; None: the run is not indexed."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
     resuming: bool = False
+    reopened: Reopened | None = None
+    """A complete run that is gone on with, since some of its calls failed on the way; None for any other."""
     parent: RunStore | None = None
     """The run whose stored inputs are judged again; None for a run of its own."""
     kept: frozenset[str] = frozenset()

@@ -11,7 +11,8 @@ from judgekit.workflows.job import Observer
 from judgekit.workflows.judging import JudgingPass, StopSignal
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
-from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey
+from judgekit.workflows.scoring import JudgmentKey
+from judgekit.workflows.unanswered import is_unanswered
 
 Wanted = tuple[JudgePlan, Sequence[str] | None]
 """A plan, and the cases that it is for; None: all that have an input."""
@@ -75,6 +76,5 @@ class Passes:
             if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
                 continue
             member = plan.runtime.model_id if plan.role == "member" else None
-            old = done.get(JudgmentKey(plan.role, item.judge, item.case_id, plan.check, member))
-            if old is None or (old.failure is not None and old.failure.kind in TRANSPORT_KINDS):
+            if is_unanswered(done.get(JudgmentKey(plan.role, item.judge, item.case_id, plan.check, member))):
                 yield item

@@ -34,7 +34,8 @@ from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.passes import ready
 from judgekit.workflows.reliability import opinion, pass_score_of, scale_of
-from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey, last_judgments
+from judgekit.workflows.scoring import JudgmentKey, last_judgments
+from judgekit.workflows.unanswered import is_unanswered
 
 NO_RUBRIC = "the wording has no lines that say what each score means"
 
@@ -205,9 +206,7 @@ def _key(item: _Asked, judge_input: JudgeInput) -> JudgmentKey:
 
 
 def _is_open(old: Judgment | None, item: _Asked) -> bool:
-    if old is None or old.prompt_sha256 != item.plan.prompt.sha256:
-        return True
-    return old.failure is not None and old.failure.kind in TRANSPORT_KINDS
+    return is_unanswered(old) or old is None or old.prompt_sha256 != item.plan.prompt.sha256
 
 
 def _write_figures(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> dict[str, Any]:

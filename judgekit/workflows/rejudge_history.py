@@ -68,6 +68,8 @@ def _checks(job: RunJob, parent: RunStore) -> Iterator[DriftCheck]:
     before, now = last_judgments(parent.judgments()), last_judgments(job.store.judgments())
     for judge in job.judge_components:
         cases = [] if judge.name in job.kept else asked_anew(judge.name, before, now)
+        if job.reopened is not None:  # the others are a point already
+            cases = [case_id for case_id in cases if (judge.name, case_id) in job.reopened.open]
         if cases:
             keys = [JudgmentKey("primary", judge.name, case_id) for case_id in cases]
             yield _check(job, judge, (manifest, metrics), [(before[key], now[key]) for key in keys])

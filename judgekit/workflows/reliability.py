@@ -6,6 +6,8 @@ from typing import Any
 from judgekit.analysis.alarms import Draw
 from judgekit.analysis.pairs import Pair
 from judgekit.analysis.reliability import (
+    KEPT_PARTS,
+    PARTS_OF_VERDICTS,
     instrument,
     judge_reliability,
     kept_parts,
@@ -97,6 +99,28 @@ def reliability_of(
             found["by_judge"].setdefault(judge.name, {}).update(kept)
     others = {name: value for name, value in (earlier or {}).items() if name not in found}
     return {**others, **found}, warnings
+
+
+def parts_that_stand(
+    earlier: Mapping[str, Any] | None, judges: Sequence[Judge]
+) -> tuple[dict[str, Any] | None, Warnings]:
+    """What still holds of `judge_reliability` once the run has more verdicts, and a warning where something does not.
+
+    Args:
+        earlier: `judge_reliability` before.
+        judges: the judges of the run.
+    """
+    stay = [name for name in KEPT_PARTS if name not in PARTS_OF_VERDICTS]
+    parts = {judge.name: kept for judge in judges if (kept := kept_parts(earlier, judge.name, stay))}
+    warnings = []
+    for judge in judges:
+        gone = [name for name, part in kept_parts(earlier, judge.name, PARTS_OF_VERDICTS).items() if part is not None]
+        if gone:
+            commands = dict.fromkeys("bridge" if name == "bridge" else "calibrate" for name in gone)
+            again = " and ".join(f"`judgekit {command}`" for command in commands)
+            text = f"judge {judge.name}: {', '.join(gone)} rested on fewer verdicts and are left out; {again} make them"
+            warnings.append(("reliability_to_redo", text))
+    return {"by_judge": parts} if parts else None, warnings
 
 
 def _judge_report(judge: Judge, checks: Sequence[CheckRecord], judgments: Judgments) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from judgekit.analysis.aggregate import run_aggregate
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.summary import rounded
 from judgekit.core.cases import Case
@@ -20,7 +19,7 @@ from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import METRICS_VERSION, Manifest, Notice, RunSummary
-from judgekit.workflows.closing import closed, write_summary
+from judgekit.workflows.closing import closed, made_by, replaced_figures, write_summary
 from judgekit.workflows.scoring import Faults, Scored, Scoring, Unjudged, judge_inputs, last_judgments, score_cases
 
 MADE_BY_SCORING = frozenset(
@@ -119,12 +118,12 @@ def rescore(job: RescoreJob) -> Rescored:
         if changes is None:
             summary = summary.model_copy(update={"scored_by": job.old.scored_by})
         else:
-            job.keep_old(_history_record(job))
+            job.keep_old(replaced_figures(job.old, job.now()))
         write_summary(job.store, summary, job.render_summary)
         summary = closed(job, summary)
     return Rescored(
         run_id=job.manifest.run_id,
-        old_version=_version(_made_by(job), job.old.metrics_version),
+        old_version=_version(made_by(job.old), job.old.metrics_version),
         new_version=_version(job.version, METRICS_VERSION),
         summary=summary,
         changes=changes or (),
@@ -205,24 +204,6 @@ def _figure(figure: Any) -> Mapping[str, Any] | None:
 
 def _without_provenance(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in _PROVENANCE}
-
-
-def _history_record(job: RescoreJob) -> dict[str, Any]:
-    figures = rounded(job.old.model_dump(mode="json"))
-    values = {**figures["overall"], **figures["operational"]}
-    return {
-        "metrics_version": job.old.metrics_version,
-        "scored_by": _made_by(job),
-        "replaced_at": job.now().isoformat(timespec="seconds"),
-        "aggregate": run_aggregate(figures["overall"]),
-        "figures": {name: figure for name, figure in values.items() if _figure(figure) is not None},
-        "gates": figures["gates"],
-    }
-
-
-def _made_by(job: RescoreJob) -> str | None:
-    versions = job.old.operational.get("versions", {})
-    return job.old.scored_by or (versions.get("judgekit") if isinstance(versions, dict) else None)
 
 
 def _version(judgekit: str | None, metrics_version: int) -> str:

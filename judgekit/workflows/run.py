@@ -26,7 +26,7 @@ from judgekit.core.runs import (
 )
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.checks import check_applies, one_version
-from judgekit.workflows.closing import closed, write_summary
+from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.panels import rule, says_the_same
@@ -69,6 +69,8 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
     try:
         with job.locked():
             try:
+                if job.reopened is not None:
+                    job.reopened.keep_old(replaced_figures(job.reopened.summary, job.now()))
                 await prepare(job, progress)
                 await judge(job, progress, observer)
             except (ProviderError, Interrupted, StorageError, asyncio.CancelledError) as error:
@@ -126,7 +128,7 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     spending = Spending(job.config.budget)
     if job.resuming:
         _go_on(job, spending)
-    progress.checks = _other_checks(job)
+    progress.checks = [*_own_checks(job), *_other_checks(job)]
     sink = job.open_sink()
     passes = Passes(job.store, job.cache, sink, spending, observer)
     try:
@@ -135,7 +137,7 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
         _write_manifest(job, status="running")
         await passes.run([(plan, None) for plan in job.judges if plan.judge.name not in job.kept], done)
         own = [_record(job, check) for check in job.spot_checks]
-        progress.checks = [*own, *progress.checks]
+        progress.checks = [*own, *_other_checks(job)]
         write_checks(job.store, progress.checks)
         wanted = [(check.second, record.case_ids) for check, record in zip(job.spot_checks, own, strict=True)]
         await passes.run(wanted, done)
@@ -193,7 +195,12 @@ def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:
 
 
 def close_early(job: RunJob, progress: Progress, status: RunStatus, reason: str, seconds: float) -> None:
-    """Write what there is of a run that stopped; on a full disk at least try the manifest."""
+    """Write what there is of a run that stopped; on a full disk at least try the manifest.
+
+    A complete run stays one, whatever comes of asking again: each of its questions has a judgment, if only a failure.
+    """
+    if job.reopened is not None and _stays_complete(job, progress, seconds):
+        return
     try:
         if status == "interrupted" and progress.is_prepared:
             _write_figures(job, progress, status, reason, seconds)
@@ -202,6 +209,27 @@ def close_early(job: RunJob, progress: Progress, status: RunStatus, reason: str,
     except JudgekitError:
         with suppress(StorageError):
             _write_manifest(job, status=status, reason=reason, seconds=seconds)
+
+
+def _stays_complete(job: RunJob, progress: Progress, seconds: float) -> bool:
+    """Leave a complete run complete, with what was judged until it was stopped; whether that went well."""
+    assert job.reopened is not None  # noqa: S101  # for the type checker
+    with suppress(JudgekitError):
+        if progress.is_prepared and not _is_missing_any(job):
+            _write_figures(job, progress, "complete", None, seconds)
+            return True
+        if not progress.is_prepared:
+            job.store.write_json(MANIFEST, job.reopened.manifest)
+            return True
+    return False
+
+
+def _is_missing_any(job: RunJob) -> bool:
+    """Whether a question has no judgment at all, as where a damaged line was deleted."""
+    done = last_judgments(job.store.judgments())
+    asked = {plan.judge.name for plan in job.judges if plan.judge.name not in job.kept}
+    items = (item for item in job.store.judge_inputs() if item.judge in asked)
+    return any(JudgmentKey("primary", item.judge, item.case_id) not in done for item in items)
 
 
 def _write_figures(
@@ -247,6 +275,13 @@ def _settle_panels(job: RunJob) -> None:
             sink.put(item.model_dump_json().encode(), None, None)
     finally:
         sink.close()
+
+
+def _own_checks(job: RunJob) -> list[CheckRecord]:
+    """The run's own spot check as it was made before a complete run was gone on with."""
+    if not job.spot_checks:
+        return []
+    return [record for record in job.store.checks() if record.complete and record.check == RUN_CHECK]
 
 
 def _other_checks(job: RunJob) -> list[CheckRecord]:

@@ -1,11 +1,12 @@
 """From a run's outputs and judgments to its scores and figures."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.indexing import other_index
 from judgekit.analysis.summary import RunTally, cost_record, judge_record
-from judgekit.core.checks import CheckRecord
+from judgekit.core.checks import RUN_CHECK, CheckRecord
 from judgekit.core.config import is_local
 from judgekit.core.judgments import Judgment
 from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
@@ -15,8 +16,8 @@ from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.panels import PANEL, Panel, member_failures, record_of_panel
 from judgekit.workflows.rejudge import rejudged
-from judgekit.workflows.reliability import reliability_of, sampled
-from judgekit.workflows.scoring import JudgmentKey, Scored, Scoring, last_judgments, score_cases
+from judgekit.workflows.reliability import parts_that_stand, reliability_of, sampled
+from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey, Scored, Scoring, last_judgments, score_cases
 
 
 def summarise(
@@ -31,8 +32,10 @@ def summarise(
     judgments = last_judgments(job.store.judgments(), sampled(checks))
     scoring = Scoring(job.config, job.metrics, job.judge_components, job.faults)
     scored = score_cases(scoring, job.store, job.cases, unjudged, judgments)
-    reliability, unstable = reliability_of(job.judge_components, checks, judgments)
-    warnings = [*_warnings(job, scored, judgments), *unstable]
+    before = None if job.reopened is None else job.reopened.summary.judge_reliability
+    stand, to_redo = parts_that_stand(before, job.judge_components)
+    reliability, unstable = reliability_of(job.judge_components, checks, judgments, stand)
+    warnings = [*_warnings(job, scored, judgments), *to_redo, *unstable]
     return RunSummary(
         run_id=job.manifest.run_id,
         name=job.manifest.name,
@@ -121,15 +124,30 @@ def _warnings(job: RunJob, scored: Scored, judgments: Mapping[JudgmentKey, Judgm
     for name, runtime in job.models.items():
         found += _model_warnings(name, runtime)
     found += [("indexing_of_other_version", line) for line in other_index(job.indexing, job.manifest.versions)]
-    n_failed = sum(judgment.failure is not None for key, judgment in judgments.items() if key.role == "primary")
-    if n_failed:
-        found.append(("judge_failures", f"{n_failed} judge calls gave no verdict; they are counted in n_error"))
+    found += _failures(job.manifest.run_id, judgments)
     for panel in job.panels:
         found += member_failures(panel, judgments)
     called = {judgment.model_id for judgment in judgments.values() if judgment.n_requests}
     for name in _unpriced(job):
         if name in called and not is_local(job.models[name].config.base_url):
             found.append(("unknown_price", f"the price of {name} is not known, so cost is null"))
+    return found
+
+
+def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
+    """How many calls gave no verdict, and how those are asked again that failed on the way."""
+    failed = {key: item.failure.kind for key, item in judgments.items() if item.failure is not None}
+    found = []
+    n_primary = sum(key.role == "primary" for key in failed)
+    if n_primary:
+        found.append(("judge_failures", f"{n_primary} judge calls gave no verdict; they are counted in n_error"))
+    # Checks that were added to the run are made again by their own command.
+    asked = {key: kind for key, kind in failed.items() if key.role != "spot_check" or key.check == RUN_CHECK}
+    kinds = Counter(kind for kind in asked.values() if kind in TRANSPORT_KINDS)
+    if kinds:
+        named = ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
+        text = f"{kinds.total()} calls failed on the way ({named}); `judgekit run --resume {run_id}` asks them again"
+        found.append(("failed_on_the_way", text))
     return found
 
 

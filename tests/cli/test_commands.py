@@ -319,6 +319,32 @@ def test_a_changed_config_is_refused_on_resume_and_what_changed_is_named(tmp_pat
     assert "this run is complete" in one_error_line(again)
 
 
+def test_calls_that_failed_on_the_way_are_asked_again_by_the_command_that_is_named(tmp_path: Path) -> None:
+    state = {"down": True}
+
+    def answer(request: Any) -> Any:
+        busy = state["down"] and '{"ready": true}' not in request.text
+        return error_reply(503, "busy") if busy else verdict(4, supported=["hot"])
+
+    with FaultServer(answer) as server:
+        config = write_suite(tmp_path, server.base_url, model={"max_attempts": 1})
+        first = judgekit("run", str(config), "--run-id", "r", cwd=tmp_path)
+        assert first.returncode == 3
+        assert "measured 0 of 6, every call failed: server_error (6)" in one_error_line(first)
+        folder = tmp_path / "results" / "r"
+        assert f"(go on with: judgekit run --resume {folder})" in first.stderr
+        notices = {notice["code"]: notice["message"] for notice in read_json(folder / "metrics.json")["warnings"]}
+        assert "(server_error 6); `judgekit run --resume r` asks them again" in notices["failed_on_the_way"]
+        state["down"] = False
+        second = judgekit("run", "--resume", str(folder), cwd=tmp_path)
+        third = judgekit("run", "--resume", str(folder), cwd=tmp_path)
+    assert second.returncode == 0, second.stderr
+    assert "failed on the way" not in second.stdout
+    assert read_json(folder / "metrics.json")["overall"]["groundedness"]["n"] == 6
+    assert third.returncode == 2
+    assert "this run is complete; there is nothing to resume" in one_error_line(third)
+
+
 @pytest.mark.parametrize("format_", ["json", "yaml", "toml"])
 def test_init_writes_a_commented_suite_that_runs(tmp_path: Path, format_: str) -> None:
     result = judgekit("init", "suite", "--format", format_, cwd=tmp_path)

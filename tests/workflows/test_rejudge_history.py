@@ -167,6 +167,25 @@ def test_a_rejudge_that_goes_on_adds_its_point_once(tmp_path: Path) -> None:
     assert (check.judge, check.n_pairs, check.n_disagree) == ("correctness", 6, 6)
 
 
+def test_calls_asked_again_of_a_complete_rejudge_are_a_point_of_their_own(tmp_path: Path) -> None:
+    down = {"now": True}
+
+    def other(request: Request) -> Any:
+        return error_reply(503, "busy") if down["now"] and "Kiln c3 is" in request.text else BAD
+
+    with FaultServer(by_model({"other": other, "m-": lambda _: GOOD})) as server:
+        run = first_run(tmp_path, server)
+        summary = rejudge(run, "b", model="other", judges=("correctness",))
+        assert summary.status == "complete"
+        down["now"] = False
+        job = resume_job(str(run.parent / "b"), None, Options())
+        again = run_local(lambda: run_workflow(job, SilentObserver()))
+    assert again.rejudged is not None
+    assert (again.status, again.rejudged["n"]) == ("complete", 6)
+    # Six asked, five of them with two verdicts; then the sixth alone, so that none is counted twice.
+    assert [(check.n_asked, check.n_pairs, check.n_failed) for check in points(run)] == [(6, 5, 1), (1, 1, 0)]
+
+
 def test_a_parent_that_takes_no_point_costs_a_warning_and_not_the_rejudge(tmp_path: Path, server: FaultServer) -> None:
     run = first_run(tmp_path, server)
     manifest = read_json(run / "manifest.json")

@@ -10,6 +10,7 @@ from typing import IO
 import msgspec
 
 from judgekit.core.errors import StorageError
+from judgekit.storage.damage import damaged_line
 
 
 class _Head(msgspec.Struct):
@@ -102,9 +103,7 @@ class RecordIndex:
                         try:
                             head = decoder.decode(line)
                         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                            raise StorageError(
-                                f"{self._path}:{number}: damaged line: {error}; delete the line"
-                            ) from None
+                            raise damaged_line(self._path, number, error) from None
                         yield head, offset, len(line)
                     offset += len(line)
         except FileNotFoundError:

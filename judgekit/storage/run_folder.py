@@ -35,6 +35,7 @@ from judgekit.core.runs import (
 from judgekit.core.scores import Score
 from judgekit.core.text import clean_text
 from judgekit.storage.appending import repair_tail
+from judgekit.storage.damage import damaged_line
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -306,7 +307,7 @@ class RunFolder:
             try:
                 stored = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise self._damaged(JUDGE_INPUTS, number, error) from None
+                raise damaged_line(self.path / JUDGE_INPUTS, number, error) from None
             yield JudgeInput.model_construct(case_id=stored.case_id, judge=stored.judge, variables=stored.variables)
 
     def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
@@ -322,11 +323,8 @@ class RunFolder:
             try:
                 record = model.model_validate_json(line)
             except ValidationError as error:
-                raise self._damaged(name, number, first_problem(error)) from None
+                raise damaged_line(self.path / name, number, first_problem(error)) from None
             yield record
-
-    def _damaged(self, name: str, number: int, why: object) -> StorageError:
-        return StorageError(f"{self.path / name}:{number}: damaged line: {why}; delete the line, then --resume")
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Number and text of each whole line: what a crash left without a line feed is no record.

@@ -19,6 +19,7 @@ from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import StorageError
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import CONFIG, JUDGMENTS, METRICS, Manifest
+from judgekit.storage.damage import damaged_line
 from judgekit.storage.run_folder import RunFolder
 
 
@@ -149,7 +150,7 @@ def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
         try:
             judgment = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise StorageError(f"{folder.path / JUDGMENTS}:{number}: damaged line: {error}") from None
+            raise damaged_line(folder.path / JUDGMENTS, number, error) from None
         if judgment.role == "primary":
             found.setdefault((judgment.judge, None), _Opinions()).add(judgment)
         elif judgment.role == "spot_check" and judgment.copied_from is None:

@@ -169,7 +169,8 @@ def test_d14_a_damaged_line_in_the_middle_is_an_error_with_its_number(folder: Ru
     (folder.path / "judgments.jsonl").write_bytes(line_of("a") + damage + line_of("c"))
     read = folder.judgments()
     assert next(read).case_id == "a"
-    with pytest.raises(StorageError, match=r"judgments.jsonl:2: damaged line: .*; delete the line, then --resume$"):
+    wanted = r"judgments.jsonl:2: damaged line: .*; delete the line, then its question can be asked again: judgekit run"
+    with pytest.raises(StorageError, match=wanted):
         next(read)
 
 

@@ -193,7 +193,7 @@ class RunStore(Protocol):
     def read_json(self, name: str) -> dict[str, Any]:
         """A JSON file of the folder."""
 
-    def write_json(self, name: str, value: BaseModel | dict[str, Any]) -> None:
+    def write_json(self, name: str, value: BaseModel | dict[str, Any], *, sort_keys: bool = True) -> None:
         """Replace a JSON file as a whole."""
 
     def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:

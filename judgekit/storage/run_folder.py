@@ -188,10 +188,10 @@ class RunFolder:
             raise StorageError(f"{path}: damaged: expected an object")
         return value
 
-    def write_json(self, name: str, value: BaseModel | dict[str, Any]) -> None:
-        """Replace a JSON file as a whole: sorted keys, strict, two-space indent."""
+    def write_json(self, name: str, value: BaseModel | dict[str, Any], *, sort_keys: bool = True) -> None:
+        """Replace a JSON file as a whole: strict, two-space indent, and keys in their order where not sorted."""
         data = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-        text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(data, indent=2, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False)
         self.write_text(name, text + "\n")
 
     def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:

@@ -10,6 +10,9 @@ from judgekit.analysis.summary import rounded
 from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import METRICS, SUMMARY, Notice, RunSummary
 
+_OF_FIGURES = ("overall", "slices", "operational")
+"""Parts of metrics.json whose keys stand in the order of the config; all others but `extraction` have theirs sorted."""
+
 
 class Closing(Protocol):
     """What the last steps need of a job."""
@@ -32,13 +35,33 @@ class Closing(Protocol):
 
 
 def write_summary(store: RunStore, summary: RunSummary, render: Callable[[Any], str]) -> None:
-    """Write metrics.json and summary.md.
+    """Write metrics.json, its figures in the order in which they are shown, and summary.md.
 
     Raises:
         StorageError: they cannot be written.
     """
-    store.write_json(METRICS, rounded(summary.model_dump(mode="json")))
+    document = rounded(summary.model_dump(mode="json"))
+    store.write_json(METRICS, {key: _ordered(key, document[key]) for key in sorted(document)}, sort_keys=False)
     store.write_text(SUMMARY, render(summary))
+
+
+def _ordered(key: str, value: Any) -> Any:
+    if key == "extraction":
+        return value
+    return _figures(value) if key in _OF_FIGURES else _sorted(value)
+
+
+def _figures(value: Any) -> Any:
+    """Figures in their order, which a reader shows them in; what is inside of one is sorted."""
+    if isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
+        return {key: _figures(item) for key, item in value.items()}
+    return _sorted(value)
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def closed(job: Closing, summary: RunSummary) -> RunSummary:

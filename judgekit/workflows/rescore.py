@@ -189,7 +189,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change] | N
     """Figures over all cases that changed, by name; None where nothing at all changed."""
     found = []
     for section in ("overall", "operational"):
-        for name in sorted({*old[section], *new[section]}):
+        for name in dict.fromkeys([*new[section], *old[section]]):
             before, after = _figure(old[section].get(name)), _figure(new[section].get(name))
             if before != after:
                 found.append(Change(name, before, after))

@@ -132,3 +132,24 @@ def test_a_resumed_run_may_change_its_mind_about_the_report(tmp_path: Path) -> N
     write_suite(tmp_path, report=False)
     judgekit("run", "config.json", "--run-id", "r", cwd=tmp_path)
     assert read_json(tmp_path / "results/r/config.json")["report"] is False
+
+
+def test_figures_stand_in_one_order_whether_they_are_fresh_or_read_back(tmp_path: Path) -> None:
+    fresh = judgekit("quickstart", "-q", cwd=tmp_path)
+    assert fresh.returncode == 0, fresh.stderr
+    folder = tmp_path / fresh.stdout.splitlines()[-1]
+    summary, metrics = (folder / "summary.md").read_bytes(), (folder / "metrics.json").read_bytes()
+    names = list(read_json(folder / "metrics.json")["overall"])
+    assert names != sorted(names)
+
+    back = judgekit("report", str(folder), "--format", "md", "--out", "back.md", cwd=tmp_path)
+    assert back.returncode == 0, back.stderr
+    assert (tmp_path / "back.md").read_bytes() == summary
+    assert judgekit("spotcheck", str(folder), "-q", "--against", "repeat", cwd=tmp_path).returncode == 0
+    assert list(read_json(folder / "metrics.json")["overall"]) == names
+    (folder / "metrics.json").write_bytes(metrics)
+    assert judgekit("rescore", str(folder), cwd=tmp_path).returncode == 0
+    assert ((folder / "summary.md").read_bytes(), (folder / "metrics.json").read_bytes()) == (summary, metrics)
+    shown = judgekit("runs", "show", str(folder), cwd=tmp_path).stdout.splitlines()
+    rows = [line for line in fresh.stdout.splitlines() if "spot check" not in line][:30]
+    assert shown[: len(rows)] == rows

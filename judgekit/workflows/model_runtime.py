@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -74,6 +74,18 @@ class ModelRuntime:
                 # Refused again for each caller: none may go on because another one asked first.
                 self.guard.check_identity(self.identity)
                 self._is_verified = True
+
+    def recall(self, record: Mapping[str, Any]) -> None:
+        """Take the model for what it was in an earlier part of the run, where it is not asked again.
+
+        Args:
+            record: of the manifest, see `record`; one that is empty leaves what the model is unknown.
+        """
+        if self.capabilities is None and record.get("capabilities") is not None:
+            known = Capabilities.__dataclass_fields__
+            self.capabilities = Capabilities(**{k: v for k, v in record["capabilities"].items() if k in known})
+        if self.identity is None and record.get("build_hash") is not None:
+            self.identity = ModelIdentity(record["build_hash"], record.get("build_source"))
 
     def remembered(self) -> Capabilities | None:
         """What the model takes, as far as it is known without asking."""

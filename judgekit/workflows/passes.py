@@ -67,6 +67,11 @@ class Passes:
             if isinstance(result, BaseException):
                 raise result
 
+    def left_for(self, plans: Sequence[Wanted], done: Mapping[JudgmentKey, Judgment]) -> frozenset[str]:
+        """Models that something is left to ask of."""
+        pending = ((plan, next(self._pending(plan, only, done), None)) for plan, only in plans)
+        return frozenset(plan.runtime.model_id for plan, item in pending if item is not None)
+
     def _pending(
         self, plan: JudgePlan, only: Sequence[str] | None, done: Mapping[JudgmentKey, Judgment]
     ) -> Iterator[JudgeInput]:

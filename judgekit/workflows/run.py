@@ -7,6 +7,7 @@ call, every judgment as it comes, and the figures last, so that a run can be sto
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -30,7 +31,7 @@ from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.panels import rule, says_the_same
-from judgekit.workflows.passes import Passes, ready
+from judgekit.workflows.passes import Passes, Wanted, ready
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
 from judgekit.workflows.reliability import check_kind, write_checks
@@ -132,19 +133,30 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     sink = job.open_sink()
     passes = Passes(job.store, job.cache, sink, spending, observer)
     try:
-        await ready(job.models)
-        # What the models are is kept before anything is paid for, so that a resume after a kill knows it too.
-        _write_manifest(job, status="running")
-        await passes.run([(plan, None) for plan in job.judges if plan.judge.name not in job.kept], done)
+        first: list[Wanted] = [(plan, None) for plan in job.judges if plan.judge.name not in job.kept]
         own = [_record(job, check) for check in job.spot_checks]
+        then: list[Wanted] = [
+            (check.second, record.case_ids) for check, record in zip(job.spot_checks, own, strict=True)
+        ]
+        await _ready(job, passes.left_for([*first, *then], done))
+        await passes.run(first, done)
         progress.checks = [*own, *_other_checks(job)]
         write_checks(job.store, progress.checks)
-        wanted = [(check.second, record.case_ids) for check, record in zip(job.spot_checks, own, strict=True)]
-        await passes.run(wanted, done)
+        await passes.run(then, done)
     finally:
         sink.close()
         if sink.cache_warning is not None:
             job.warnings.append(("cache_not_written", sink.cache_warning))
+
+
+async def _ready(job: RunJob, left_for: Set[str]) -> None:
+    """Ask of the models that something is left for what they are; the others are what they were."""
+    for name, runtime in job.models.items():
+        if name not in left_for:
+            runtime.recall(job.manifest.models.get(name, {}))
+    await ready({name: runtime for name, runtime in job.models.items() if name in left_for})
+    # What the models are is kept before anything is paid for, so that a resume after a kill knows it too.
+    _write_manifest(job, status="running")
 
 
 def _go_on(job: RunJob, spending: Spending) -> None:
@@ -292,7 +304,12 @@ def _other_checks(job: RunJob) -> list[CheckRecord]:
 
 
 def _write_manifest(job: RunJob, *, status: RunStatus, reason: str | None = None, seconds: float = 0.0) -> None:
-    models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
+    models = dict(job.manifest.models)
+    for name, runtime in job.models.items():
+        # What is not found out yet, or not again, does not take the place of what was.
+        before = models.get(name, {})
+        record = runtime.record()
+        models[name] = {**record, **{key: before[key] for key in before if record.get(key) is None}}
     job.manifest = job.manifest.model_copy(
         update={
             "status": status,

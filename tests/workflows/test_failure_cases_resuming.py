@@ -148,3 +148,34 @@ def test_a_complete_run_is_not_resumed(tmp_path: Path) -> None:
     with FaultServer(good()) as server:
         ran = again(write_suite(tmp_path, server.base_url), server)
         assert isinstance(resumed(ran).error, ConfigError)
+
+
+def test_a_server_of_which_nothing_is_left_to_ask_is_left_alone(tmp_path: Path) -> None:
+    with FaultServer(good(fingerprint="fp_a")) as server:
+        one = {"base_url": server.base_url, "max_concurrency": 1}
+        models = {name: {"model": f"{name}-2025-01-01", **one} for name in ("a", "b")}
+        judges = [{"name": "groundedness", "model": "a"}]
+        check = {"n": 3, "model": "b"}
+        config = write_suite(tmp_path, server.base_url, models=models, judges=judges, spot_check=check)
+        ran = again(config, server, use_cache=False)
+        before = ran.metrics, ran.manifest["models"]
+        # Killed before its figures were there: everything is judged.
+        reopen(ran, read_lines(ran.folder / "judgments.jsonl"))
+        n_before = len(server.log.entries)
+        whole = resumed(ran)
+        assert whole.error is None
+        assert len(server.log.entries) == n_before
+
+        # One second opinion is missing: its model is asked, that of the judge is not.
+        reopen(ran, read_lines(ran.folder / "judgments.jsonl")[:-1])
+        last = resumed(ran)
+        assert {entry.body["model"] for entry in server.log.entries[n_before:] if entry.body} == {"b-2025-01-01"}
+    assert "not_pinned" in whole.warnings
+    for after in (whole, last):
+        for key in ("judges", "judge_reliability", "overall"):
+            assert after.metrics[key] == before[0][key]
+        for name, record in before[1].items():
+            now = after.manifest["models"][name]
+            for key in ("build_hash", "build_source", "capabilities"):
+                assert now[key] == record[key] is not None
+            assert now["served_models"].keys() == record["served_models"].keys()

@@ -1,13 +1,16 @@
 """The page of a comparison in a real browser: it filters, asks for nothing, and runs nothing that a run brought."""
 
+import shutil
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import judgekit
 from judgekit.wiring import Options
 from judgekit.wiring.comparing import compare_page, open_comparison
 from judgekit.workflows.compare import CompareOptions, compare
-from tests.builders import case, output, write_suite
+from tests.builders import REPOSITORY, case, output, read_lines, write_lines, write_suite
 
 HOSTILE = '</script><script>document.title="owned"</script><img src="http://127.0.0.1:9/x.png" onerror="alert(1)">'
 
@@ -25,6 +28,43 @@ def page_of(folder: Path) -> Path:
     with open_comparison("a", "b", CompareOptions(), Options(results_dir=folder / "results")) as job:
         target.write_text("".join(compare_page(job, compare(job), [HOSTILE])), encoding="utf-8")
     return target
+
+
+def wide_page_of(folder: Path) -> Path:
+    """The shipped example beside a worse system of which other cases fail, so that every column has something."""
+    shutil.copytree(REPOSITORY / "configs", folder / "suite")
+    outputs = folder / "suite" / "quickstart" / "outputs.jsonl"
+    config = folder / "suite" / "quickstart.json"
+    judgekit.run(config, run_id="quickstart-20260131-142501-3f9a", results_dir=folder / "results")
+    rows = read_lines(outputs)
+    for number, row in enumerate(rows):
+        if number % 3 == 0:
+            row["retrieved"] = row.get("retrieved", [])[1:]
+        if number % 8 == 1:
+            row["error"] = {"kind": "timeout", "message": "no reply"}
+    write_lines(outputs, rows)
+    judgekit.run(config, run_id="quickstart-20260207-142501-77b0", results_dir=folder / "results")
+    target = folder / "compare.html"
+    names = ("quickstart-20260131-142501-3f9a", "quickstart-20260207-142501-77b0")
+    wanted = CompareOptions(allows_mismatch=True)
+    with open_comparison(*names, wanted, Options(results_dir=folder / "results")) as job:
+        target.write_text("".join(compare_page(job, compare(job), [])), encoding="utf-8")
+    return target
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_tables_of_differences_fit_a_window_of_1280_pixels(watched: Any, tmp_path: Path, scheme: str) -> None:
+    page = watched.page
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(wide_page_of(tmp_path).as_uri())
+    page.wait_for_selector("#shown:not(:empty)")
+    page.evaluate("document.querySelectorAll('details.more').forEach(part => { part.open = true })")
+    header = page.inner_text("#figures thead")
+    assert all(name in header for name in ("failed a / b", "if failed", "whole runs", "detectable"))
+    widths = page.evaluate("[...document.querySelectorAll('.scroll')].map(box => [box.scrollWidth, box.clientWidth])")
+    assert len(widths) == 2
+    assert all(inside <= outside for inside, outside in widths), widths
 
 
 def test_cases_are_filtered_by_kind_and_text_and_nothing_hostile_runs(watched: Any, tmp_path: Path) -> None:

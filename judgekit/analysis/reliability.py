@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judgekit.analysis.alarms import DEFAULT_THRESHOLD, rate_against_threshold
+from judgekit.analysis.alarms import DEFAULT_THRESHOLD, future_interval, rate_against_threshold
 from judgekit.analysis.pairs import Pair, Sampler, draw_order, draw_sample, pair_disagrees
 from judgekit.analysis.spot_checks import inconsistent, repeat_report, spot_check_report
 from judgekit.core.judgments import Judgment
@@ -38,7 +38,9 @@ PARTS_OF_VERDICTS = ("anchors", "corrected", "comparator_value", "bridge")
 
 
 def judge_reliability(
-    by_judge: Mapping[str, Mapping[str, Any]], threshold: float = DEFAULT_THRESHOLD
+    by_judge: Mapping[str, Mapping[str, Any]],
+    threshold: float = DEFAULT_THRESHOLD,
+    clusters: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """The `judge_reliability` object of metrics.json: the headline over all judges checked, and each of them.
 
@@ -47,11 +49,12 @@ def judge_reliability(
     share one threshold it cannot be above it without such a judge; a bad judge beside good ones warns all the same.
 
     Assumptions: the pooled interval takes pairs as independent. Two judges checked on the same cases are not quite,
-    so it is somewhat too narrow then; the intervals of single judges are not touched by this.
+    so it is somewhat too narrow then; the intervals of single judges are not touched by this, nor is it with clusters.
 
     Args:
         by_judge: report of each judge by name, from `spot_check_report`.
         threshold: the threshold of the headline, in (0, 1); that of the judges' reports.
+        clusters: number of the cluster of each case by its id; None: cases are independent.
 
     Returns:
         A strict-JSON object with the headline keys, `by_judge` and `warnings`, a list of (code, message). No judges,
@@ -60,11 +63,15 @@ def judge_reliability(
     Source: in-house.
     """
     reports = by_judge.values()
+    rows = [row for report in reports for row in report["sample"] if row["disagrees"] is not None]
+    groups = None if clusters is None else [clusters[row["case_id"]] for row in rows]
+    future = future_interval([row["disagrees"] for row in rows], groups)
+    n_disagree, n = _total(reports, "n_disagree"), _total(reports, "spot_check_n")
     warnings = [
         ("judge_unstable", unstable_warning(name, report)) for name, report in by_judge.items() if report["fired"]
     ]
     return {
-        **rate_against_threshold(_total(reports, "n_disagree"), _total(reports, "spot_check_n"), threshold),
+        **rate_against_threshold(n_disagree, n, threshold, future=future),
         "n_asked": _total(reports, "n_asked"),
         "n_unscored": _total(reports, "n_unscored"),
         **inconsistent(_total(reports, "n_inconsistent"), _total(reports, "n_verdicts")),

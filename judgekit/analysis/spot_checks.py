@@ -12,7 +12,7 @@ from judgekit.analysis.alarms import (
     Draw,
     alarm,
     exact_interval,
-    interval,
+    future_interval,
     rate_against_threshold,
 )
 from judgekit.analysis.pairs import Pair, ScoredPair, compare_pair
@@ -29,6 +29,7 @@ from judgekit.stats.agreement_intervals import (
     krippendorff_alpha_ordinal_estimate,
     quadratic_weighted_kappa_estimate,
 )
+from judgekit.stats.cluster_intervals import cluster_sums
 from judgekit.stats.paired import sign_flip_p
 
 INDICATIVE_BELOW = 50
@@ -51,6 +52,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     verdicts: Iterable[Verdict] | None = None,
     draw: Draw | None = None,
     scale: tuple[int, int] = (0, 5),
+    clusters: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """The object of one judge under `judge_reliability.by_judge` of metrics.json; figures are not yet rounded.
 
@@ -60,7 +62,9 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     and `disagreements` say the same in more detail.
 
     Assumptions: the pairs are a simple random sample of the judge's verdicts (see `draw_sample`). `interval` is for
-    verdicts like these and does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does.
+    verdicts like these and does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does. With
+    clusters, intervals for verdicts like these, of agreement and the test of the shift take clusters as independent in
+    the place of cases; that of this run rests on the draw alone, which was of cases.
 
     Args:
         pairs: the sample, in the order in which it is listed.
@@ -71,6 +75,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         verdicts: all verdicts of this judge in the run, for `inconsistent_rate`; None: the first of each pair.
         draw: how the sample was drawn; None: nothing is known of that.
         scale: lowest and highest score of the judge; a yes/no judge has 0 and 1.
+        clusters: number of the cluster of each pair, in the same order; None: cases are independent.
 
     Returns:
         A strict-JSON object. Every rate and statistic is None where no pair has two verdicts; kappa, AC2 and alpha
@@ -87,19 +92,33 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     first, second = [item.first for item in scored], [item.second for item in scored]
     flags = [item.inconsistent for item in (_first_verdicts(pairs) if verdicts is None else verdicts)]
     n_disagree = sum(item.disagrees for item in scored)
+    groups = _of_scored(clusters, compared)
+    future = future_interval([item.disagrees for item in scored], groups)
     return {
-        **rate_against_threshold(n_disagree, len(scored), threshold, draw),
+        **rate_against_threshold(n_disagree, len(scored), threshold, draw, future),
         **_counts(pairs, scored),
         **_raw_and_chance_corrected(first, second),
         **inconsistent(sum(flags), len(flags)),
         "sample": [_row(pair, item) for pair, item in zip(pairs, compared, strict=True)],
         "seed": seed,
         "against": dict(against),
-        "spot_check": _spot_check(pairs, scored, seed, draw),
-        "alarm": alarm(n_disagree, len(scored), threshold, draw),
-        "agreement": _agreement(first, second, scale),
+        "spot_check": {
+            **_spot_check(pairs, scored, draw),
+            "seed": seed,
+            "interval_future": future,
+            "shift": _shift(scored, seed, groups),
+        },
+        "alarm": alarm(n_disagree, len(scored), threshold, draw, future),
+        "agreement": _agreement(first, second, scale, groups),
         "disagreements": _disagreements(pairs, compared),
     }
+
+
+def _of_scored(clusters: Sequence[int] | None, compared: Sequence[ScoredPair | None]) -> list[int] | None:
+    """The clusters of the pairs with two verdicts."""
+    if clusters is None:
+        return None
+    return [cluster for cluster, item in zip(clusters, compared, strict=True) if item is not None]
 
 
 def _counts(pairs: Sequence[Pair], scored: Sequence[ScoredPair]) -> dict[str, int]:
@@ -114,7 +133,9 @@ def _counts(pairs: Sequence[Pair], scored: Sequence[ScoredPair]) -> dict[str, in
     }
 
 
-def repeat_report(pairs: Sequence[Pair], *, pass_score: int | None, seed: int) -> dict[str, Any]:
+def repeat_report(
+    pairs: Sequence[Pair], *, pass_score: int | None, seed: int, clusters: Sequence[int] | None = None
+) -> dict[str, Any]:
     """The `noise_floor` of a judge: how often the same question, asked again, gets another verdict.
 
     `flip_rate`: share of pairs that disagree, by the same rule as in a spot check; `changed_rate`: share of pairs
@@ -124,6 +145,7 @@ def repeat_report(pairs: Sequence[Pair], *, pass_score: int | None, seed: int) -
         pairs: the sample; the second verdict of each is of the same judge, asked again.
         pass_score: lowest score that passes; None: the judge has no pass class.
         seed: seed of the sample, for the record.
+        clusters: number of the cluster of each pair, in the same order; None: cases are independent.
 
     Returns:
         A strict-JSON object; rates are None where no pair has two verdicts.
@@ -133,7 +155,8 @@ def repeat_report(pairs: Sequence[Pair], *, pass_score: int | None, seed: int) -
 
     Source: in-house; Wilson 1927 for the intervals.
     """
-    scored = [item for item in (compare_pair(pair, pass_score) for pair in pairs) if item is not None]
+    compared = [compare_pair(pair, pass_score) for pair in pairs]
+    scored, groups = [item for item in compared if item is not None], _of_scored(clusters, compared)
     n, n_flips = len(scored), sum(item.disagrees for item in scored)
     n_changed = sum(item.first != item.second for item in scored)
     return {
@@ -142,10 +165,10 @@ def repeat_report(pairs: Sequence[Pair], *, pass_score: int | None, seed: int) -
         "n_unscored": len(pairs) - n,
         "n_flips": n_flips,
         "flip_rate": n_flips / n if n else None,
-        "interval": interval(n_flips, n),
+        "interval": future_interval([item.disagrees for item in scored], groups),
         "n_changed": n_changed,
         "changed_rate": n_changed / n if n else None,
-        "changed_interval": interval(n_changed, n),
+        "changed_interval": future_interval([item.first != item.second for item in scored], groups),
         "mean_signed_difference": mean_signed_difference(
             [item.first for item in scored], [item.second for item in scored]
         ),
@@ -169,12 +192,9 @@ def inconsistent(n_inconsistent: int, n_verdicts: int) -> dict[str, Any]:
     }
 
 
-def _spot_check(pairs: Sequence[Pair], scored: Sequence[ScoredPair], seed: int, draw: Draw) -> dict[str, Any]:
+def _spot_check(pairs: Sequence[Pair], scored: Sequence[ScoredPair], draw: Draw) -> dict[str, Any]:
     n, n_disagree = len(scored), sum(item.disagrees for item in scored)
-    differences = [item.second - item.first for item in scored]
-    tested = sign_flip_p(differences, seed)
     return {
-        "seed": seed,
         "design": draw.design,
         "n_population": draw.n_population,
         "n_asked": len(pairs),
@@ -182,33 +202,43 @@ def _spot_check(pairs: Sequence[Pair], scored: Sequence[ScoredPair], seed: int, 
         "n_unscored": len(pairs) - n,
         "rate": n_disagree / n if n else None,
         "interval_this_run": exact_interval(n_disagree, n, draw.n_population),
-        "interval_future": interval(n_disagree, n),
         "parts": {
             "gap_over_one": sum(item.gap_over_one for item in scored),
             "class_flip": sum(item.class_flip for item in scored),
             "both": sum(item.gap_over_one and item.class_flip for item in scored),
             "exact_match": sum(item.first == item.second for item in scored),
         },
-        "shift": {
-            "mean": mean_signed_difference([item.first for item in scored], [item.second for item in scored]),
-            "p": None if tested is None else tested[0],
-            "method": "sign-flip permutation, two-sided" + (", exact" if tested is not None and tested[1] else ""),
-        },
         "items": [{"case_id": pair.case_id, "J0": _shown(pair.first), "J1": _shown(pair.second)} for pair in pairs],
     }
 
 
-def _agreement(first: Sequence[int], second: Sequence[int], scale: tuple[int, int]) -> dict[str, Any]:
+def _shift(scored: Sequence[ScoredPair], seed: int, clusters: Sequence[int] | None) -> dict[str, Any]:
+    """How far the second opinion lies above the first, and whether that may be chance."""
+    differences = [float(item.second - item.first) for item in scored]
+    method = "sign-flip permutation" if clusters is None else "sign-flip permutation of clusters"
+    if clusters is not None:  # cases of one cluster may shift together, so whole clusters change sign
+        differences = [row[0] for row in cluster_sums([(difference,) for difference in differences], clusters)]
+    tested = sign_flip_p(differences, seed)
+    return {
+        "mean": mean_signed_difference([item.first for item in scored], [item.second for item in scored]),
+        "p": None if tested is None else tested[0],
+        "method": f"{method}, two-sided" + (", exact" if tested is not None and tested[1] else ""),
+    }
+
+
+def _agreement(
+    first: Sequence[int], second: Sequence[int], scale: tuple[int, int], clusters: Sequence[int] | None
+) -> dict[str, Any]:
     pairs = list(zip(first, second, strict=True))
     ratings = {*first, *second}
     low, high = min(ratings | {scale[0]}), max(ratings | {scale[1]})
     found = {
         "n": len(pairs),
         "indicative": len(pairs) < INDICATIVE_BELOW,
-        "quadratic_weighted_kappa": _ends(quadratic_weighted_kappa_estimate(first, second)),
-        "gwet_ac2": _ends(gwet_ac2_estimate(pairs, low, high)),
-        "krippendorff_alpha": _ends(krippendorff_alpha_ordinal_estimate(pairs)),
-        "method": "cluster jackknife 95%",
+        "quadratic_weighted_kappa": _ends(quadratic_weighted_kappa_estimate(first, second, clusters)),
+        "gwet_ac2": _ends(gwet_ac2_estimate(pairs, low, high, clusters)),
+        "krippendorff_alpha": _ends(krippendorff_alpha_ordinal_estimate(pairs, clusters)),
+        "method": "cluster jackknife 95%" + ("" if clusters is None else f", {len(set(clusters))} clusters"),
     }
     return {**found, **_why_undefined(ratings)}
 

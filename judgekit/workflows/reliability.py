@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judgekit.analysis.alarms import Draw
+from judgekit.analysis.alarms import DEFAULT_THRESHOLD, Draw
 from judgekit.analysis.pairs import Pair
 from judgekit.analysis.reliability import (
     KEPT_PARTS,
@@ -15,6 +15,8 @@ from judgekit.analysis.reliability import (
     spot_check_report,
     unstable_warning,
 )
+from judgekit.analysis.slices import Clusters
+from judgekit.core.cases import Case
 from judgekit.core.checks import CHECKS, CheckKind, CheckRecord
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
@@ -60,6 +62,7 @@ def reliability_of(
     checks: Sequence[CheckRecord],
     judgments: Judgments,
     earlier: Mapping[str, Any] | None = None,
+    clusters: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Any] | None, Warnings]:
     """The `judge_reliability` of a run, and the warnings that it raises.
 
@@ -72,6 +75,7 @@ def reliability_of(
         checks: its spot checks, oldest first.
         judgments: the judgment that counts for each question.
         earlier: `judge_reliability` so far, whose parts that come from elsewhere are kept.
+        clusters: from `clusters_of`.
 
     Returns:
         None where no judge was checked and nothing was there before.
@@ -83,10 +87,10 @@ def reliability_of(
         own = list({record.comparator: record for record in checks if record.judge == judge.name}.values())
         own.sort(key=checks.index)
         if own:
-            by_judge[judge.name] = _judge_report(judge, own, judgments)
+            by_judge[judge.name] = _judge_report(judge, own, judgments, clusters)
     if not by_judge and earlier is None:
         return None, []
-    found = judge_reliability(by_judge) if threshold is None else judge_reliability(by_judge, threshold)
+    found = judge_reliability(by_judge, DEFAULT_THRESHOLD if threshold is None else threshold, clusters)
     warnings += found.pop("warnings")
     for name, report in by_judge.items():
         for other in report["other_checks"]:
@@ -123,25 +127,43 @@ def parts_that_stand(
     return {"by_judge": parts} if parts else None, warnings
 
 
-def _judge_report(judge: Judge, checks: Sequence[CheckRecord], judgments: Judgments) -> dict[str, Any]:
+def clusters_of(cluster_by: str | None, cases: Iterable[Case], checks: Iterable[CheckRecord]) -> dict[str, int] | None:
+    """Number of the cluster of each case that was drawn, by its id; None where cases are independent.
+
+    Args:
+        cluster_by: of the config.
+        cases: the cases of the run.
+        checks: its spot checks.
+    """
+    if cluster_by is None:
+        return None
+    drawn = {case_id for record in checks for case_id in record.case_ids}
+    numbers = Clusters(cluster_by)
+    return {case.id: numbers.number(case) for case in cases if case.id in drawn}
+
+
+def _judge_report(
+    judge: Judge, checks: Sequence[CheckRecord], judgments: Judgments, clusters: Mapping[str, int] | None
+) -> dict[str, Any]:
     second_opinions = [record for record in checks if record.kind != "repeat"]
     repeats = [record for record in checks if record.kind == "repeat"]
     chosen = (second_opinions or repeats)[-1]
     primary = [item for key, item in judgments.items() if key.role == "primary" and key.judge == judge.name]
     verdicts = [item.verdict for item in primary if item.verdict is not None]
-    report = _check_report(judge, chosen, judgments, verdicts)
+    report = _check_report(judge, chosen, judgments, verdicts, clusters)
     asked = [item for key, item in judgments.items() if key.judge == judge.name and key.check == chosen.check]
     report["identity"] = {"judge": instrument(primary), "comparator": instrument(asked)}
     report["noise_floor"] = None
     if repeats:
         record = repeats[-1]
         pairs = pairs_of(record, judgments)
-        found = repeat_report(pairs, pass_score=pass_score_of(judge), seed=record.seed)
+        groups = _in_order(record, clusters)
+        found = repeat_report(pairs, pass_score=pass_score_of(judge), seed=record.seed, clusters=groups)
         report["noise_floor"] = {"check": record.check, **found}
     report["other_checks"] = [
         {
             name: value
-            for name, value in _check_report(judge, record, judgments, verdicts).items()
+            for name, value in _check_report(judge, record, judgments, verdicts, clusters).items()
             if name not in OF_THE_JUDGE
         }
         for record in second_opinions
@@ -150,8 +172,16 @@ def _judge_report(judge: Judge, checks: Sequence[CheckRecord], judgments: Judgme
     return report
 
 
+def _in_order(record: CheckRecord, clusters: Mapping[str, int] | None) -> list[int] | None:
+    return None if clusters is None else [clusters[case_id] for case_id in record.case_ids]
+
+
 def _check_report(
-    judge: Judge, record: CheckRecord, judgments: Judgments, verdicts: Sequence[Verdict]
+    judge: Judge,
+    record: CheckRecord,
+    judgments: Judgments,
+    verdicts: Sequence[Verdict],
+    clusters: Mapping[str, int] | None,
 ) -> dict[str, Any]:
     report = spot_check_report(
         pairs_of(record, judgments),
@@ -168,6 +198,7 @@ def _check_report(
         verdicts=verdicts,
         draw=Draw(n_population=record.n_population, adaptive=record.adaptive),
         scale=scale_of(judge),
+        clusters=_in_order(record, clusters),
     )
     return {"check": record.check, **report}
 

@@ -27,7 +27,7 @@ from judgekit.workflows.job import Observer
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.passes import Passes, Wanted, ready
-from judgekit.workflows.reliability import pairs_of, pass_score_of, reliability_of, sampled, write_checks
+from judgekit.workflows.reliability import clusters_of, pairs_of, pass_score_of, reliability_of, sampled, write_checks
 from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
 STEP = 10
@@ -146,7 +146,9 @@ def _decided(job: SpotCheckJob, plan: CheckPlan) -> bool:
 
 def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSummary:
     judgments = last_judgments(job.store.judgments(), sampled(records))
-    reliability, unstable = reliability_of(job.judges, records, judgments, job.summary.judge_reliability)
+    clusters = clusters_of(job.config.cluster_by, job.store.cases(), records)
+    earlier = job.summary.judge_reliability
+    reliability, unstable = reliability_of(job.judges, records, judgments, earlier, clusters)
     warnings = [item for item in job.summary.warnings if item.code != "judge_unstable"]
     warnings += [Notice(code=code, message=message) for code, message in unstable]
     priceless = [name for name, model in job.models.items() if model.price is None and model.provider.needs_network]

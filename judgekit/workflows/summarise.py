@@ -16,7 +16,7 @@ from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.panels import PANEL, Panel, member_failures, record_of_panel
 from judgekit.workflows.rejudge import rejudged
-from judgekit.workflows.reliability import parts_that_stand, reliability_of, sampled
+from judgekit.workflows.reliability import clusters_of, parts_that_stand, reliability_of, sampled
 from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey, Scored, Scoring, last_judgments, score_cases
 
 
@@ -33,8 +33,9 @@ def summarise(
     scoring = Scoring(job.config, job.metrics, job.judge_components, job.faults)
     scored = score_cases(scoring, job.store, job.cases, unjudged, judgments)
     before = None if job.reopened is None else job.reopened.summary.judge_reliability
+    clusters = clusters_of(job.config.cluster_by, job.cases, checks)
     stand, to_redo = parts_that_stand(before, job.judge_components)
-    reliability, unstable = reliability_of(job.judge_components, checks, judgments, stand)
+    reliability, unstable = reliability_of(job.judge_components, checks, judgments, stand, clusters)
     warnings = [*_warnings(job, scored, judgments), *to_redo, *unstable]
     return RunSummary(
         run_id=job.manifest.run_id,

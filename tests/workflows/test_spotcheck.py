@@ -10,7 +10,7 @@ import pytest
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.testing import FaultServer, Reply, Request, error_reply, plausible_verdict, verdict
-from tests.builders import read_json, read_lines, write_suite
+from tests.builders import case, read_json, read_lines, write_suite
 from tests.workflows.stored_suites import asked, by_model, check, first_run, models, own_wording, verdicts
 
 GROUNDED = [{"name": "groundedness", "model": "m"}]
@@ -251,6 +251,34 @@ def test_a_sample_larger_than_the_run_takes_all(tmp_path: Path, server: FaultSer
     job = open_spotcheck(str(run), CheckWanted(n=50), Options())
     assert job.notes == ["groundedness: 50 cases wanted, the run has 6 judged ones; all of them are taken"]
     assert len(job.plans[0].record.case_ids) == 6
+
+
+@pytest.mark.parametrize("by", ["run", "spotcheck"])
+def test_intervals_are_by_cluster_where_the_config_names_one(tmp_path: Path, by: str) -> None:
+    # 12 cases in threes about one document each; all three of the first document flip from 5 to 0
+    rows = [case(f"c{number}", metadata={"document": f"d{number // 3}"}) for number in range(12)]
+    config = {"judges": GROUNDED, "case_rows": rows, "n_cases": 12, "cluster_by": "metadata.document"}
+    with FaultServer(flipping(3)) as server:
+        if by == "run":
+            run = first_run(tmp_path, server, spot_check={"n": 12, "model": "other"}, **config)
+        else:
+            run = first_run(tmp_path, server, **config)
+            check(run, against="model:other")
+            check(run, against="repeat")
+
+    found, report = read_json(run / "metrics.json")["judge_reliability"], report_of(run)
+    # p = 3/12; sums 3, 0, 0, 0 of 3 each: squares 2.25^2 + 3 * 0.75^2 = 6.75, v = 4/3 * 6.75 / 144 = 0.0625, four times
+    # p (1 - p) / 12; n* = 12 / 4 * (1.960 / 3.182)^2 = 1.138; Wilson of 0.25 with 1.138 cases: 0.0164 to 0.8693
+    by_cluster = {"low": 0.0164, "high": 0.8693, "method": "wilson 95%, design effect 4.00, 4 clusters"}
+    assert found["interval"] == report["interval"] == report["spot_check"]["interval_future"] == by_cluster
+    # the draw was of cases, so what it says of this run does not hang on clusters
+    assert report["spot_check"]["interval_this_run"] == {"low": 0.25, "high": 0.25, "method": "hypergeometric 95%"}
+    # one cluster differs at all, so both patterns of its sign are as far out
+    shift = report["spot_check"]["shift"]
+    assert (shift["p"], shift["method"]) == (1.0, "sign-flip permutation of clusters, two-sided, exact")
+    assert report["agreement"]["method"] == "cluster jackknife 95%, 4 clusters"
+    if by == "spotcheck":
+        assert report["noise_floor"]["interval"]["method"] == "wilson 95% of 4 clusters, all cases equal"
 
 
 def test_equal_scores_leave_agreement_undefined_and_the_rest_stands(tmp_path: Path) -> None:

@@ -189,13 +189,19 @@ class SpotCheck(Section):
     """Ask the same model with this wording."""
     model: str | None = None
     """Ask this model (key in `models`) with the same wording."""
+    repeat: bool = False
+    """Ask the judge itself again, in the place of another wording or model: how repeatable it is."""
+    adaptive: bool = False
+    """Begin with `n` and draw ten more at a time, until it is decided on which side of `threshold` the rate is."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.20
     """A disagreement rate above it raises the `judge_unstable` warning."""
 
     @model_validator(mode="after")
     def _asks_for_something_else(self) -> "SpotCheck":
-        if self.prompt_version is None and self.model is None:
-            raise ValueError("name a second prompt_version or a second model to check against")
+        if self.repeat and (self.prompt_version is not None or self.model is not None):
+            raise ValueError("repeat asks the judge itself again; leave it out, or prompt_version and model")
+        if not self.repeat and self.prompt_version is None and self.model is None:
+            raise ValueError('name a second prompt_version or model to check against, or set "repeat": true')
         return self
 
 

@@ -255,9 +255,10 @@ def _spot_checks(
             prompt = load_prompt(plan.judge.name, check.prompt_version, _prompts_dir(config, base))
         runtime = models[check.model] if check.model is not None else plan.runtime
         asked = [other.runtime for other in judges if other.judge.name == plan.judge.name]
-        if prompt.sha256 == plan.prompt.sha256 and any(runtime is other for other in asked):
+        if not check.repeat and prompt.sha256 == plan.prompt.sha256 and any(runtime is other for other in asked):
             again = "the same model" if len(asked) == 1 else "a member of its panel"
-            raise ConfigError(f"spot_check: asks judge {plan.judge.name} with {again} and the same prompt again")
+            hint = '; "repeat": true asks for that' if len(asked) == 1 else ""
+            raise ConfigError(f"spot_check: asks judge {plan.judge.name} with {again} and the same prompt again{hint}")
         check_plays(plan.judge, runtime, "spot_check")
         second = JudgePlan(plan.judge, prompt, runtime, role="spot_check", use_cache=False, check=RUN_CHECK)
         plans.append(SpotCheckPlan(check, plan, second))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD
-from judgekit.analysis.pairs import draw_order, draw_sample
 from judgekit.core.checks import CheckRecord
 from judgekit.core.config import ModelConfig
 from judgekit.core.config_changes import RESUMABLE_MODEL_CHANGES
@@ -23,10 +22,11 @@ from judgekit.storage.stored_summary import read_summary
 from judgekit.wiring.jobs import INDEX_SECONDS, open_cache, report_writer
 from judgekit.wiring.models import Options, most_connections, price_models
 from judgekit.wiring.stored import StoredRun, model_runtime, models_of, open_stored
+from judgekit.workflows.check_samples import CheckPlan, drawn
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.reliability import kind_of
-from judgekit.workflows.spotcheck import MOST_ROWS, CheckPlan, SpotCheckJob
+from judgekit.workflows.spotcheck import SpotCheckJob
 
 DEFAULT_N = 20
 
@@ -154,7 +154,7 @@ def _default(stored: StoredRun, judge: str, models: Mapping[str, ModelConfig], w
     if check is not None and check.judge in (None, judge):
         model = check.model or primary.model
         prompt = own if check.prompt_version is None else stored.prompt(judge, check.prompt_version)
-        if model is not None and (model, prompt.sha256) != (primary.model, own.sha256):
+        if model is not None and (check.repeat or (model, prompt.sha256) != (primary.model, own.sha256)):
             return _Comparator(model, prompt)
     is_llm = primary.model is not None and _provider(models, primary.model).is_llm
     # An embedded judge does not read instructions, so another wording would agree by construction.
@@ -196,12 +196,13 @@ def _plans(
     """The sample of each judge; drawn judge by judge in the order of the run, so that its own check draws the same."""
     check = stored.config.spot_check
     n = wanted.n or (check.n if check is not None else DEFAULT_N)
+    wanted = replace(wanted, adaptive=wanted.adaptive or (check is not None and check.adaptive))
     seed = stored.config.seed if wanted.seed is None else wanted.seed
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
     plans, notes = [], []
     for judge in [item.name for item in stored.config.judges]:
         ids = [item.case_id for item in stored.folder.judge_inputs() if item.judge == judge]
-        order = tuple(draw_order(ids, MOST_ROWS, rng) if wanted.adaptive else draw_sample(ids, n, rng))
+        order = drawn(ids, n, rng, adaptive=wanted.adaptive)
         if judge not in comparators:
             continue
         comparator = comparators[judge]

@@ -11,6 +11,7 @@ from judgekit.core.judgments import JudgeInput
 from judgekit.core.protocols import System
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.workflows.cache_why import CacheLookup
+from judgekit.workflows.check_samples import MOST_ROWS
 from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.data_checks import Asked, check_data
 from judgekit.workflows.job import SpotCheckPlan
@@ -57,7 +58,8 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
         passes[plan.label] = _pass(job, plan, outputs, None, reasons)
         notices += check_applies(plan.judge.name, len(job.cases), reasons, fills_gaps=plan.judge.fills_gaps)
     checks = {
-        check.primary.judge.name: _pass(job, check.second, outputs, check.check.n, {}) for check in job.spot_checks
+        check.primary.judge.name: _pass(job, check.second, outputs, _most_checked(check), {})
+        for check in job.spot_checks
     }
     records = [*passes.values(), *checks.values()]
     unpriced = sorted({record["model"] for record in records if record["n_calls"] and record["usd"] is None})
@@ -74,6 +76,11 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
         "spot_checks": checks,
         "warnings": [list(warning) for warning in dict.fromkeys([*job.warnings, *job.system.warnings(), *notices])],
     }
+
+
+def _most_checked(check: SpotCheckPlan) -> int:
+    """Cases that a spot check may grow to."""
+    return MOST_ROWS if check.check.adaptive else check.check.n
 
 
 def _pass(

@@ -31,6 +31,25 @@ async def ready(models: Mapping[str, ModelRuntime]) -> None:
         await runtime.ready()
 
 
+def left_for(store: RunStore, plans: Sequence[Wanted], done: Mapping[JudgmentKey, Judgment]) -> frozenset[str]:
+    """Models that something is left to ask of."""
+    pending = ((plan, next(_pending(store, plan, only, done), None)) for plan, only in plans)
+    return frozenset(plan.runtime.model_id for plan, item in pending if item is not None)
+
+
+def _pending(
+    store: RunStore, plan: JudgePlan, only: Sequence[str] | None, done: Mapping[JudgmentKey, Judgment]
+) -> Iterator[JudgeInput]:
+    """Stored inputs of a judge that have no judgment yet."""
+    chosen = None if only is None else set(only)
+    for item in store.judge_inputs():
+        if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
+            continue
+        member = plan.runtime.model_id if plan.role == "member" else None
+        if is_unanswered(done.get(JudgmentKey(plan.role, item.judge, item.case_id, plan.check, member))):
+            yield item
+
+
 @dataclass(frozen=True)
 class Passes:
     """Where the inputs of passes come from, where their judgments go, and who is told."""
@@ -53,10 +72,12 @@ class Passes:
 
         async def one(plan: JudgePlan, only: Sequence[str] | None) -> None:
             label = plan.label
-            self.observer.started(label, sum(1 for _ in self._pending(plan, only, done)))
+            self.observer.started(label, sum(1 for _ in _pending(self.store, plan, only, done)))
             judging = JudgingPass(plan, self.sink, self.cache, self.spending, stop)
             try:
-                await judging.run(self._pending(plan, only, done), lambda: self.observer.advanced(label, judging.tally))
+                await judging.run(
+                    _pending(self.store, plan, only, done), lambda: self.observer.advanced(label, judging.tally)
+                )
             finally:
                 self.observer.finished(label)
 
@@ -66,20 +87,3 @@ class Passes:
         for result in results:
             if isinstance(result, BaseException):
                 raise result
-
-    def left_for(self, plans: Sequence[Wanted], done: Mapping[JudgmentKey, Judgment]) -> frozenset[str]:
-        """Models that something is left to ask of."""
-        pending = ((plan, next(self._pending(plan, only, done), None)) for plan, only in plans)
-        return frozenset(plan.runtime.model_id for plan, item in pending if item is not None)
-
-    def _pending(
-        self, plan: JudgePlan, only: Sequence[str] | None, done: Mapping[JudgmentKey, Judgment]
-    ) -> Iterator[JudgeInput]:
-        """Stored inputs of a judge that have no judgment yet."""
-        chosen = None if only is None else set(only)
-        for item in self.store.judge_inputs():
-            if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
-                continue
-            member = plan.runtime.model_id if plan.role == "member" else None
-            if is_unanswered(done.get(JudgmentKey(plan.role, item.judge, item.case_id, plan.check, member))):
-                yield item

@@ -7,12 +7,11 @@ call, every judgment as it comes, and the figures last, so that a run can be sto
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from judgekit.analysis.gates import check_gates
-from judgekit.analysis.reliability import draw_sample
 from judgekit.core.checks import RUN_CHECK, CheckRecord
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.runs import (
@@ -26,12 +25,13 @@ from judgekit.core.runs import (
     RunSummary,
 )
 from judgekit.workflows.budget import Spending
+from judgekit.workflows.check_samples import CheckPlan, ask_samples, drawn, may_grow
 from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.panels import rule, says_the_same
-from judgekit.workflows.passes import Passes, Wanted, ready
+from judgekit.workflows.passes import Passes, Wanted, left_for, ready
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
 from judgekit.workflows.reliability import check_kind, write_checks
@@ -129,24 +129,33 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     spending = Spending(job.config.budget)
     if job.resuming:
         _go_on(job, spending)
-    progress.checks = [*_own_checks(job), *_other_checks(job)]
-    sink = job.open_sink()
-    passes = Passes(job.store, job.cache, sink, spending, observer)
-    try:
-        first: list[Wanted] = [(plan, None) for plan in job.judges if plan.judge.name not in job.kept]
-        own = [_record(job, check) for check in job.spot_checks]
-        then: list[Wanted] = [
-            (check.second, record.case_ids) for check, record in zip(job.spot_checks, own, strict=True)
-        ]
-        await _ready(job, passes.left_for([*first, *then], done))
-        await passes.run(first, done)
-        progress.checks = [*own, *_other_checks(job)]
+    others = _other_checks(job)
+    progress.checks = [*_own_checks(job), *others]
+
+    async def ask(wanted: Sequence[Wanted]) -> None:
+        """Every judgment is on disk afterwards."""
+        if not wanted:
+            return
+        sink = job.open_sink()
+        try:
+            await Passes(job.store, job.cache, sink, spending, observer).run(wanted, done)
+        finally:
+            sink.close()
+            if sink.cache_warning is not None:
+                job.warnings.append(("cache_not_written", sink.cache_warning))
+
+    async def ask_again(wanted: Sequence[Wanted]) -> None:
+        """The samples are on disk before anything is asked."""
+        progress.checks = [*(plan.record for plan in checks), *others]
         write_checks(job.store, progress.checks)
-        await passes.run(then, done)
-    finally:
-        sink.close()
-        if sink.cache_warning is not None:
-            job.warnings.append(("cache_not_written", sink.cache_warning))
+        await ask(wanted)
+
+    judges: list[Wanted] = [(plan, None) for plan in job.judges if plan.judge.name not in job.kept]
+    checks = [_check_plan(job, check) for check in job.spot_checks]
+    samples = [(plan.second, plan.order if may_grow(job.store, plan) else plan.record.case_ids) for plan in checks]
+    await _ready(job, left_for(job.store, [*judges, *samples], done))
+    await ask(judges)
+    await ask_samples(job.store, checks, ask_again)
 
 
 async def _ready(job: RunJob, left_for: Set[str]) -> None:
@@ -172,11 +181,12 @@ def _go_on(job: RunJob, spending: Spending) -> None:
         runtime.guard.recount(served[name], fingerprints[name])
 
 
-def _record(job: RunJob, check: SpotCheckPlan) -> CheckRecord:
+def _check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
     """The spot check of one judge, with its sample drawn."""
-    second, name = check.second, check.primary.judge.name
+    second, name, wanted = check.second, check.primary.judge.name, check.check
     ids = [item.case_id for item in job.store.judge_inputs() if item.judge == name]
-    return CheckRecord(
+    order = drawn(ids, wanted.n, job.rng, adaptive=wanted.adaptive)
+    record = CheckRecord(
         check=RUN_CHECK,
         judge=name,
         kind=check_kind(check.primary, second),
@@ -186,10 +196,12 @@ def _record(job: RunJob, check: SpotCheckPlan) -> CheckRecord:
         prompt_sha256=second.prompt.sha256,
         seed=job.config.seed,
         n_population=len(ids),
-        case_ids=tuple(draw_sample(ids, check.check.n, job.rng)),
-        threshold=check.check.threshold,
-        n_start=check.check.n,
+        case_ids=order[: wanted.n],
+        threshold=wanted.threshold,
+        adaptive=wanted.adaptive,
+        n_start=wanted.n,
     )
+    return CheckPlan(record, second, order)
 
 
 def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:

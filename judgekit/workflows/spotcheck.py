@@ -6,11 +6,10 @@ when it is asked for again; until it is complete, no figure hangs on it.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgekit.analysis.gates import check_gates
-from judgekit.analysis.pairs import compare_pair
 from judgekit.analysis.summary import cost_record
 from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge
@@ -20,35 +19,17 @@ from judgekit.core.judgments import Judgment
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore
 from judgekit.core.runs import JUDGMENTS, MANIFEST, GateResult, Manifest, Notice, RunSummary
-from judgekit.stats.sequential import decide
 from judgekit.workflows.budget import Spending
+from judgekit.workflows.check_samples import CheckPlan, ask_samples
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.job import Observer
-from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.passes import Passes, Wanted, ready
-from judgekit.workflows.reliability import clusters_of, pairs_of, pass_score_of, reliability_of, sampled, write_checks
+from judgekit.workflows.reliability import clusters_of, reliability_of, sampled, write_checks
 from judgekit.workflows.scoring import JudgmentKey, last_judgments
-
-STEP = 10
-"""Cases that an adaptive check draws at a time."""
-
-MOST_ROWS = 200
-"""Cases at which an adaptive check ends, decided or not."""
 
 RELIABILITY = "judge_reliability."
 """Begins the names of figures that a check changes."""
-
-
-@dataclass(frozen=True)
-class CheckPlan:
-    """The second opinion on one judge."""
-
-    record: CheckRecord
-    """With the sample that it starts with."""
-    second: JudgePlan
-    order: tuple[str, ...]
-    """Cases in random order, for a sample that may grow; it begins with the sample."""
 
 
 @dataclass
@@ -126,22 +107,7 @@ async def _ask(job: SpotCheckJob, before: Sequence[CheckRecord], observer: Obser
         finally:
             sink.close()
 
-    await judge([(plan.second, plan.record.case_ids) for plan in job.plans])
-    for number, plan in enumerate(job.plans):
-        growing = plan
-        while growing.record.adaptive and len(growing.record.case_ids) < len(plan.order) and not _decided(job, growing):
-            case_ids = plan.order[: len(growing.record.case_ids) + STEP]
-            growing = replace(growing, record=growing.record.model_copy(update={"case_ids": case_ids}))
-            job.plans[number] = growing
-            await judge([(plan.second, case_ids[-STEP:])])
-
-
-def _decided(job: SpotCheckJob, plan: CheckPlan) -> bool:
-    """Whether the pairs so far tell on which side of the threshold the rate is."""
-    record, judge = plan.record, plan.second.judge
-    pairs = pairs_of(record, last_judgments(item for item in job.store.judgments() if item.judge == judge.name))
-    scored = [item for item in (compare_pair(pair, pass_score_of(judge)) for pair in pairs) if item is not None]
-    return decide(sum(item.disagrees for item in scored), len(scored), record.threshold) is not None
+    await ask_samples(job.store, job.plans, judge)
 
 
 def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSummary:

@@ -9,11 +9,17 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
+from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, plausible_verdict, verdict
+from judgekit.wiring import Options, resume_job
+from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.run import run as run_workflow
 from tests.builders import case, read_json, read_lines, write_suite
 from tests.workflows.stored_suites import asked, by_model, check, first_run, models, own_wording, verdicts
 
 GROUNDED = [{"name": "groundedness", "model": "m"}]
+
+GROWING = {"n": 10, "model": "other", "adaptive": True}
 
 
 @pytest.fixture
@@ -351,6 +357,80 @@ def test_an_adaptive_check_ends_at_200_rows(tmp_path: Path) -> None:
         check(run, against="model:other", adaptive=True, threshold=0.2)
     report = report_of(run)
     assert (report["spot_check_n"], report["alarm"]["adaptive"]["decided"]) == (200, None)
+
+
+# as the config says
+
+
+def record_of(run: Path) -> dict[str, Any]:
+    """The last check, without its name."""
+    return {**read_json(run / "checks.json")["checks"][-1], "check": ""}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "config", "flags"),
+    [
+        ("repeat", {"n": 15, "repeat": True}, {"n": 15, "against": "repeat"}),
+        (
+            "adaptive",
+            {"n": 10, "model": "other", "adaptive": True},
+            {"n": 10, "against": "model:other", "adaptive": True},
+        ),
+        (
+            "both",
+            {"n": 10, "repeat": True, "adaptive": True, "threshold": 0.1},
+            {"n": 10, "against": "repeat", "adaptive": True, "threshold": 0.1},
+        ),
+    ],
+)
+def test_the_config_asks_for_what_the_command_does(
+    tmp_path: Path, wanted: str, config: dict[str, Any], flags: dict[str, Any]
+) -> None:
+    with FaultServer(flipping(2)) as server:
+        first_run(tmp_path / "command", server, judges=GROUNDED, n_cases=60)
+        by_command = tmp_path / "command" / "results" / "a"
+        check(by_command, **flags)
+        by_config = first_run(tmp_path / "config", server, judges=GROUNDED, n_cases=60, spot_check=config)
+        record, figures = record_of(by_config), read_json(by_config / "metrics.json")["judge_reliability"]
+        # What the flags of the command leave open is as the config says.
+        check(by_config)
+    assert record == record_of(by_command) == record_of(by_config)
+    assert len(record["case_ids"]) > record["n_start"] or wanted == "repeat"
+    report = figures["by_judge"]["groundedness"]
+    assert {**report, "check": ""} == {
+        **report_of(by_command),
+        "check": "",
+        **({} if report["noise_floor"] is None else {"noise_floor": report["noise_floor"]}),
+    }
+    assert (report["noise_floor"] is not None) == ("repeat" in flags["against"])
+
+
+def test_a_growing_check_of_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    state = {"refuses": False, "n": 0}
+    flip = flipping(12)
+
+    def answer(request: Request) -> Reply:
+        is_second = request.model.startswith("other") and '{"ready": true}' not in request.text
+        state["n"] += is_second
+        return error_reply(401, "no") if state["refuses"] and is_second and state["n"] > 25 else flip(request)
+
+    with FaultServer(answer) as server:
+        whole = first_run(tmp_path / "whole", server, judges=GROUNDED, n_cases=60, spot_check=GROWING)
+        state.update(refuses=True, n=0)
+        with pytest.raises(ProviderError):
+            first_run(tmp_path / "part", server, judges=GROUNDED, n_cases=60, spot_check=GROWING)
+        part = tmp_path / "part" / "results" / "a"
+        [stopped] = read_json(part / "checks.json")["checks"]
+        state["refuses"] = False
+        n_before = state["n"]
+        job = resume_job(str(part), None, Options())
+        run_local(lambda: run_workflow(job, SilentObserver()))
+    assert (stopped["complete"], len(stopped["case_ids"])) == (False, 30)
+    assert read_json(part / "checks.json") == read_json(whole / "checks.json")
+    # All 60 are asked, since 12 of 60 is the threshold; 25 had been when it was stopped.
+    assert len(verdicts(part, role="spot_check")) == 60
+    assert 60 - 25 <= state["n"] - n_before <= 60 - 20
+    assert report_of(part)["n_disagree"] == report_of(whole)["n_disagree"] == 12
 
 
 # stopped, gated, kept

@@ -27,7 +27,14 @@ def test_the_smallest_config_and_its_defaults() -> None:
         ({"judges": JUDGES, "models": {"n": MODELS["n"]}}, "but models has n"),
         ({"judges": JUDGES * 2, "models": MODELS}, "'groundedness' is listed twice"),
         ({"spot_check": {"model": "m"}, "models": MODELS}, "there are no judges to check"),
-        ({"spot_check": {}, "judges": JUDGES, "models": MODELS}, "name a second prompt_version or a second model"),
+        (
+            {"spot_check": {}, "judges": JUDGES, "models": MODELS},
+            'name a second prompt_version or model .*"repeat": true',
+        ),
+        (
+            {"spot_check": {"repeat": True, "model": next(iter(MODELS))}, "judges": JUDGES, "models": MODELS},
+            "repeat asks the judge itself again; leave it out, or prompt_version and model",
+        ),
         ({"spot_check": {"model": "z"}, "judges": JUDGES, "models": MODELS}, "spot_check.model names 'z'"),
         (
             {"spot_check": {"model": "n", "judge": "z"}, "judges": JUDGES, "models": MODELS},

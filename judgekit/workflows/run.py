@@ -132,12 +132,12 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     others = _other_checks(job)
     progress.checks = [*_own_checks(job), *others]
 
-    async def ask(wanted: Sequence[Wanted]) -> None:
-        """Every judgment is on disk afterwards."""
-        if not wanted:
-            return
+    async def ask(wanted: Sequence[Wanted], left: Set[str] | None = None) -> None:
+        """Every judgment is on disk afterwards; that it can be written is known before a model is asked what it is."""
         sink = job.open_sink()
         try:
+            if left is not None:
+                await _ready(job, left)
             await Passes(job.store, job.cache, sink, spending, observer).run(wanted, done)
         finally:
             sink.close()
@@ -148,13 +148,13 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
         """The samples are on disk before anything is asked."""
         progress.checks = [*(plan.record for plan in checks), *others]
         write_checks(job.store, progress.checks)
-        await ask(wanted)
+        if wanted:
+            await ask(wanted)
 
     judges: list[Wanted] = [(plan, None) for plan in job.judges if plan.judge.name not in job.kept]
     checks = [_check_plan(job, check) for check in job.spot_checks]
     samples = [(plan.second, plan.order if may_grow(job.store, plan) else plan.record.case_ids) for plan in checks]
-    await _ready(job, left_for(job.store, [*judges, *samples], done))
-    await ask(judges)
+    await ask(judges, left_for(job.store, [*judges, *samples], done))
     await ask_samples(job.store, checks, ask_again)
 
 
@@ -186,6 +186,8 @@ def _check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
     second, name, wanted = check.second, check.primary.judge.name, check.check
     ids = [item.case_id for item in job.store.judge_inputs() if item.judge == name]
     order = drawn(ids, wanted.n, job.rng, adaptive=wanted.adaptive)
+    # A sample that has grown before a complete run is gone on with does not shrink.
+    n_grown = max((len(record.case_ids) for record in _own_checks(job) if record.judge == name), default=0)
     record = CheckRecord(
         check=RUN_CHECK,
         judge=name,
@@ -196,7 +198,7 @@ def _check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
         prompt_sha256=second.prompt.sha256,
         seed=job.config.seed,
         n_population=len(ids),
-        case_ids=order[: wanted.n],
+        case_ids=order[: max(wanted.n, n_grown if wanted.adaptive else 0)],
         threshold=wanted.threshold,
         adaptive=wanted.adaptive,
         n_start=wanted.n,

@@ -433,6 +433,28 @@ def test_a_growing_check_of_a_run_that_was_stopped_goes_on(tmp_path: Path) -> No
     assert report_of(part)["n_disagree"] == report_of(whole)["n_disagree"] == 12
 
 
+def test_a_check_that_has_grown_does_not_shrink_where_its_failed_calls_are_asked_again(tmp_path: Path) -> None:
+    state = {"down": True}
+    flip = flipping(12)
+
+    def answer(request: Request) -> Reply:
+        is_down = state["down"] and request.model.startswith("other") and "kiln c7 " in request.text.lower()
+        return error_reply(503, "busy") if is_down else flip(request)
+
+    with FaultServer(answer) as server:
+        one_try = {name: {**model, "max_attempts": 1} for name, model in models(server, "m", "other").items()}
+        run = first_run(tmp_path, server, judges=GROUNDED, n_cases=60, spot_check=GROWING, models=one_try)
+        first = report_of(run)
+        assert (first["n_asked"], first["spot_check_n"]) == (60, 59)
+        state["down"] = False
+        n_asked = asked(server)
+        job = resume_job(str(run), None, Options())
+        run_local(lambda: run_workflow(job, SilentObserver()))
+        assert asked(server) - n_asked == 1
+    last = report_of(run)
+    assert (last["n_asked"], last["spot_check_n"], last["n_disagree"]) == (60, 60, 12)
+
+
 # stopped, gated, kept
 
 

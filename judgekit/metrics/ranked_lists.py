@@ -27,8 +27,10 @@ def same_ranks(
         at = range(1, depth + 1)
         found = [tuple(compress(at, map(one.__contains__, head))) for one, head in zip(distinct, near, strict=True)]
         for index, ranks in enumerate(found):
-            if len(ranks) != 1:
-                found[index] = _plain_ranks(distinct[index], near[index], lists[index], ranks)
+            if not ranks:
+                found[index] = _beyond(distinct[index], near[index], lists[index])
+            elif len(ranks) > 1 and _is_one_twice(ranks, near[index]):
+                found[index] = places_of(list(distinct[index]), near[index])
         return SameRanks(True, case_ids, list(map(len, distinct)), found, list(map(len, lists)))
     wanted = [tuple(dict.fromkeys(canonical_ids(list(one)))) for one in gold]
     found = [ranks_in_list(one, ids, depth) for one, ids in zip(wanted, lists, strict=True)]
@@ -49,20 +51,20 @@ def _plain_text(ids: Iterable[str]) -> str:
     return "" if any(blank in text for blank in _BLANKS) else text
 
 
-def _plain_ranks(
-    gold: Collection[str], near: Sequence[str], ids: Sequence[str], ranks: Sequence[int]
-) -> tuple[int, ...]:
-    """Ascending ranks of ids that are compared as they are, see `ranks_in_list`.
+def _is_one_twice(ranks: Sequence[int], ids: Sequence[str]) -> bool:
+    if len(ranks) == 2:
+        return ids[ranks[0] - 1] == ids[ranks[1] - 1]
+    return len({ids[rank - 1] for rank in ranks}) < len(ranks)
+
+
+def _beyond(gold: Collection[str], near: Sequence[str], ids: Sequence[str]) -> tuple[int, ...]:
+    """Ascending ranks of gold that does not stand among the first ids, all of which are compared as they are.
 
     Args:
         gold: distinct ids.
-        near: the list, up to the largest cut-off.
+        near: the first ids.
         ids: the list.
-        ranks: where gold stands in the list up to there, also for another time.
     """
-    if ranks:
-        is_twice = len({near[rank - 1] for rank in ranks}) < len(ranks)
-        return places_of(list(gold), near) if is_twice else tuple(ranks)
     if len(ids) <= len(near):
         return ()
     text = f"\n{_plain_text(ids)}\n"

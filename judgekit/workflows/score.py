@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any, TypeVar
 
 from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy, estimate
@@ -26,6 +27,7 @@ Ranking = Sequence[str] | Mapping[str, float]
 """Ids in rank order, or scores by id."""
 IdsT = TypeVar("IdsT", bound=Iterable[str])
 
+_COLLECTIONS = (list, set, frozenset)
 _AT_ONCE = 1 << 7
 """Lists whose ids are looked at together, so few that they stay in the processor's cache."""
 
@@ -154,10 +156,9 @@ def score_lists(
     """
     columns = RankingColumns(ids, anchors)
     depth = _depth(ids, anchors)
-    cases = list(gold.items())
+    cases = iter(gold.items())
     with collector_paused():
-        for start in range(0, len(cases), _AT_ONCE):
-            some = cases[start : start + _AT_ONCE]
+        while some := list(islice(cases, _AT_ONCE)):
             try:
                 columns.add_same(_same_ranks(some, rankings, depth))
             except (ValueError, TypeError):
@@ -170,7 +171,7 @@ def _same_ranks(cases: Sequence[tuple[str, Iterable[str]]], rankings: Mapping[st
     """Where gold stands in the lists of some cases, of which it is given."""
     of = rankings.get
     lists = [found if type(found := of(one, ())) is list else _listed(found) for one, _ in cases]
-    relevant = [one if isinstance(one, list | set) else list(_no_text(one)) for _, one in cases]
+    relevant = [one if isinstance(one, _COLLECTIONS) else list(_no_text(one)) for _, one in cases]
     return same_ranks([case_id for case_id, _ in cases], relevant, lists, depth)
 
 

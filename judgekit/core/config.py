@@ -58,11 +58,11 @@ class Pin(Section):
 
     allow_floating: bool = False
     """Allow a name that the provider may point at another model at any time."""
-    served_model: str | None = None
+    served_model: Annotated[str, Field(min_length=1)] | None = None
     """Name that replies must carry."""
-    fingerprint: str | None = None
+    fingerprint: Annotated[str, Field(min_length=1)] | None = None
     """`system_fingerprint` that replies must carry."""
-    build_hash: str | None = None
+    build_hash: Annotated[str, Field(min_length=1)] | None = None
     """What `judgekit pin` prints for a local server: a hash over what the server says about the model it has loaded."""
     on_mismatch: Literal["stop", "flag"] = "stop"
     """Stop the run (exit 3), or go on and flag it in metrics.json."""

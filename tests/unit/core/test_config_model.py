@@ -46,6 +46,8 @@ def test_the_smallest_config_and_its_defaults() -> None:
         ({"name": "x\n"}, "String should match pattern"),
         ({"unknown": 1}, "Extra inputs"),
         ({"slices": "category"}, "valid tuple"),
+        ({"models": {"m": {"model": "x", "pin": {"build_hash": ""}}}}, "at least 1 character"),
+        ({"models": {"m": {"model": "x", "pin": {"served_model": ""}}}}, "at least 1 character"),
         ({"budget": {"max_usd": 0}}, "greater than 0"),
         ({"budget": {"max_usd": float("inf")}}, "finite"),
         ({"budget": {"max_usd": float("nan")}}, "finite|greater"),

@@ -41,6 +41,8 @@ class CallError(Exception):
         self.fatal = fatal
         self.retry_after_seconds = retry_after_seconds
         self.n_requests = n_requests
+        self.status: int | None = None
+        """The HTTP status, where the server answered with one that is an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,13 @@ class OpenAICompatible(Provider):
         """The JSON at a path below base_url, or at an address; None where the server does not have it.
 
         Raises:
-            CallError: the server cannot be reached.
+            CallError: the server cannot be reached, or says that it cannot answer yet.
         """
         try:
             return await self._exchange(url, None)
         except CallError as error:
-            if error.kind in ("connection", "timeout"):
+            # A server that is still loading its model says nothing of it, which is not having nothing to say.
+            if error.kind in ("connection", "timeout") or error.status in (429, 503):
                 raise
             return None
 
@@ -135,7 +136,9 @@ class OpenAICompatible(Provider):
         except ValueError:
             text = redact(content.decode("utf-8", "replace"))[:200]
             body = f"{response.headers.get('content-type', '')}: {text}"
-        return error_from_status(status, body, lower_names(response.headers), now=time.time(), secret=self.api_key)
+        error = error_from_status(status, body, lower_names(response.headers), now=time.time(), secret=self.api_key)
+        error.status = status
+        return error
 
     def _connection_error(self, error: BaseException) -> CallError:
         chain = list(causes(error))

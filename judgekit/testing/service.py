@@ -26,6 +26,8 @@ class ServerInfo:
     """File of the model, in `GET /props`."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """Digest by model in `GET /api/tags`; 64 zeros where absent."""
+    n_loading: int = 0
+    """So many requests, whatever they ask for, are answered by 503, as by a server that is still loading its model."""
 
 
 class Service:
@@ -42,6 +44,9 @@ class Service:
 
     def answer(self, request: Request) -> Reply:
         """The reply to one request."""
+        if self.info.n_loading:
+            self.info.n_loading -= 1
+            return error_reply(503, "Loading model", code="unavailable_error")
         if request.path in CHAT_PATHS:
             return self._chat(request)
         pages = {"/v1/models": self._models, "/models": self._models, "/props": self._props, "/api/tags": self._tags}

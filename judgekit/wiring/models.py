@@ -70,16 +70,17 @@ def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: b
     limiter = AdaptiveLimiter(min(model.max_concurrency, options.most_connections))
     provider = provider_class(model, api_key=key)
     provider.check()
-    if provider.needs_network:
-        provider.on_rate_limits = limiter.learn
-        provider = Retrying(provider, limiter.observe)
-    return ModelRuntime(
+    runtime = ModelRuntime(
         model_id=name,
         config=model,
         provider=provider,
         limiter=limiter,
         guard=PinGuard(name, model, checks_name=provider_class.needs_network),
     )
+    if provider.needs_network:
+        provider.on_rate_limits = limiter.learn
+        runtime.provider = Retrying(provider, runtime.observe)
+    return runtime
 
 
 def check_plays(judge: Judge, runtime: ModelRuntime, where: str) -> None:

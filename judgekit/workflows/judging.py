@@ -295,6 +295,7 @@ class JudgingPass:
                 self._spending.finish(ticket, n_calls, used, paid)
         finally:
             runtime.limiter.release()
+        await runtime.identified_again()
         pinned = runtime.guard.check_reply(response)
         to_cache = (key, encode_reply(response)) if pinned and self._cache is not None else None
         return Reply(response, from_cache=False, pinned=pinned, to_cache=to_cache)

@@ -18,6 +18,9 @@ from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Prov
 from judgekit.workflows.limiter import AdaptiveLimiter
 from judgekit.workflows.pinning import PinGuard
 
+MAY_BE_ANOTHER = frozenset({"connection", "server_error", "timeout"})
+"""Failures after which the server may have been started again, with something else loaded."""
+
 Price = Callable[[Usage], float]
 """US dollars for the tokens of one call."""
 
@@ -38,6 +41,8 @@ class ModelRuntime:
     identity: ModelIdentity | None = None
     n_probes: int = 0
     _is_verified: bool = False
+    _n_losses: int = 0
+    _n_losses_settled: int = 0
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ready(self) -> Capabilities:
@@ -73,6 +78,8 @@ class ModelRuntime:
             if not self._is_verified:
                 # Refused again for each caller: none may go on because another one asked first.
                 self.guard.check_identity(self.identity)
+                # From here on the run is held to what it was begun with, pinned or not.
+                self.guard.build_hash = self.guard.build_hash or self.identity.build_hash
                 self._is_verified = True
 
     def recall(self, record: Mapping[str, Any]) -> None:
@@ -86,6 +93,30 @@ class ModelRuntime:
             self.capabilities = Capabilities(**{k: v for k, v in record["capabilities"].items() if k in known})
         if self.identity is None and record.get("build_hash") is not None:
             self.identity = ModelIdentity(record["build_hash"], record.get("build_source"))
+
+    def observe(self, error: CallError) -> None:
+        """Learn from one attempt that failed: slow down, and see whether the server may come back as another."""
+        self.limiter.observe(error)
+        if error.kind in MAY_BE_ANOTHER:
+            self._n_losses += 1
+
+    async def identified_again(self) -> None:
+        """Hold the loaded model against that of the run once more, where the server was lost since the last look.
+
+        To be called between a reply and its use: whoever restarts a server may load another model under the same name.
+
+        Raises:
+            CallError: the server cannot be reached.
+            ProviderError: it has another build loaded.
+        """
+        if self._n_losses == self._n_losses_settled:
+            return
+        async with self._lock:
+            n_losses = self._n_losses
+            if n_losses == self._n_losses_settled:
+                return
+            self.guard.check_identity(await self.provider.identify())
+            self._n_losses_settled = n_losses
 
     def remembered(self) -> Capabilities | None:
         """What the model takes, as far as it is known without asking."""

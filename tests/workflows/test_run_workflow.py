@@ -13,7 +13,7 @@ from judgekit.core.fencing import unfence
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import SUM_METHOD
 from judgekit.storage.prompt_files import load_prompt
-from judgekit.testing import FaultServer, alias_move, chat_reply, error_reply, requires, sequence, verdict
+from judgekit.testing import FaultServer, Reply, alias_move, chat_reply, error_reply, requires, reset, sequence, verdict
 from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_suite
 
 
@@ -284,6 +284,65 @@ def test_a_build_hash_holds_a_local_server_to_its_model(tmp_path: Path, server: 
     with pytest.raises(ProviderError, match="pinned is sha256:other"):
         judgekit.run(config)
     assert server.log.totals.n_requests <= 1
+
+
+@pytest.mark.usefixtures("quick_waits")
+def test_a_server_that_is_still_loading_its_model_is_asked_again_what_it_has_loaded(tmp_path: Path) -> None:
+    with FaultServer() as server:
+        config = write_suite(tmp_path, server.base_url)
+        judgekit.run(config, run_id="a")
+        build = read_json(tmp_path / "results" / "a" / "manifest.json")["models"]["m"]["build_hash"]
+        write_suite(tmp_path, server.base_url, model={"pin": {"build_hash": build}})
+        server.info.n_loading = 3
+        judgekit.run(config, run_id="b")
+    assert read_json(tmp_path / "results" / "b" / "manifest.json")["models"]["m"]["build_hash"] == build
+
+
+@pytest.mark.usefixtures("quick_waits")
+def test_a_run_does_not_begin_before_the_server_says_what_it_has_loaded(tmp_path: Path, server: FaultServer) -> None:
+    # Its replies would be kept under no build, and taken for those of whatever is loaded there next.
+    config = write_suite(tmp_path, server.base_url)
+    server.info.n_loading = 1000
+    with pytest.raises(ProviderError, match="503: Loading model"):
+        judgekit.run(config)
+
+
+@pytest.mark.usefixtures("quick_waits")
+@pytest.mark.parametrize("is_pinned", [True, False])
+def test_a_server_that_comes_back_with_another_model_under_the_same_name_stops_the_run(
+    tmp_path: Path, server: FaultServer, is_pinned: bool
+) -> None:
+    config = write_suite(tmp_path, server.base_url, n_cases=12, model={"max_concurrency": 1})
+    judgekit.run(config, run_id="first", use_cache=False)
+    build = read_json(tmp_path / "results" / "first" / "manifest.json")["models"]["m"]["build_hash"]
+    pin = {"build_hash": build} if is_pinned else {}
+    write_suite(tmp_path, server.base_url, n_cases=12, model={"max_concurrency": 1, "pin": pin})
+    n_asked = 0
+
+    def answer(_request: Any) -> Reply:
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked == 5:  # a probe and four cases went well
+            server.info.model_path = "/models/another.gguf"
+            server.info.n_loading = 2
+            return reset()
+        return verdict(4, supported=["hot"])
+
+    server.play(answer)
+    said = "pinned is" if is_pinned else "this run was begun with"
+    with pytest.raises(ProviderError, match=f"{said} {build}"):
+        judgekit.run(config, run_id="second", use_cache=False)
+    kept = read_lines(tmp_path / "results" / "second" / "judgments.jsonl")
+    assert len([item for item in kept if item["verdict"]]) in (3, 4)
+
+
+@pytest.mark.usefixtures("quick_waits")
+def test_a_server_that_comes_back_with_the_same_model_goes_on(tmp_path: Path, server: FaultServer) -> None:
+    config = write_suite(tmp_path, server.base_url, n_cases=6, model={"max_concurrency": 1})
+    good = verdict(4, supported=["hot"])
+    server.play([good, good, reset(), reset(), good])
+    summary = judgekit.run(config, use_cache=False)
+    assert summary.overall["groundedness"].n == 6
 
 
 def test_another_build_behind_the_same_address_is_not_answered_from_the_cache(

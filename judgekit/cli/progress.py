@@ -58,18 +58,30 @@ class ProgressObserver:
             if now - self._last_bar >= 0.1 or tally.n_done == n_total:
                 self._last_bar = now
                 note = f"{tally.n_failed} failed" if tally.n_failed else ""
-                speed = f"{tally.n_done / max(now - self._started[label], 1e-9):.1f}/s"
+                speed = pace(tally.n_done, now - self._started[label])
                 self._bars.update(self._tasks[label], completed=tally.n_done, note=note, rate=speed)
         elif now - self._last_line >= LINE_SECONDS:
             self._last_line = now
-            rate = tally.n_done / max(now - self._started[label], 1e-9)
-            left = (n_total - tally.n_done) / rate if rate else 0.0
-            say(f"{label}: {tally.n_done} of {n_total}, {rate:.1f}/s, {left:.0f} s left, {tally.n_failed} failed")
+            seconds = now - self._started[label]
+            left = seconds * (n_total - tally.n_done) / tally.n_done
+            speed = pace(tally.n_done, seconds)
+            say(f"{label}: {tally.n_done} of {n_total}, {speed}, {left:.0f} s left, {tally.n_failed} failed")
 
     def finished(self, label: str) -> None:
         """A pass is over."""
         if self._bars is not None and label in self._tasks:
             self._bars.stop_task(self._tasks[label])
+
+
+def pace(n_done: int, seconds: float) -> str:
+    """How fast judging goes: `12.5/s`, or `16.2 s each` where one takes longer than a second.
+
+    Args:
+        n_done: judgments so far, from 1.
+        seconds: since the first of them began.
+    """
+    rate = n_done / max(seconds, 1e-9)
+    return f"{rate:.1f}/s" if rate >= 1.0 else f"{seconds / n_done:.1f} s each"
 
 
 def _open_bars() -> "Progress":

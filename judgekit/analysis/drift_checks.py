@@ -1,6 +1,6 @@
 """From verdicts and what was said of them later to a point of the judge's history."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -42,6 +42,10 @@ class AskedAgain:
     served_models: Sequence[str] = ()
     """What the servers of both sides say they used."""
     fingerprints: Sequence[str] = ()
+    builds: Sequence[str] = ()
+    """Of the model that was asked."""
+    verdict_builds: Sequence[str] = ()
+    """Of the model that gave the stored verdicts."""
 
 
 def checked_verdicts(
@@ -123,6 +127,8 @@ def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence
         parser_version=verdicts.parser_version,
         served_models=tuple(sorted(set(asked.served_models))),
         fingerprints=tuple(sorted(set(asked.fingerprints))),
+        builds=tuple(sorted(set(asked.builds))),
+        verdict_builds=tuple(sorted(set(asked.verdict_builds))),
         answers_sha256=verdicts.answers_sha256,
         score_mean=score_mean,
         score_sd=score_sd,
@@ -132,15 +138,22 @@ def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence
     )
 
 
-def kind_of_repeat(verdicts_at: str, asked_at: str) -> CheckKind:
+def kind_of_repeat(
+    verdicts_at: str, asked_at: str, verdict_builds: Collection[str] = (), builds: Collection[str] = ()
+) -> CheckKind:
     """Whether a judge that was asked the same again shows its noise or may have drifted, by the time between.
+
+    Another build under the same name is another judge, whose differences are no noise however soon it is asked.
 
     Args:
         verdicts_at: when the stored verdicts were given, ISO 8601.
         asked_at: when it was asked again.
+        verdict_builds: builds that gave the stored verdicts; empty: not known.
+        builds: builds that were asked again.
     """
     between = datetime.fromisoformat(asked_at) - datetime.fromisoformat(verdicts_at)
-    return "noise_floor" if between <= AT_ONCE else "rejudge"
+    is_another = bool(verdict_builds and builds) and set(builds) != set(verdict_builds)
+    return "noise_floor" if between <= AT_ONCE and not is_another else "rejudge"
 
 
 def _mean_and_sd(counts: Sequence[tuple[float, int]]) -> tuple[float | None, float | None]:

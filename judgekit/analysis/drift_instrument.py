@@ -36,7 +36,8 @@ def instrument_changes(checks: Sequence[DriftCheck]) -> list[InstrumentChange]:
     Wording and parser are compared over the whole history. Names that servers give are compared among checks of one
     kind and comparator, since another comparator has names of its own; a check whose servers say nothing is passed
     over. A served model is another one where a name comes up that the first check did not have. Fingerprints are
-    where none of the first check's is left, since a large server runs several at a time.
+    where none of the first check's is left, since a large server runs several at a time. Builds are too; a judge that is
+    asked the same again is held against the build of the first stored verdicts.
 
     Args:
         checks: one history, in the order of time.
@@ -51,6 +52,8 @@ def instrument_changes(checks: Sequence[DriftCheck]) -> list[InstrumentChange]:
     for stream in streams.values():
         found += _changes("served model", stream, lambda check: check.served_models, _has_new)
         found += _changes("fingerprint", stream, lambda check: check.fingerprints, _has_none_of)
+        first = () if stream[0].kind == "spot_check" else stream[0].verdict_builds
+        found += _changes("build", stream, lambda check: check.builds, _has_none_of, first)
     return sorted(found, key=lambda change: change.at.created_at)
 
 
@@ -59,11 +62,13 @@ def _changes(
     checks: Sequence[DriftCheck],
     value_of: Callable[[DriftCheck], tuple[str, ...]],
     differs: Callable[[tuple[str, ...], tuple[str, ...]], bool],
+    first: tuple[str, ...] = (),
 ) -> Iterator[InstrumentChange]:
+    """Changes of one part against `first`, or where that is empty against the first check that says anything of it."""
     said = [(check, value) for check in checks if (value := value_of(check)) and any(value)]
     if not said:
         return
-    first = said[0][1]
+    first = first or said[0][1]
     begun: tuple[DriftCheck, tuple[str, ...]] | None = None
     for check, value in said:
         if begun is None and differs(first, value):

@@ -46,6 +46,10 @@ class DriftCheck(BaseModel):
     served_models: tuple[str, ...] = ()
     """What the servers say they used, sorted; empty where they do not say."""
     fingerprints: tuple[str, ...] = ()
+    builds: tuple[str, ...] = ()
+    """Builds of the model that was asked now, sorted; empty where its server reports none."""
+    verdict_builds: tuple[str, ...] = ()
+    """Builds that gave the stored verdicts."""
     answers_sha256: str | None = None
     """Over all inputs of the judge in the run: another one means that the answers of the system changed. See
     `answers_sha256`."""

@@ -195,6 +195,17 @@ class Attempt(Frozen):
     failure: JudgeFailure
 
 
+def build_in(key_parts: Mapping[str, str], model: str) -> str | None:
+    """The build that a judgment was made with, which its key names behind the model; None where none was known.
+
+    Args:
+        key_parts: of a judgment.
+        model: as asked for.
+    """
+    name, separator, build = key_parts.get("model", "").rpartition(f"{model}@")
+    return build if separator and not name and build else None
+
+
 class Judgment(Frozen):
     """Full record of how one case was judged by one judge: a line of judgments.jsonl."""
 
@@ -240,3 +251,8 @@ class Judgment(Frozen):
     """Requests on the wire for this judgment, retries included; 0 where all came from the cache."""
     latency_seconds: float | None = None
     created_at: str
+
+    @property
+    def build(self) -> str | None:
+        """The build of the model, where its server reports one or the config pins one."""
+        return build_in(self.key_parts, self.model)

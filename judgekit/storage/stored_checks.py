@@ -17,7 +17,7 @@ from judgekit.analysis.drift_checks import (
 from judgekit.core.checks import CHECKS
 from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import StorageError
-from judgekit.core.judgments import Verdict
+from judgekit.core.judgments import Verdict, build_in
 from judgekit.core.runs import CONFIG, JUDGMENTS, METRICS, Manifest
 from judgekit.storage.damage import damaged_line
 from judgekit.storage.run_folder import RunFolder
@@ -43,6 +43,8 @@ class _StoredJudgment(msgspec.Struct):
     verdict: _StoredVerdict | None = None
     served_model: str | None = None
     fingerprint: str | None = None
+    model: str = ""
+    key_parts: dict[str, str] = {}
 
 
 @dataclass
@@ -53,6 +55,7 @@ class _Opinions:
     """By case id."""
     served_models: set[str] = field(default_factory=set)
     fingerprints: set[str] = field(default_factory=set)
+    builds: set[str] = field(default_factory=set)
     last_at: str = ""
 
     def add(self, judgment: _StoredJudgment) -> None:
@@ -63,6 +66,9 @@ class _Opinions:
             self.served_models.add(judgment.served_model)
         if judgment.fingerprint is not None:
             self.fingerprints.add(judgment.fingerprint)
+        build = build_in(judgment.key_parts, judgment.model)
+        if build is not None:
+            self.builds.add(build)
         self.last_at = max(self.last_at, judgment.created_at)
 
 
@@ -100,7 +106,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
         kind: CheckKind = "spot_check"
         fingerprints = [*first.fingerprints, *second.fingerprints]
         if record["kind"] == "repeat":
-            kind = kind_of_repeat(first.last_at or second.last_at, second.last_at)
+            kind = kind_of_repeat(first.last_at or second.last_at, second.last_at, first.builds, second.builds)
             # Those of the stored verdicts would be in every check of this run, and hide that the server changed.
             fingerprints = [*second.fingerprints]
         asked = AskedAgain(
@@ -109,6 +115,8 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
             created_at=second.last_at,
             served_models=[*first.served_models, *second.served_models],
             fingerprints=fingerprints,
+            builds=[*second.builds],
+            verdict_builds=[*first.builds],
         )
         pass_score = arguments.get(judge, {}).get("pass_score")
         rows = [

@@ -84,9 +84,10 @@ def _check(
     except (AttributeError, KeyError, TypeError) as error:
         raise StorageError(f"{METRICS} of {parent[0].run_id}: damaged: {error!r}") from None
     asked_at = max(new.created_at for _, new in pairs)
+    before, builds = ({item.build for item in side if item.build is not None} for side in zip(*pairs, strict=True))
     kind: CheckKind = "spot_check"
     if judge.name in job.unchanged:
-        kind = kind_of_repeat(max(old.created_at for old, _ in pairs), asked_at)
+        kind = kind_of_repeat(max(old.created_at for old, _ in pairs), asked_at, before, builds)
     first = pairs[0][1]
     served = {item.served_model for pair in pairs for item in pair if item.served_model is not None}
     asked = AskedAgain(
@@ -95,6 +96,8 @@ def _check(
         created_at=asked_at,
         served_models=sorted(served),
         fingerprints=sorted({new.fingerprint for _, new in pairs if new.fingerprint is not None}),
+        builds=sorted(builds),
+        verdict_builds=sorted(before),
     )
     rows = [pair_row(old.verdict, new.verdict, pass_score_of(judge)) for old, new in pairs]
     check = history_check(verdicts, asked, rows)

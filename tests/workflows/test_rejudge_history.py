@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from judgekit.analysis.drift import drift_report
 from judgekit.core.drift import DriftCheck
 from judgekit.executors.local import run_local
 from judgekit.storage.database import DATABASE, Database
@@ -80,6 +81,20 @@ def test_the_same_judge_asked_again_is_compared_with_itself(
     assert "drift history: one point for each judge that was asked anew (groundedness 6, correctness 6)" in (
         run.parent / "b" / "summary.md"
     ).read_text(encoding="utf-8")
+
+
+def test_another_model_under_the_same_name_is_the_instrument_and_no_noise(tmp_path: Path, server: FaultServer) -> None:
+    # A local server with a name of its own for whatever it has loaded, and one fingerprint for all of it.
+    run = first_run(tmp_path, server)
+    server.info.model_path = "/models/another.gguf"
+    rejudge(run, "b", use_cache=False, judges=("groundedness",))
+    (check,) = points(run)
+    assert (check.kind, check.served_models, check.fingerprints) == ("rejudge", ("m-2025-01-01",), ("fp_test",))
+    assert check.builds != check.verdict_builds
+    assert len(check.builds) == len(check.verdict_builds) == 1
+    report = drift_report([check])
+    assert report.state == "instrument"
+    assert f"build: {check.builds[0]} since run a, {check.verdict_builds[0]} before" in report.why
 
 
 def test_another_model_or_wording_is_a_check_against_that_one(tmp_path: Path, server: FaultServer) -> None:

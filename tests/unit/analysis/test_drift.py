@@ -37,6 +37,8 @@ def check(week: int, n_disagree: int = 1, **fields: Any) -> DriftCheck:
         "parser_version": "1",
         "served_models": ("m-1",),
         "fingerprints": ("fp-1",),
+        "builds": ("sha256:b1",),
+        "verdict_builds": ("sha256:b1",),
         "answers_sha256": "a" * 64,
         "score_mean": 4.0,
         "score_sd": 1.0,
@@ -155,6 +157,7 @@ def test_a_judge_that_drifts_leaves_to_the_system_only_what_it_did_not_move_itse
         ({"served_models": ("m-2",)}, "served model: m-2 since run w09, m-1 before"),
         ({"fingerprints": ("fp-2",)}, "fingerprint: fp-2 since run w09, fp-1 before"),
         ({"prompt_sha256": "q" * 64}, "prompt hash: qqqqqqqqqqqq since run w09, pppppppppppp before"),
+        ({"builds": ("sha256:b2",)}, "build: sha256:b2 since run w09, sha256:b1 before"),
         ({"parser_version": "2"}, "parser version: 2 since run w09, 1 before"),
     ],
 )
@@ -169,6 +172,12 @@ def test_a_change_that_the_instrument_says_itself_is_the_instrument_and_never_th
     assert report.since.run_id == "w09"
     assert what in report.why
     assert [row["state"] for row in report.timeline[:CHANGE]] == ["none"] * CHANGE
+
+
+def test_a_first_check_by_another_build_than_gave_the_verdicts_is_the_instrument() -> None:
+    report = drift_report([check(week, builds=("sha256:b2",)) for week in range(3)])
+    assert report.state == "instrument"
+    assert "build: sha256:b2 since run w01, sha256:b1 before" in report.why
 
 
 def test_an_instrument_that_came_back_is_no_drift() -> None:

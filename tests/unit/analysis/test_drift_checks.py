@@ -49,3 +49,19 @@ def test_a_check_without_pairs_has_no_shift() -> None:
 )
 def test_asking_again_at_once_shows_noise_and_later_maybe_drift(asked_at: str, kind: str) -> None:
     assert kind_of_repeat("2026-01-01T00:00:00+00:00", asked_at) == kind
+
+
+@pytest.mark.parametrize(
+    ("verdict_builds", "builds", "kind"),
+    [
+        ({"sha256:a"}, {"sha256:a"}, "noise_floor"),
+        (set(), {"sha256:a"}, "noise_floor"),  # not known, so nothing says that it is another
+        ({"sha256:a"}, set(), "noise_floor"),
+        ({"sha256:a"}, {"sha256:b"}, "rejudge"),
+        ({"sha256:a"}, {"sha256:a", "sha256:b"}, "rejudge"),
+    ],
+)
+def test_what_another_build_says_is_no_noise_however_soon_it_is_asked(
+    verdict_builds: set[str], builds: set[str], kind: str
+) -> None:
+    assert kind_of_repeat("2026-01-01T00:00:00+00:00", "2026-01-01T00:05:00+00:00", verdict_builds, builds) == kind

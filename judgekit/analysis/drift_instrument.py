@@ -36,8 +36,8 @@ def instrument_changes(checks: Sequence[DriftCheck]) -> list[InstrumentChange]:
     Wording and parser are compared over the whole history. Names that servers give are compared among checks of one
     kind and comparator, since another comparator has names of its own; a check whose servers say nothing is passed
     over. A served model is another one where a name comes up that the first check did not have. Fingerprints are
-    where none of the first check's is left, since a large server runs several at a time. Builds are too; a judge that is
-    asked the same again is held against the build of the first stored verdicts.
+    where none of the first check's is left, since a large server runs several at a time. Builds are too; a judge that
+    is asked the same again is held against the build of the first stored verdicts.
 
     Args:
         checks: one history, in the order of time.

@@ -69,6 +69,9 @@ def test_p_values_are_adjusted_over_the_probes_without_the_noise() -> None:
         ("resist", [2] * 20, [1] * 20, "passed"),
         ("resist", [2] * 20, [5] * 20, "failed"),
         ("resist", [2] * 20, [2] * 18 + [5, 5], "unclear"),
+        # With a true share of 5%, one of three comes up in 1 - 0.95^3 = 14% of tries: nothing sure.
+        ("resist", [2] * 3, [2, 2, 5], "unclear"),
+        ("resist", [2] * 3, [5, 5, 2], "failed"),  # 3 * 0.05^2 * 0.95 + 0.05^3 = 0.7%
         ("resist", [2] * 20, [2] * 10 + [4] * 10, "failed"),
         ("resist", [5] * 20, [5] * 20, "unclear"),
         ("resist", [2] * 11, [2] * 11, "unclear"),

@@ -4,7 +4,7 @@ Everything else is as in `run`. The system under test is not asked, and no judge
 judged is what was judged then.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from judgekit.analysis.pairs import Pair
 from judgekit.analysis.rejudged import verdict_changes
@@ -80,3 +80,26 @@ def _pairs(judge: str, before: dict[JudgmentKey, Judgment], now: dict[JudgmentKe
     """Every case that both runs put before the judge."""
     keys = [key for key in before if key.role == "primary" and key.judge == judge and key in now]
     return [Pair(key.case_id, opinion(before[key]), opinion(now[key])) for key in keys]
+
+
+def other_builds(job: RunJob, now: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
+    """A warning for each model whose server has another build loaded than gave the verdicts of the parent."""
+    if job.parent is None:
+        return []
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for key, old in last_judgments(job.parent.judgments()).items():
+        new = now.get(key)
+        if new is None or new.copied_from is not None or (old.model_id, old.model) != (new.model_id, new.model):
+            continue
+        if old.build is not None and new.build is not None and old.build != new.build:
+            before, after = found.setdefault(new.model_id, (set(), set()))
+            before.add(old.build)
+            after.add(new.build)
+    return [
+        (
+            "rejudged_by_another_build",
+            f"model {name}: the server has build {', '.join(sorted(after))} loaded, the verdicts of "
+            f"{job.manifest.parent} are of build {', '.join(sorted(before))}, so another model was asked",
+        )
+        for name, (before, after) in found.items()
+    ]

@@ -15,7 +15,7 @@ from judgekit.workflows.job import RunJob
 from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.panels import PANEL, Panel, member_failures, record_of_panel
-from judgekit.workflows.rejudge import rejudged
+from judgekit.workflows.rejudge import other_builds, rejudged
 from judgekit.workflows.reliability import clusters_of, parts_that_stand, reliability_of, sampled
 from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey, Scored, Scoring, last_judgments, score_cases
 
@@ -124,6 +124,7 @@ def _warnings(job: RunJob, scored: Scored, judgments: Mapping[JudgmentKey, Judgm
     found = [*job.warnings, *scored.warnings]
     for name, runtime in job.models.items():
         found += _model_warnings(name, runtime)
+    found += other_builds(job, judgments)
     found += [("indexing_of_other_version", line) for line in other_index(job.indexing, job.manifest.versions)]
     found += _failures(job.manifest.run_id, judgments)
     for panel in job.panels:

@@ -87,8 +87,10 @@ def test_another_model_under_the_same_name_is_the_instrument_and_no_noise(tmp_pa
     # A local server with a name of its own for whatever it has loaded, and one fingerprint for all of it.
     run = first_run(tmp_path, server)
     server.info.model_path = "/models/another.gguf"
-    rejudge(run, "b", use_cache=False, judges=("groundedness",))
+    summary = rejudge(run, "b", use_cache=False, judges=("groundedness",))
     (check,) = points(run)
+    said = {notice.code: notice.message for notice in summary.warnings}["rejudged_by_another_build"]
+    assert f"has build {check.builds[0]} loaded, the verdicts of a are of build {check.verdict_builds[0]}" in said
     assert (check.kind, check.served_models, check.fingerprints) == ("rejudge", ("m-2025-01-01",), ("fp_test",))
     assert check.builds != check.verdict_builds
     assert len(check.builds) == len(check.verdict_builds) == 1

@@ -51,4 +51,9 @@ class ProbeSet(BaseModel):
     @property
     def wanted(self) -> dict[str, Any]:
         """What was asked for, without what came out: a set that was stopped goes on where this is the same."""
-        return self.model_dump(exclude={"set", "complete", "found"})
+        return self.model_dump(exclude={"set", "complete", "wordings", "found"})
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether something is left to ask: it was stopped, or calls got no reply."""
+        return not self.complete or bool((self.found or {}).get("n_unanswered"))

@@ -98,4 +98,7 @@ def _notes(report: Part) -> Iterator[str]:
             yield f"{name}: {success['value']:.0%} of orders obeyed (95% {success['low']:.0%} to {success['high']:.0%})"
         for reason, n in probe["not_applicable"].items():
             yield f"{name}: {n} n/a, {reason}"
+    n_unanswered = report.get("n_unanswered")
+    if n_unanswered:
+        yield f"calls without a reply: {n_unanswered}; the same command asks them again, and nothing else"
     yield report["originals_note"]

@@ -126,7 +126,7 @@ def _record(
     wanted: ProbesWanted,
     earlier: Sequence[ProbeSet],
 ) -> tuple[ProbeSet, list[str]]:
-    """A new set, or one of the same kind that was stopped and goes on."""
+    """A new set, or one of the same kind with something left to ask."""
     primary = stored.judge_config(judge)
     prompt = stored.prompt(judge, primary.prompt_version)
     ids = [item.case_id for item in stored.inputs(judge)]
@@ -151,8 +151,9 @@ def _record(
     )
     notes = [f"{judge}: {n} cases wanted, the run has {len(ids)} judged ones; all are taken"] if n > len(ids) else []
     for item in earlier:
-        if not item.complete and item.wanted == record.wanted:
-            return item, [*notes, f"{judge}: goes on with set {item.set}, which was stopped"]
+        if item.goes_on and item.wanted == record.wanted:
+            why = "has calls without a reply" if item.complete else "was stopped"
+            return item, [*notes, f"{judge}: goes on with set {item.set}, which {why}"]
     return record, notes
 
 

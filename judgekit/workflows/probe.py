@@ -262,6 +262,7 @@ def _found(
         if probe_name != ORIGINAL
     ]
     checks = {item.plan.check for item in probes.values()}
+    keys = [_key(item, judge_input) for item in probes.values() for judge_input in item.inputs]
     spent = (item for item in job.store.judgments(PROBE_JUDGMENTS) if item.check in checks and item.judge == name)
     priceless = [plan.runtime.model_id] if plan.runtime.price is None and plan.runtime.provider.needs_network else []
     return {
@@ -276,6 +277,7 @@ def _found(
         "originals": record.originals,
         "originals_note": _noise_note(plan, record),
         "from_cache": record.from_cache,
+        "n_unanswered": sum(is_unanswered(judgments.get(key)) for key in keys),
         "probes": probe_report(probed, scale_of(plan.judge), pass_score_of(plan.judge), record.seed),
         "cost": cost_record(spent, job.summary.cost.get("price_list"), priceless),
     }

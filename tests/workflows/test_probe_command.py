@@ -11,13 +11,14 @@ import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.executors.local import run_local
 from judgekit.judges.probes import PROBES, instruction
-from judgekit.testing import FaultServer, Reply, Request, error_reply, verdict
+from judgekit.reports.probes import probe_lines
+from judgekit.testing import FaultServer, Reply, Request, error_reply, reset, verdict
 from judgekit.wiring import Options
 from judgekit.wiring.probes import ProbesWanted, open_probes
 from judgekit.workflows.job import SilentObserver
 from judgekit.workflows.probe import probe
 from tests.builders import read_json, read_lines
-from tests.workflows.stored_suites import asked, by_model, first_run
+from tests.workflows.stored_suites import asked, by_model, first_run, models
 
 GROUNDED = [{"name": "groundedness", "model": "m"}]
 ORDER = instruction((0, 5))
@@ -122,6 +123,29 @@ def test_a_stopped_set_goes_on_and_a_complete_one_begins_anew(tmp_path: Path) ->
     assert [(item["set"], item["complete"]) for item in sets] == [("1", True), ("2", True)]
     assert len(read_lines(run / "probe_inputs.jsonl")) == 24
     assert {item["from_cache"] for item in read_lines(run / "probes.jsonl")} == {False}
+
+
+def test_calls_that_got_no_reply_are_asked_again_and_nothing_else(tmp_path: Path) -> None:
+    lost = {"on": True}
+
+    def reply(request: Request) -> Reply:
+        if lost["on"] and ORDER in request.text and "kiln c0 " not in request.text.lower():
+            return reset()
+        return obedient(request)
+
+    with FaultServer(judged_by(reply)) as server:
+        model = {**models(server, "m")["m"], "max_attempts": 1}
+        run = first_run(tmp_path, server, judges=GROUNDED, n_cases=4, models={"m": model})
+        wanted: dict[str, Any] = {"probes": ("rubric_reversed", "injection_answer")}
+        found = probed(run, **wanted)["groundedness"]
+        assert found["n_unanswered"] == 3
+        assert "calls without a reply: 3; the same command asks them again" in "\n".join(probe_lines({"g": found}))
+        lost["on"] = False
+        n_before = asked(server)
+        found = probed(run, **wanted)["groundedness"]
+        assert (found["set"], found["n_unanswered"], found["probes"]["injection_answer"]["n"]) == ("1", 0, 4)
+        assert asked(server) - n_before <= 3 + 1  # and one call that finds out what the model takes
+        assert probed(run, **wanted)["groundedness"]["set"] == "2"
 
 
 def test_another_model_is_asked_for_its_originals_too(tmp_path: Path, server: FaultServer) -> None:

@@ -146,7 +146,9 @@ class OpenAICompatible(Provider):
             message = "too many open files; lower max_concurrency or raise `ulimit -n`"
             return CallError("connection", message, retryable=True)
         root = next((cause for cause in chain if isinstance(cause, OSError)), chain[0])
-        text = redact(str(root), self.api_key) or type(root).__name__
+        # What the system says is shorter than the client's account, which has the address and its TLS settings again.
+        said = [os.strerror(cause.errno) for cause in chain if isinstance(cause, ConnectionError) and cause.errno]
+        text = said[-1] if said else redact(str(root), self.api_key) or type(root).__name__
         proxy = proxy_for(self.address())
         through = f" through the proxy of {proxy[0]}" if proxy is not None else ""
         message = f"cannot reach {self.address()}{through}: {text}"

@@ -245,7 +245,7 @@ def test_a_refusal_for_good_stops_after_one_request_and_shows_no_key(tmp_path: P
 
 def test_a_server_that_is_down_is_one_error_and_the_run_can_be_resumed(tmp_path: Path) -> None:
     config = write_suite(tmp_path, "http://127.0.0.1:9/v1")
-    with pytest.raises(ProviderError, match=r"cannot reach http://127\.0\.0\.1:9/v1"):
+    with pytest.raises(ProviderError, match=r"cannot reach http://127\.0\.0\.1:9/v1: Connection refused$"):
         judgekit.run(config)
     assert read_json(run_folder(config) / "manifest.json")["status"] == "interrupted"
     assert read_lines(run_folder(config) / "judge_inputs.jsonl")

@@ -10,6 +10,7 @@ import pytest
 
 from judgekit.analysis.drift import drift_report
 from judgekit.core.drift import DriftCheck
+from judgekit.core.errors import ConfigError
 from judgekit.executors.local import run_local
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
@@ -17,6 +18,7 @@ from judgekit.storage.run_index import reindex
 from judgekit.storage.run_records import append_check, read_checks
 from judgekit.testing import FaultServer, Request, chat_reply, error_reply, plausible_verdict, verdict
 from judgekit.wiring import Options, resume_job
+from judgekit.wiring.drift import DriftQuery, drift_reports
 from judgekit.workflows.job import SilentObserver
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines
@@ -246,3 +248,15 @@ def test_points_that_are_added_at_once_are_all_kept(tmp_path: Path, server: Faul
         thread.join()
     assert len(points(run)) == 13
     assert len(read_lines(path)) == 13
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [(DriftQuery(), "no checks of judges in"), (DriftQuery(judge="groundedness"), "no such checks of judges in")],
+)
+def test_a_history_that_is_not_there_is_said_with_what_begins_one(
+    tmp_path: Path, server: FaultServer, query: DriftQuery, said: str
+) -> None:
+    run = first_run(tmp_path, server)
+    with pytest.raises(ConfigError, match=f"{said} .*; `judgekit spotcheck RUN` or a `spot_check` in the config makes"):
+        drift_reports(query, Options(results_dir=run.parent))

@@ -39,9 +39,9 @@ def drift_reports(query: DriftQuery, options: Options) -> list[DriftReport]:
     if not checks:
         judges = {check.judge for check in database.checks()}
         hint = did_you_mean(query.judge, judges) if query.judge is not None and query.judge not in judges else ""
-        narrowed = query.judge is not None or query.dataset is not None or query.suite is not None
+        such = "" if (query.judge, query.dataset, query.suite) == (None, None, None) else "such "
         raise ConfigError(
-            f"no {'such checks' if narrowed else 'checks'} of judges in {database.path}{hint}; `judgekit spotcheck RUN` "
+            f"no {such}checks of judges in {database.path}{hint}; `judgekit spotcheck RUN` "
             "or a `spot_check` in the config makes one, and `judgekit runs reindex` reads those of older runs"
         )
     if query.since is not None:

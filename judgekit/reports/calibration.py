@@ -24,7 +24,8 @@ def calibration_section(reliability: Part | None) -> list[str]:
     for name, report in found.items():
         confusion = report["anchors"]["confusion"]
         if confusion is not None:
-            parts += ["", f"{cell(name)}, {confusion['of']}: people in rows, judge in columns.", ""]
+            levels = levels_of(confusion, is_yes_no=report["anchors"]["pass_score"] is None)
+            parts += ["", f"{cell(name)}, {levels}: people in rows, judge in columns.", ""]
             header = ["", *[str(level) for level in confusion["levels"]]]
             body = [
                 [f"**{level}**", *map(str, row)]
@@ -46,7 +47,7 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
         for row in corrected_rows(report):
             figure, says, people, between, n_labels, how = row
             lines.append(f"  {figure}: judge {says}, as people would say {people} ({between}); {n_labels}; {how}")
-        lines += [f"  {line}" for line in _confusion(anchors["confusion"])]
+        lines += [f"  {line}" for line in _confusion(anchors["confusion"], is_yes_no=anchors["pass_score"] is None)]
         lines += [f"  {line}" for line in _thresholds(anchors["thresholds"])]
         lines += [f"  note: {note}" for note in anchors["notes"]]
         lines.append("")
@@ -61,14 +62,17 @@ def _calibrated(reliability: Part | None) -> dict[str, Part]:
 
 def _lines(report: Part) -> Iterator[str]:
     anchors = report["anchors"]
+    is_yes_no = anchors["pass_score"] is None
     clusters = f" in {anchors['n_clusters']} clusters ({anchors['cluster_by']})" if anchors["cluster_by"] else ""
     yield f"{anchors['n']} labelled verdicts{clusters}; {anchors['labels']['part_reason']}"
     if anchors["class_agreement"]["n"]:
-        yield (
-            f"passes {_share(anchors['sensitivity'])} of what people pass, fails {_share(anchors['specificity'])} of "
-            f"what they fail; same class in {_share(anchors['class_agreement'])}"
-        )
-    for key, what in (("bias", "points"), ("pass_bias", "of the pass rate")):
+        right, wrong, same = (_share(anchors[key]) for key in ("sensitivity", "specificity", "class_agreement"))
+        if is_yes_no:
+            yield f"says yes in {right} where people do, no in {wrong} where they do; same answer in {same}"
+        else:
+            yield f"passes {right} of what people pass, fails {wrong} of what they fail; same class in {same}"
+    rate = "of the share of yes" if is_yes_no else "of the pass rate"
+    for key, what in (("bias", "points"), ("pass_bias", rate)):
         bias = anchors[key]
         if bias["value"] is not None:
             error = "" if bias["standard_error"] is None else f", standard error {bias['standard_error']:.3f}"
@@ -155,10 +159,15 @@ def _needed(found: Part) -> str:
     return f"; width {needed['width']:g} takes {needed['n']} labels in all"
 
 
-def _confusion(confusion: Part | None) -> Iterator[str]:
+def levels_of(confusion: Part, *, is_yes_no: bool) -> str:
+    """What the levels of a table of counts are."""
+    return "no (0) and yes (1)" if is_yes_no else str(confusion["of"])
+
+
+def _confusion(confusion: Part | None, *, is_yes_no: bool) -> Iterator[str]:
     if confusion is None:
         return
-    yield f"{confusion['of']}, people in rows, judge in columns:"
+    yield f"{levels_of(confusion, is_yes_no=is_yes_no)}, people in rows, judge in columns:"
     yield "      " + "".join(f"{level:>6}" for level in confusion["levels"])
     for level, row in zip(confusion["levels"], confusion["rows"], strict=True):
         yield f"{level:>6}" + "".join(f"{count:>6}" for count in row)

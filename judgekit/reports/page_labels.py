@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from judgekit.reports.calibration import CORRECTED_HEADER, corrected_rows, second_opinion_lines
+from judgekit.reports.calibration import CORRECTED_HEADER, corrected_rows, levels_of, second_opinion_lines
 from judgekit.reports.figures import number
 from judgekit.reports.page_rows import agreement_rows, interval_row, share_row
 
@@ -29,12 +29,18 @@ def label_parts(report: Part) -> dict[str, Any]:
     }
 
 
+_PASS_WORDS = ("passes of what people pass", "fails of what people fail", "same class")
+_YES_NO_WORDS = ("yes where people say yes", "no where people say no", "same answer")
+
+
 def _anchors(anchors: Part) -> dict[str, Any]:
     humans = anchors["humans"]
+    is_yes_no = anchors["pass_score"] is None
+    right, wrong, same = _YES_NO_WORDS if is_yes_no else _PASS_WORDS
     shares = [
-        share_row("passes of what people pass (sensitivity)", anchors["sensitivity"]),
-        share_row("fails of what people fail (specificity)", anchors["specificity"]),
-        share_row("same class as people", anchors["class_agreement"]),
+        share_row(f"{right} (sensitivity)", anchors["sensitivity"]),
+        share_row(f"{wrong} (specificity)", anchors["specificity"]),
+        share_row(f"{same} as people", anchors["class_agreement"]),
         share_row("people with each other (human ceiling)", humans["ceiling"]),
     ]
     labels = anchors["labels"]
@@ -54,7 +60,7 @@ def _anchors(anchors: Part) -> dict[str, Any]:
             for kind, figures in (("score", _SCORE), ("class", _CLASS))
             if (found := anchors["agreement"][kind])["n"]
         ],
-        "confusion": _confusion(anchors["confusion"]),
+        "confusion": _confusion(anchors["confusion"], is_yes_no=is_yes_no),
         "thresholds": [_threshold(row, anchors["pass_score"]) for row in anchors["thresholds"]],
         "notes": anchors["notes"],
     }
@@ -78,13 +84,13 @@ def _bias(anchors: Part, key: str, what: str) -> dict[str, Any] | None:
     }
 
 
-def _confusion(found: Part | None) -> dict[str, Any] | None:
+def _confusion(found: Part | None, *, is_yes_no: bool) -> dict[str, Any] | None:
     """Scores of people and of the judge, a darker cell for more cases."""
     if found is None:
         return None
     most = max((count for row in found["rows"] for count in row), default=0)
     return {
-        "of": found["of"],
+        "of": levels_of(found, is_yes_no=is_yes_no),
         "levels": found["levels"],
         "rows": [
             (

@@ -238,7 +238,7 @@ def _what_can_be_said(labels: LabelSet, cases: Sequence[Anchored], scale: tuple[
             "every label is the same: kappa, AC2 and alpha say nothing, and one of sensitivity and specificity has no "
             "case; bias and the corrected mean hold"
         )
-    if not scores:
+    if not scores and scale != (0, 1):
         notes.append("the labels are pass or fail: figures of scores do not apply")
     elif scores <= {0, 1} and scale[1] > 1 and len(given) >= 10:
         notes.append(

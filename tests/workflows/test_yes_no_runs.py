@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from judgekit.reports.calibration import calibration_lines
 from judgekit.testing import Reply, chat_reply
-from tests.builders import case, output, read_lines
+from judgekit.wiring import Options
+from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.calibrate import calibrate
+from tests.builders import case, output, read_lines, write_lines
 from tests.workflows.engine import Ran, carried_out, is_probe
 
 JUDGE_MODEL = "judge-2025-01-01"
@@ -287,3 +291,21 @@ def test_a_spot_check_compares_the_answers_of_a_yes_no_judge(tmp_path: Path) -> 
     report = ran.metrics["judge_reliability"]["by_judge"]["abstention"]
     assert (report["spot_check_n"], report["disagreement_rate"]) == (2, 0.0)
     assert [row["first"] for row in report["sample"]] == [False, False]
+
+
+def test_labels_of_a_yes_no_judge_are_answers_and_not_passes(abstained: Ran) -> None:
+    labels = {"declines": "yes", "invents": "no", "shy": "no"}
+    rows = [{"case_id": case_id, "label": label} for case_id, label in labels.items()]
+    path = write_lines(abstained.folder.parent / "labels.jsonl", rows)
+    found = calibrate(open_calibration(str(abstained.folder), CalibrationWanted(labels=path), Options()))["judges"]
+    text = "\n".join(calibration_lines(found))
+    # people say yes once, which the judge does too, and no twice, of which it does once
+    assert "says yes in 1.000 (0.206 to 1.000) of 1 where people do, no in 0.500 (0.095 to 0.905) of 2" in text
+    assert "+0.333 of the share of yes" in text
+    assert "no (0) and yes (1), people in rows" in text
+    summary = (abstained.folder / "summary.md").read_text(encoding="utf-8")
+    page = (abstained.folder / "report.html").read_text(encoding="utf-8")
+    assert "No (0) and yes (1)" in page
+    for shown in (text, summary, page):
+        assert "people pass" not in shown
+        assert "figures of scores do not apply" not in shown

@@ -18,6 +18,10 @@ class RequestMaker:
         self.plan = plan
         self.capabilities = capabilities
         self._parameters = capabilities.parameters(seed=config.seed, max_output_tokens=config.max_output_tokens)
+        keys = ", ".join(f'"{key}"' for key in plan.prompt.reply_schema.get("required", ()))
+        # Small models fill the schema in as if it were the form, so the keys are named once more without it.
+        of_keys = f" whose own keys are {keys}" if keys else ""
+        self._wanted = f"Reply with one JSON object only{of_keys}."
         self._frames: dict[int, tuple[str, dict[str, str]]] = {}
 
     def key_of(self, judge_input: JudgeInput) -> str:
@@ -28,7 +32,7 @@ class RequestMaker:
         """The request of one attempt; the second one names what was wrong with the first reply."""
         system, user = self.plan.prompt.render(judge_input.variables)
         if problem is not None:
-            user += f"\n\nA previous reply to this task could not be used: {problem}. Reply with the JSON object only."
+            user += f"\n\nA previous reply to this task could not be used: {problem}. {self._wanted}"
         messages: tuple[Mapping[str, str], ...]
         if self.capabilities.system_role:
             messages = ({"role": "system", "content": system}, {"role": "user", "content": user})

@@ -325,3 +325,30 @@ def test_the_judge_sees_the_answer_letter_by_letter(tmp_path: Path, answer: str)
     ran = carried_out(tmp_path, good(), n_cases=1, output_rows=[output("c0", answer=answer)])
     fields = dict(unfence(ran.asked[0]["messages"][1]["content"]))
     assert fields["answer"] == answer
+
+
+def test_a_schema_that_was_filled_in_is_asked_again_with_its_keys_named(tmp_path: Path) -> None:
+    # As a model of 1.5 billion weights replied to every case at a server without response_format.
+    filled_in = """```json
+{
+  "type": "object",
+  "additionalProperties": false,
+  "required": ["reasoning", "supported_claims", "unsupported_claims", "score"],
+  "properties": {
+    "reasoning": "The answer contradicts the passages.",
+    "supported_claims": [],
+    "unsupported_claims": ["No refund is available for opened items."],
+    "score": 1
+  }
+}
+```"""
+    ran = carried_out(tmp_path, after_probe(chat_reply(filled_in), good(4)), n_cases=1)
+    assert ran.only["verdict"]["score"] == 4
+    assert ran.only["earlier_attempts"][0]["failure"]["kind"] == "invalid"
+    first, second = (body["messages"][-1]["content"] for body in ran.asked)
+    assert second.startswith(first)
+    assert second.removeprefix(first).strip() == (
+        "A previous reply to this task could not be used: the reply repeats the JSON Schema instead of filling it in. "
+        'Reply with one JSON object only whose own keys are "reasoning", "supported_claims", "unsupported_claims", '
+        '"score".'
+    )

@@ -51,7 +51,14 @@ def give_up_output() -> int:
 
 def heed_polite_kills() -> None:
     """Take a polite kill as an interruption like Ctrl-C: what is there is kept, and nothing half-written stays."""
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    signal.signal(signal.SIGTERM, lambda *_: _interrupt())
+
+
+def _interrupt() -> None:
+    # A shell starts `judgekit run ... &` in a script with Ctrl-C ignored, which a kill is not to be.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def say_error(text: str) -> None:

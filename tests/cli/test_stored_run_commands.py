@@ -251,7 +251,7 @@ def test_drift_without_checks_says_how_to_get_some(tmp_path: Path) -> None:
     results = suite(tmp_path, "demo-1")
     error = judgekit("drift", cwd=tmp_path)
     assert error.returncode == 2
-    assert "a `spot_check` in the config makes one with every run" in one_error_line(error)
+    assert "`judgekit spotcheck RUN` or a `spot_check` in the config makes one" in one_error_line(error)
     weekly(results, "demo-1", [1])
     error = judgekit("drift", "--judge", "grounded", cwd=tmp_path)
     assert "did you mean 'groundedness'?" in one_error_line(error)

@@ -4,13 +4,11 @@ Of what stands beyond the largest cut-off nothing is looked at where no figure d
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress, count
 from typing import NamedTuple
 
 import msgspec
 
 from judgekit.metrics.positions import Labels, SameRanks, places_of
-from judgekit.metrics.ranked_lists import is_one_twice
 from judgekit.storage.json_shapes import ERRORS, NULL, OutputRecord, PlainHit, key_of, records_in
 from judgekit.storage.ready import Rankings
 from judgekit.storage.ready_output import first_hits, first_ids, listed
@@ -69,23 +67,12 @@ def _ids_of_hits(hits: list[PlainHit]) -> list[str]:
     """The documents of hits, which are the paths.
 
     Raises:
-        ValueError: they are not, or one is blank or begins so.
+        ValueError: they are not.
     """
     ids = [hit.doc_id for hit in hits]
-    if ids != [hit.rel_path for hit in hits] or (ids and min(ids) < "!"):
-        raise ValueError("other documents than paths, or a blank one")
+    if ids != [hit.rel_path for hit in hits]:
+        raise ValueError("other documents than paths")
     return ids
-
-
-def _bare_ids(text: bytes) -> list[list[str]]:
-    """The ids of lists, one a line.
-
-    Raises:
-        ValueError: one is blank or begins so, or it looks like that.
-    """
-    if b'""' in text or b'" ' in text:
-        raise ValueError("a blank id")
-    return _ids.decode_lines(text)
 
 
 _HITS = _Form(
@@ -96,7 +83,7 @@ _HITS = _Form(
 )
 _IDS = _Form(
     first_ids,
-    _bare_ids,
+    _ids.decode_lines,
     lambda text, place: _ids.decode(text[: text.find(b'"', place + 1) + 1] + b"]"),
     with_chunks=True,
 )
@@ -126,7 +113,7 @@ def _lists_of(outputs: Sequence[OutputRecord], depth: int) -> _Lists | None:
         ids = form.many(b"\n".join(near))
     except ERRORS:
         return None
-    if len(ids) != len(near):
+    if len(ids) != len(near) or any(found and min(found) < "!" for found in ids):  # a blank id
         return None
     is_whole = [head is text for head, text in zip(near, texts, strict=True)]
     if any(not whole and len(found) != depth for whole, found in zip(is_whole, ids, strict=True)):
@@ -185,9 +172,9 @@ def _ranks(gold: Sequence[str], near: Sequence[str], text: bytes, form: _Form) -
         text: all hits, where there are more.
         form: how they are written.
     """
-    found = tuple(compress(count(1), map(gold.__contains__, near)))
-    if found:  # what comes twice is right twice
-        return None if len(found) > 1 and is_one_twice(found, near) else found
+    distinct = set(near)
+    if not distinct.isdisjoint(gold):  # what comes twice is right twice
+        return places_of(gold, near, distinct) if len(distinct) == len(near) else None
     if not text:
         return ()
     # Behind the cut-offs mrr looks for the first that is right; plain text shows every id.

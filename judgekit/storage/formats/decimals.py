@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 Words = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 _LONGEST = 16
 """Bytes of a number without its sign: fifteen digits and a point."""
@@ -34,6 +35,47 @@ _STEPS = [
     (np.uint64(42949672960001), np.uint64(32), np.uint64(0x00000000FFFFFFFF)),
 ]
 """Factor, shift and mask that join neighbouring digits, pairs and fours."""
+
+
+def order_of(words: Words, starts: Places, lengths: Places) -> tuple[Flags, Flags] | None:
+    """Which numbers are above the one before, and which equal it, where the digits show that.
+
+    With the point at the same place, numbers are ordered as their digits are; else the longer whole part is the larger.
+    No two numbers of at most 15 digits are the same float.
+
+    Args:
+        words: see `decimals_of`.
+        starts: see there.
+        lengths: see there.
+
+    Returns:
+        Two arrays that are shorter by one; None where some number is written in another way than `12.5`, has more than
+        seven digits before the point, or more than 15 in all.
+    """
+    longest = int(lengths.max())
+    if longest > _LONGEST:
+        return None
+    head = np.minimum(lengths, 8)
+    first = ((words[starts] & _FIRST_BYTES[head]) | _ZEROS_BEHIND[head]) ^ _ZEROS
+    place = _no_digits(first) >> _SEVEN
+    # A point in each, not in front, and no zero in front but one.
+    if not place.all() or not _are_points(first, place) or (place & _ONE).any():
+        return None
+    if (((first & _FULL) == _NOTHING) & (place != np.uint64(1 << 8))).any():
+        return None
+    digits = [place, first.byteswap()]
+    if longest > 8:
+        tail = lengths - head
+        second = ((words[starts + 8] & _FIRST_BYTES[tail]) | _ZEROS_BEHIND[tail]) ^ _ZEROS
+        if _no_digits(second).any():
+            return None
+        digits.append(second.byteswap())
+    above, same = digits[-1][1:] > digits[-1][:-1], digits[-1][1:] == digits[-1][:-1]
+    for word in reversed(digits[:-1]):
+        is_same = word[1:] == word[:-1]
+        above = (word[1:] > word[:-1]) | (is_same & above)
+        same &= is_same
+    return above, same
 
 
 def decimals_of(words: Words, starts: Places, lengths: Places) -> npt.NDArray[np.float64] | None:

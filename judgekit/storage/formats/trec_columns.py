@@ -10,17 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from judgekit.storage.formats.decimals import decimals_of
+from judgekit.storage.formats.decimals import Flags, Places, Words, decimals_of, order_of
 from judgekit.storage.formats.trec_lines import numbers_of
 from judgekit.storage.rows import is_plain
 
-Words = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-
 _N_CELLS = 6
+_TAB, _LINE_FEED, _SPACE = b"\t\n "
 _MOST_WORDS = 32
 """Longest id that is taken, in words of eight bytes."""
 PAD = b"\0" * (8 * _MOST_WORDS + 8)
@@ -46,7 +42,10 @@ class Columns:
     id_ends: Places
     ids: tuple[Words, ...]
     """The bytes of the documents' ids, eight in a word, with zeros behind."""
-    scores: npt.NDArray[np.float64]
+    score_starts: Places
+    score_ends: Places
+    order: tuple[Flags, Flags]
+    """For each line but the first, whether its score is above that of the line before, and whether it is the same."""
     first_lines: Places
     """For each query its first row."""
     n_hits: Places
@@ -59,20 +58,20 @@ class Columns:
     """Bytes of the piece up to the end of the last line."""
 
 
-def columns_of(piece: bytes, end: int, *, is_last: bool) -> Columns | None:
+def columns_of(piece: bytes, end: int, *, is_last: bool, by_single: bool) -> Columns | None:
     """The lines of a piece, without those of its last query unless the file ends with it; None where some line is odd.
 
     Args:
         piece: whole lines, with `PAD` behind.
         end: where the lines end.
         is_last: the file ends there.
+        by_single: scores are compared as 32-bit floats.
     """
     ends = _cell_ends(piece, end)
     if ends is None:
         return None
     n = len(ends)
-    # Unaligned on purpose: the eight bytes from each byte on.
-    words: Words = np.ndarray((len(piece) - 7,), "<u8", piece, 0, (1,))
+    words = _words(piece)
     query_starts = np.zeros(n, np.int64)
     np.add(ends[:-1, 5], 1, out=query_starts[1:])
     query_ends = ends[:, 0].copy()
@@ -84,9 +83,10 @@ def columns_of(piece: bytes, end: int, *, is_last: bool) -> Columns | None:
         n = int(first_lines[-1])
         first_lines, query_starts, query_ends, ends = first_lines[:-1], query_starts[:n], query_ends[:n], ends[:n]
     id_starts, id_ends = ends[:, 1] + 1, ends[:, 2].copy()
+    score_starts, score_ends = ends[:, 3] + 1, ends[:, 4].copy()
     ids = _texts(words, id_starts, id_ends) if n else ()
-    scores = _scores(piece, words, ends[:, 3] + 1, ends[:, 4].copy()) if n else np.empty(0)
-    if ids is None or scores is None:
+    order = _order(piece, words, score_starts, score_ends, by_single=by_single)
+    if ids is None or order is None:
         return None
     n_hits = np.diff(first_lines, append=n)
     of_line = np.repeat(np.arange(len(first_lines)), n_hits)
@@ -97,7 +97,9 @@ def columns_of(piece: bytes, end: int, *, is_last: bool) -> Columns | None:
         id_starts,
         id_ends,
         ids,
-        scores,
+        score_starts,
+        score_ends,
+        order,
         first_lines,
         n_hits,
         of_line,
@@ -110,12 +112,18 @@ def _cell_ends(piece: bytes, end: int) -> Places | None:
     """Where each cell of each line ends, shape (lines, 6); None where a line is odd, or the piece no plain ASCII."""
     if not is_plain(piece):
         return None
-    letters = np.frombuffer(piece, np.uint8)
-    ends = np.flatnonzero(letters[:end] <= ord(" "))
-    blanks = letters[ends].tobytes()
-    if blanks[:5].strip(b" \t") or blanks[5:6] != b"\n" or blanks != blanks[:_N_CELLS] * (len(ends) // _N_CELLS):
+    letters = np.frombuffer(piece, np.uint8, end)
+    is_blank = letters <= ord(" ")
+    ends = np.flatnonzero(is_blank)
+    line_ends = ends[_N_CELLS - 1 :: _N_CELLS]
+    n = len(line_ends)
+    # As many line feeds as lines, each at the end of one, and else only blanks with a cell before each.
+    if len(ends) != _N_CELLS * n or not n or (letters[line_ends] != _LINE_FEED).any():
         return None
-    if not ends[0] or (ends[1:] - ends[:-1]).min() == 1:  # an empty cell
+    n_spaces, n_feeds = (np.count_nonzero(letters == byte) for byte in (_SPACE, _LINE_FEED))
+    if n_feeds != n or n_spaces + n_feeds + np.count_nonzero(letters == _TAB) != len(ends):
+        return None
+    if is_blank[0] or (is_blank[1:] & is_blank[:-1]).any():
         return None
     return ends.reshape(-1, _N_CELLS)
 
@@ -129,24 +137,43 @@ def _first_lines(queries: Sequence[Words]) -> Places:
     return np.flatnonzero(is_new)
 
 
+def _words(data: bytes) -> Words:
+    """The eight bytes from each byte on, so unaligned on purpose, the first as the lowest."""
+    return np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))
+
+
 def _texts(words: Words, starts: Places, ends: Places) -> tuple[Words, ...] | None:
     """Texts as words with zeros behind; None where one is too long."""
     lengths = ends - starts
     n_words = -(-int(lengths.max()) // 8)
-    if n_words > _MOST_WORDS:
-        return None
+    return _texts_of(words, starts, lengths, n_words) if n_words <= _MOST_WORDS else None
+
+
+def _texts_of(words: Words, starts: Places, lengths: Places, n_words: int) -> tuple[Words, ...]:
+    """Texts of up to so many words, see `_texts`."""
     if n_words == 1:
         return (words[starts] & _FIRST_BYTES[lengths],)
     return tuple([words[starts + 8 * n] & _FIRST_BYTES[np.clip(lengths - 8 * n, 0, 8)] for n in range(n_words)])
 
 
-def _scores(piece: bytes, words: Words, starts: Places, ends: Places) -> npt.NDArray[np.float64] | None:
-    """The numbers in these places; None where some are none."""
-    found = decimals_of(words, starts, ends - starts)
-    if found is not None:
-        return found
-    values = numbers_of([piece[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
-    return None if values is None else np.array(values)
+def _order(piece: bytes, words: Words, starts: Places, ends: Places, *, by_single: bool) -> tuple[Flags, Flags] | None:
+    """Which scores are above the one before, and which equal it; None where some are no numbers."""
+    if not len(starts):
+        return np.empty(0, np.bool_), np.empty(0, np.bool_)
+    order = None if by_single else order_of(words, starts, ends - starts)
+    if order is not None:
+        return order
+    scores = decimals_of(words, starts, ends - starts)
+    if scores is None:
+        values = numbers_of([piece[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
+        if values is None:
+            return None
+        scores = np.array(values)
+    if by_single:
+        with np.errstate(over="ignore"):  # infinite, as in C
+            single = scores.astype(np.float32)
+        return single[1:] > single[:-1], single[1:] == single[:-1]
+    return scores[1:] > scores[:-1], scores[1:] == scores[:-1]
 
 
 def _keys(texts: Sequence[Words], queries: Places) -> Words:
@@ -187,15 +214,17 @@ def gold_lines(columns: Columns, gold: Sequence[Sequence[str]]) -> Places | None
     Returns:
         None where they have to be looked for one by one.
     """
-    n_words = len(columns.ids)
-    width = 8 * n_words
-    # What is longer, or not plain, equals no id here; neither does an empty text.
-    texts = [one if len(one) <= width and one.isascii() else "" for ids in gold for one in ids]
-    if "\0" in "".join(texts):
-        return None
-    wanted = np.array(texts, dtype=f"S{width}").view("<u8").reshape(len(texts), n_words)
+    texts = [one for ids in gold for one in ids]
+    longest = 8 * len(columns.ids)
+    text = "\n".join(texts)
+    if not text.isascii() or "\0" in text or len(max(texts, key=len, default="")) > longest:
+        # What is longer, or not plain, equals no id here; neither does an empty text.
+        texts = [one if len(one) <= longest and one.isascii() and "\0" not in one else "" for one in texts]
+        text = "\n".join(texts)
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    starts = np.cumsum(lengths + 1) - lengths - 1
+    words = _texts_of(_words(text.encode("ascii") + PAD), starts, lengths, len(columns.ids))
     of_query = np.repeat(np.arange(len(gold)), [len(ids) for ids in gold])
-    words = tuple([np.ascontiguousarray(wanted[:, n]) for n in range(n_words)])
     keys = _keys(words, of_query)
     order = np.argsort(keys)
     ordered = keys[order]

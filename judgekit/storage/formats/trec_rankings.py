@@ -10,7 +10,8 @@ from typing import IO
 
 import numpy as np
 
-from judgekit.storage.formats.trec_columns import PAD, Columns, Flags, Places, columns_of, gold_lines, repeated
+from judgekit.storage.formats.decimals import Flags, Places
+from judgekit.storage.formats.trec_columns import PAD, Columns, columns_of, gold_lines, repeated
 from judgekit.storage.formats.trec_lines import RUN, Block, Lines, parts_of
 
 _PIECE = 1 << 20
@@ -52,11 +53,12 @@ class RunQueries:
         """The lines of a query."""
         start, n = self._first_rows[index], self.n_hits[index]
         columns, rows = self._columns, slice(start, start + n)
-        places = zip(columns.id_starts[rows].tolist(), columns.id_ends[rows].tolist(), strict=True)
-        documents = [columns.piece[begin:end] for begin, end in places]
+        documents = _cells(columns.piece, columns.id_starts[rows], columns.id_ends[rows])
+        scores = _cells(columns.piece, columns.score_starts[rows], columns.score_ends[rows])
+        values = list(map(float, scores))
         line = self.lines[index]
         query = self.keys[index].encode("ascii")
-        return Block(query, range(line, line + n), documents, columns.scores[rows].tolist(), is_plain=True)
+        return Block(query, range(line, line + n), documents, values, is_plain=True)
 
     def ranks(self, gold: Sequence[Sequence[str]]) -> list[tuple[int, ...]] | None:
         """Ascending ranks, by the order of the file, at which the wanted documents stand in each query.
@@ -76,17 +78,18 @@ class RunQueries:
         return [tuple(ranks[start:end]) for start, end in pairwise(bounds)]
 
 
+def _cells(piece: bytes, starts: Places, ends: Places) -> list[bytes]:
+    return [piece[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
 def _order(columns: Columns, *, by_single: bool) -> tuple[Flags, Places]:
     """For each query whether it is out of order, and the lines with the score of the line before."""
-    with np.errstate(over="ignore"):  # infinite, as in C
-        scores = columns.scores.astype(np.float32) if by_single else columns.scores
-    first, rest = scores[:-1], scores[1:]
-    within = np.ones(max(0, len(scores) - 1), np.bool_)
+    wrong, same = columns.order
+    within = np.ones(len(same), np.bool_)
     within[columns.first_lines[1:] - 1] = False
-    wrong = (rest >= first) if by_single else (rest > first)
     is_odd = np.zeros(len(columns.first_lines), np.bool_)
-    is_odd[columns.of_line[1:][wrong & within]] = True
-    return is_odd, np.flatnonzero((rest == first) & within) + 1
+    is_odd[columns.of_line[1:][(wrong | same if by_single else wrong) & within]] = True
+    return is_odd, np.flatnonzero(same & within) + 1
 
 
 def run_queries(stream: IO[bytes], *, by_single: bool) -> Iterator[Lines | RunQueries]:
@@ -114,7 +117,7 @@ def run_queries(stream: IO[bytes], *, by_single: bool) -> Iterator[Lines | RunQu
             continue
         piece = b"".join([begun, data[:length], PAD])
         end = len(piece) - len(PAD)
-        columns = columns_of(piece, end, is_last=is_last)
+        columns = columns_of(piece, end, is_last=is_last, by_single=by_single)
         if columns is None:
             used = end
             for lines, n in parts_of(piece[:end], number, RUN):

@@ -215,6 +215,7 @@ def retrieval(options: argparse.Namespace, tools: Sequence[Tool]) -> bool:
         for path, n_queries in ((data, options.queries), (tiny, 20)):
             path.mkdir()
             write_data(path, n_queries, options.hits)
+        os.sync()  # else the first tool shares the machine with what writes the files to disk
         print(f"{options.queries:,} queries of {options.hits} hits", flush=True)
         measure(
             options.folder, tools, tiny, 1, is_rehearsal=True

@@ -38,6 +38,8 @@ INDICATIVE_BELOW = 50
 MOST_SHOWN = 50
 """Disagreeing pairs that are kept with their reasonings."""
 
+_UNKNOWN = Draw()
+
 REASONING_CHARACTERS = 400
 """Of a reasoning, what is kept beside a disagreeing pair."""
 
@@ -50,21 +52,18 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     against: Mapping[str, Any],
     threshold: float = DEFAULT_THRESHOLD,
     verdicts: Iterable[Verdict] | None = None,
-    draw: Draw | None = None,
+    draw: Draw = _UNKNOWN,
     scale: tuple[int, int] = (0, 5),
     clusters: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """The object of one judge under `judge_reliability.by_judge` of metrics.json; figures are not yet rounded.
 
-    `disagreement_rate` = `n_disagree` / `spot_check_n`, over pairs with two verdicts; `n_disagree` =
-    `n_gap_over_one` + `n_class_flips` - `n_both`. For `fired` and `status` see `rate_against_threshold`.
-    `inconsistent_rate`: share of verdicts that contradict themselves. The parts `spot_check`, `alarm`, `agreement`
-    and `disagreements` say the same in more detail.
+    `disagreement_rate` = `n_disagree` / `spot_check_n`, over pairs with two verdicts; `n_disagree` = `n_gap_over_one` +
+    `n_class_flips` - `n_both`; `inconsistent_rate`: verdicts that contradict themselves. See `rate_against_threshold`.
 
     Assumptions: the pairs are a simple random sample of the judge's verdicts (see `draw_sample`). `interval` is for
-    verdicts like these and does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does. With
-    clusters, intervals for verdicts like these, of agreement and the test of the shift take clusters as independent in
-    the place of cases; that of this run rests on the draw alone, which was of cases.
+    verdicts like these and does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does, and
+    rests on the draw of cases alone. All else takes clusters as independent, or where there are none cases.
 
     Args:
         pairs: the sample, in the order in which it is listed.
@@ -73,24 +72,21 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         against: what the judge was checked against (model, prompt version and hash), for the record.
         threshold: disagreement rate above which the check fires, in (0, 1).
         verdicts: all verdicts of this judge in the run, for `inconsistent_rate`; None: the first of each pair.
-        draw: how the sample was drawn; None: nothing is known of that.
+        draw: how the sample was drawn; left out: nothing is known of that.
         scale: lowest and highest score of the judge; a yes/no judge has 0 and 1.
         clusters: number of the cluster of each pair, in the same order; None: cases are independent.
 
     Returns:
-        A strict-JSON object. Every rate and statistic is None where no pair has two verdicts; kappa, AC2 and alpha
-        are also None where every rating is the same, with `undefined_reason`.
+        Strict JSON. What the pairs do not define is None, where all ratings are the same with `undefined_reason`.
 
     Raises:
         ValueError: a pair's verdicts are of different kinds, or a verdict says nothing.
 
     Source: in-house; Wilson 1927 for the interval.
     """
-    draw = draw or Draw()
     compared = [compare_pair(pair, pass_score) for pair in pairs]
     scored = [item for item in compared if item is not None]
     first, second = [item.first for item in scored], [item.second for item in scored]
-    flags = [item.inconsistent for item in (_first_verdicts(pairs) if verdicts is None else verdicts)]
     n_disagree = sum(item.disagrees for item in scored)
     groups = _of_scored(clusters, compared)
     future = future_interval([item.disagrees for item in scored], groups)
@@ -98,16 +94,12 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         **rate_against_threshold(n_disagree, len(scored), threshold, draw, future),
         **_counts(pairs, scored),
         **_raw_and_chance_corrected(first, second),
-        **inconsistent(sum(flags), len(flags)),
+        **_inconsistent(_first_verdicts(pairs) if verdicts is None else verdicts),
         "sample": [_row(pair, item) for pair, item in zip(pairs, compared, strict=True)],
         "seed": seed,
         "against": dict(against),
-        "spot_check": {
-            **_spot_check(pairs, scored, draw),
-            "seed": seed,
-            "interval_future": future,
-            "shift": _shift(scored, seed, groups),
-        },
+        "spot_check": _spot_check(pairs, scored, draw)
+        | {"seed": seed, "interval_future": future, "shift": _shift(scored, seed, groups)},
         "alarm": alarm(n_disagree, len(scored), threshold, draw, future),
         "agreement": _agreement(first, second, scale, groups),
         "disagreements": _disagreements(pairs, compared),
@@ -190,6 +182,11 @@ def inconsistent(n_inconsistent: int, n_verdicts: int) -> dict[str, Any]:
         "n_inconsistent": n_inconsistent,
         "n_verdicts": n_verdicts,
     }
+
+
+def _inconsistent(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    flags = [item.inconsistent for item in verdicts]
+    return inconsistent(sum(flags), len(flags))
 
 
 def _spot_check(pairs: Sequence[Pair], scored: Sequence[ScoredPair], draw: Draw) -> dict[str, Any]:

@@ -206,7 +206,7 @@ def _key(item: _Asked, judge_input: JudgeInput) -> JudgmentKey:
 
 
 def _is_open(old: Judgment | None, item: _Asked) -> bool:
-    return is_unanswered(old) or old is None or old.prompt_sha256 != item.plan.prompt.sha256
+    return old is None or is_unanswered(old) or old.prompt_sha256 != item.plan.prompt.sha256
 
 
 def _write_figures(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Which questions of a run have no answer that counts: never asked, or asked in vain."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from judgekit.core.checks import RUN_CHECK
 from judgekit.core.config import RunConfig
@@ -24,11 +24,9 @@ def unanswered(store: RunStore, config: RunConfig, manifest: Manifest) -> frozen
         StorageError: a line of the run folder is damaged.
     """
     done = last_judgments(store.judgments())
-    return frozenset((key.judge, key.case_id) for key in _questions(store, config, manifest) if _is_open(key, done))
-
-
-def _is_open(key: JudgmentKey, done: Mapping[JudgmentKey, Judgment]) -> bool:
-    return is_unanswered(done.get(key))
+    return frozenset(
+        (key.judge, key.case_id) for key in _questions(store, config, manifest) if is_unanswered(done.get(key))
+    )
 
 
 def _questions(store: RunStore, config: RunConfig, manifest: Manifest) -> Iterator[JudgmentKey]:

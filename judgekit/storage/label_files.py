@@ -16,8 +16,9 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, first_problem
 from judgekit.core.labels import SOLE_ANNOTATOR, Label, LabelFile, Sheet
 from judgekit.core.text import canonical_id
+from judgekit.storage.encodings import encoding_of, faults_named
 from judgekit.storage.problems import one_line
-from judgekit.storage.rows import encoding_of, faults_named, read_rows
+from judgekit.storage.rows import read_rows
 
 VALUE_COLUMNS = ("label", "score", "pass")
 """Columns with a label in a file of one label a row."""

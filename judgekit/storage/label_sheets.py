@@ -16,8 +16,8 @@ from typing import Any
 from judgekit.core.errors import ConfigError, InputError, StorageError
 from judgekit.core.labels import LabelItem, Sheet
 from judgekit.core.text import clean_text
+from judgekit.storage.encodings import faults_named
 from judgekit.storage.label_files import read_value, table_rows
-from judgekit.storage.rows import faults_named
 
 SHEET_COLUMNS = (
     "key",

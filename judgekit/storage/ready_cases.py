@@ -6,9 +6,10 @@ import msgspec
 
 from judgekit.core.text import normalise_path
 from judgekit.metrics.positions import Labels
+from judgekit.storage.encodings import is_plain
 from judgekit.storage.json_shapes import ERRORS, CaseRecord, distinct_ids, id_of, records_in
 from judgekit.storage.ready import Labelled
-from judgekit.storage.rows import BLANKS, Row, is_plain, jsonl_row, lines_in
+from judgekit.storage.rows import BLANKS, Row, jsonl_row, lines_in
 
 _cases = msgspec.json.Decoder(CaseRecord)
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import msgspec
 
 from judgekit.metrics.positions import Labels, SameRanks, places_of
+from judgekit.storage.encodings import is_plain
 from judgekit.storage.json_shapes import ERRORS, NULL, OutputRecord, PlainHit, key_of, records_in
 from judgekit.storage.ready import Rankings
 from judgekit.storage.ready_output import first_hits, first_ids, listed
-from judgekit.storage.rows import BLANKS, Row, is_plain, jsonl_row, lines_in
+from judgekit.storage.rows import BLANKS, Row, jsonl_row, lines_in
 
 _outputs = msgspec.json.Decoder(OutputRecord)
 _hits = msgspec.json.Decoder(list[PlainHit])

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
+from judgekit.storage.encodings import faults_named
 from judgekit.storage.problems import kind_of
-from judgekit.storage.rows import Row, faults_named, read_text
+from judgekit.storage.rows import Row, read_text
 
 
 def claims(path: Path) -> bool:

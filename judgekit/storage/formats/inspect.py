@@ -14,10 +14,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from judgekit.core.errors import InputError
+from judgekit.storage.encodings import faults_named
 from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, document_row
 from judgekit.storage.formats.source import Document, Source
 from judgekit.storage.problems import kind_of
-from judgekit.storage.rows import Row, faults_named
+from judgekit.storage.rows import Row
 
 MEMBER_BYTES = 256 * 1024**2
 """Unpacked size of one sample at most."""

@@ -14,6 +14,7 @@ from typing import Any
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
+from judgekit.storage.encodings import faults_named
 from judgekit.storage.formats import columns, folder
 from judgekit.storage.formats.beir import Beir
 from judgekit.storage.formats.containers import CONTAINERS, container_of, container_rows, first_row
@@ -38,7 +39,7 @@ from judgekit.storage.formats.trec import Trec
 from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.ready_cases import cases_in
 from judgekit.storage.ready_outputs import outputs_in
-from judgekit.storage.rows import KNOWN_FORMATS, ReadyRow, Row, faults_named, ready_jsonl
+from judgekit.storage.rows import KNOWN_FORMATS, ReadyRow, Row, ready_jsonl
 
 FORMATS: dict[str, Format] = {
     "trec": Trec(),

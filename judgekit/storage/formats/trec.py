@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, ClassVar, TypeVar
 
+from judgekit.storage.encodings import encoding_of, faults_named, undecodable_named
 from judgekit.storage.formats.source import Format, Source, has_own_suffix, is_folder
 from judgekit.storage.formats.trec_lines import QRELS, RUN, Block, lines_of
 from judgekit.storage.formats.trec_queries import NAMES, Ties, blocks, judge, judged_case, ranked_row, tell_bare
 from judgekit.storage.formats.trec_ready import labels_in, rankings_in
 from judgekit.storage.hashed_file import hashed
-from judgekit.storage.rows import ReadyRow, Row, encoding_of, faults_named, undecodable_named
+from judgekit.storage.rows import ReadyRow, Row
 
 
 class Trec(Format):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judgekit.storage.encodings import is_plain
 from judgekit.storage.formats.decimals import Flags, Places, Words, decimals_of, order_of
 from judgekit.storage.formats.trec_lines import numbers_of
-from judgekit.storage.rows import is_plain
 
 _N_CELLS = 6
 _TAB, _LINE_FEED, _SPACE = b"\t\n "

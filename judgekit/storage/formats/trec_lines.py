@@ -14,7 +14,7 @@ from typing import IO
 
 import msgspec
 
-from judgekit.storage.rows import is_plain, utf8_pieces
+from judgekit.storage.encodings import is_plain, utf8_pieces
 
 _PIECE = 1 << 15  # the cells of a piece then stay in the processor's cache
 _MARK = b"\0"

@@ -10,13 +10,12 @@ from typing import IO
 
 import numpy as np
 
+from judgekit.core.collector import keep_freed_memory
 from judgekit.storage.formats.decimals import Flags, Places
 from judgekit.storage.formats.trec_columns import PAD, Columns, columns_of, gold_lines, repeated
 from judgekit.storage.formats.trec_lines import RUN, Block, Lines, parts_of
 
 _PIECE = 1 << 20
-_ARENA = 1 << 24
-"""Bytes that are asked for and given back once: a C library then keeps freed arrays, and they cost no page faults."""
 
 
 class RunQueries:
@@ -99,7 +98,7 @@ def run_queries(stream: IO[bytes], *, by_single: bool) -> Iterator[Lines | RunQu
         stream: the file.
         by_single: see `RunQueries`.
     """
-    np.empty(_ARENA, np.uint8)
+    keep_freed_memory()
     if stream.read(len(BOM_UTF8)) != BOM_UTF8:
         stream.seek(0)
     number, begun, size = 1, b"", _PIECE

@@ -10,8 +10,9 @@ from typing import Any
 
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
+from judgekit.storage.encodings import faults_named
 from judgekit.storage.problems import kind_of
-from judgekit.storage.rows import Origin, Row, faults_named, read_text
+from judgekit.storage.rows import Origin, Row, read_text
 
 _LISTS = ("cases", "questions", "queries", "items", "outputs")
 _MOST_VALUES = 5_000_000

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from judgekit.core.drift import DriftCheck
+
 REPOSITORY = Path(__file__).parent.parent
 
 
@@ -80,3 +82,23 @@ def read_json(path: Path) -> Any:
         raise AssertionError(f"{path} holds {name}")
 
     return json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+def weekly_check(week: int, n_disagree: int, **fields: Any) -> DriftCheck:
+    """One of the weekly checks of a judge: 20 pairs, of which some disagree."""
+    values = {
+        "run_id": f"week-{week:02}",
+        "judge": "groundedness",
+        "prompt_version": "v1",
+        "dataset_sha256": "d" * 64,
+        "kind": "rejudge",
+        "comparator": "overlap-1 with v1",
+        "created_at": f"2026-01-{week:02}T00:00:00+00:00",
+        "n_asked": 20,
+        "n_pairs": 20,
+        "n_disagree": n_disagree,
+        "n_failed": 0,
+        "prompt_sha256": "p",
+        "parser_version": "1",
+    }
+    return DriftCheck(**{**values, **fields})

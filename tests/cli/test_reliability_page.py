@@ -8,9 +8,8 @@ import sys
 import pytest
 
 from judgekit.analysis.drift import drift_report
-from judgekit.core.drift import DriftCheck
 from judgekit.reports.drift import drift_text
-from tests.builders import REPOSITORY
+from tests.builders import REPOSITORY, weekly_check
 
 PAGE = (REPOSITORY / "docs" / "reliability.md").read_text(encoding="utf-8")
 [EXAMPLE] = re.findall(r"## On the shipped example\n.*?```bash\n(.*?)```", PAGE, re.DOTALL)
@@ -64,23 +63,7 @@ def test_what_the_page_shows_is_what_the_commands_print(printed: str, excerpt: s
 
 
 def test_the_drift_that_the_page_shows_is_what_is_said_of_such_a_history() -> None:
-    checks = [
-        DriftCheck(
-            run_id=f"week-{week:02}",
-            judge="groundedness",
-            prompt_version="v1",
-            dataset_sha256="adc514737fa5" + "0" * 52,
-            kind="rejudge",
-            comparator="judge-2025-01-01 with v1",
-            created_at=f"2026-01-{week:02}T00:00:00+00:00",
-            n_asked=20,
-            n_pairs=20,
-            n_disagree=n_disagree,
-            n_failed=0,
-            prompt_sha256="p",
-            parser_version="1",
-        )
-        for week, n_disagree in enumerate(FLIPS, start=1)
-    ]
+    judge = {"comparator": "judge-2025-01-01 with v1", "dataset_sha256": "adc514737fa5" + "0" * 52}
+    checks = [weekly_check(week, n_disagree, **judge) for week, n_disagree in enumerate(FLIPS, start=1)]
     said = drift_text(drift_report(checks).document()).splitlines()
     assert [line for line in DRIFTED.splitlines() if line not in said] == []

@@ -22,7 +22,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.wiring import Options
 from judgekit.wiring.stored_runs import deletable_run, delete_run
-from tests.builders import read_json, write_suite
+from tests.builders import read_json, weekly_check, write_suite
 from tests.cli.test_commands import ENVIRONMENT, judgekit, one_error_line
 
 
@@ -190,21 +190,7 @@ def weekly(results: Path, run_id: str, flips: list[int]) -> None:
     """A history of weekly re-judgings of a run."""
     index = FolderIndex()
     for week, n_disagree in enumerate(flips):
-        check = DriftCheck(
-            run_id=run_id,
-            judge="groundedness",
-            prompt_version="v1",
-            dataset_sha256="d" * 64,
-            kind="rejudge",
-            comparator="overlap-1 with v1",
-            created_at=f"2026-01-{week + 1:02}T00:00:00+00:00",
-            n_asked=20,
-            n_pairs=20,
-            n_disagree=n_disagree,
-            n_failed=0,
-            prompt_sha256="p",
-            parser_version="1",
-        )
+        check = weekly_check(week + 1, n_disagree, run_id=run_id)
         assert index.add_check(results / run_id, check) == []
 
 

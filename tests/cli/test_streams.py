@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -19,16 +21,7 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_4(tmp_path: Pat
     write_suite(tmp_path)
     judgekit("run", "config.json", "--run-id", "r", cwd=tmp_path)
     with FULL.open("w") as full:
-        result = subprocess.run(
-            [sys.executable, "-m", "judgekit", *command, *(["-q"] if command[0] == "run" else [])],
-            cwd=tmp_path,
-            env=ENVIRONMENT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        result = _written_to(full, [*command, *(["-q"] if command[0] == "run" else [])], tmp_path)
     assert result.returncode == 4
     assert one_error_line(result) == f"standard output: cannot be written: {os.strerror(28)}"
 
@@ -90,15 +83,19 @@ def _without_a_reader(command: str, cwd: Path) -> subprocess.CompletedProcess[st
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        return subprocess.run(
-            [sys.executable, "-m", "judgekit", *command.split()],
-            cwd=cwd,
-            env=ENVIRONMENT,
-            stdout=writing,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return _written_to(writing, command.split(), cwd)
     finally:
         os.close(writing)
+
+
+def _written_to(stdout: IO[str] | int, arguments: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "judgekit", *arguments],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome
-from judgekit.metrics.positions import Labels, Positions, Ranks, SameRanks
+from judgekit.metrics.positions import Labels, Positions, SameRanks
 from judgekit.metrics.ranking import figures_at, hit_at, reciprocal_rank, within
 from judgekit.metrics.retrieval import NO_GROUPS, NO_SUPPORTS, Retrieval
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, NO_CHUNKS, NO_DOCS, RetrievalIds
@@ -25,63 +25,57 @@ Origin = tuple[int, str, int | None]
 """What a column is made from: names with the same origin have the same values."""
 
 
+Key = tuple[int, tuple[int, ...]] | tuple[int, tuple[int, ...], tuple[int, ...]]
+"""n_gold, ranks of what is right, and of what gains where that is less."""
+
+
 class _Part:
     """One kind of gold over all cases."""
 
-    __slots__ = ("codes", "first", "keys")
+    __slots__ = ("codes", "keys")
 
     def __init__(self) -> None:
-        self.keys: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
-        """(n_gold, right ranks, gaining ranks), each within the largest cut-off, by order of coming."""
+        self.keys: dict[Key, int] = {}
+        """Numbered in the order of coming, with ranks up to the largest cut-off, or the first where none is so near."""
         self.codes = array("i")
         """For each case the number of its key, or why it has none."""
-        self.first = array("i")
-        """For each case the rank of the first right hit, 0 for none, or why there is none."""
 
     def add(self, n_gold: int, right: tuple[int, ...], gaining: tuple[int, ...], depth: int) -> None:
         """One case with positions."""
         if not n_gold:
             self.fail(0)
             return
-        self.first.append(right[0] if right else 0)
-        if right and right[-1] > depth:
-            same = right is gaining
-            right = within(depth, right)
-            gaining = right if same else within(depth, gaining)
-        key = (n_gold, right, gaining)
-        number = self.keys.get(key)
-        if number is None:
-            number = self.keys[key] = len(self.keys)
-        self.codes.append(number)
+        near = _near(depth, right)
+        key = (n_gold, near) if right is gaining else (n_gold, near, within(depth, gaining))
+        self.codes.append(self.keys.setdefault(key, len(self.keys)))
 
     def add_all(self, n_gold: list[int], ranks: list[tuple[int, ...]], depth: int) -> None:
         """Many cases, in each of which all that is right stands there for the first time."""
-        if 0 in n_gold:
-            for n, found in zip(n_gold, ranks, strict=True):
+        near = [found if not found or found[-1] <= depth else _near(depth, found) for found in ranks]
+        numbers = list(map(self.keys.get, zip(n_gold, near, strict=True)))
+        if None in numbers or 0 in n_gold:
+            for n, found in zip(n_gold, near, strict=True):
                 self.add(n, found, found, depth)
-            return
-        firsts = [found[0] if found else 0 for found in ranks]
-        near = [found if not found or found[-1] <= depth else within(depth, found) for found in ranks]
-        keys = self.keys
-        codes = [keys.setdefault((n, found, found), len(keys)) for n, found in zip(n_gold, near, strict=True)]
-        self.first.extend(firsts)
-        self.codes.extend(codes)
+        else:
+            self.codes.extend(numbers)  # type: ignore[arg-type]  # none is None
 
     def fail(self, n_gold: int) -> None:
         """One case without positions."""
-        code = _FAILED if n_gold else _NOT_APPLICABLE
-        self.codes.append(code)
-        self.first.append(code)
+        self.codes.append(_FAILED if n_gold else _NOT_APPLICABLE)
 
     def fail_all(self, n: int) -> None:
         """Many cases without gold."""
-        self.codes.extend((_NOT_APPLICABLE,) * n)
-        self.first.extend((_NOT_APPLICABLE,) * n)
+        self.codes.extend(array("i", (_NOT_APPLICABLE,)) * n)
 
     def copy(self) -> "_Part":
         made = _Part()
-        made.keys, made.codes, made.first = dict(self.keys), self.codes[:], self.first[:]
+        made.keys, made.codes = dict(self.keys), self.codes[:]
         return made
+
+
+def _near(depth: int, ranks: tuple[int, ...]) -> tuple[int, ...]:
+    """The ranks that decide figures with cut-offs up to a depth, and the rank of the first."""
+    return within(depth, ranks) or ranks[:1]
 
 
 class RankingColumns:
@@ -99,14 +93,12 @@ class RankingColumns:
         """
         self._ids = ids or RetrievalIds()
         self._anchors = anchors or Retrieval()
-        self._depths = (max(self._ids.ks, default=0), max(self._anchors.ks, default=0))
+        self._depth = max(MRR_CUTOFF, *self._ids.ks, *self._anchors.ks, *self._anchors.mrr_ks)
         self.case_ids: list[str] = []
         self._failures: dict[int, str] = {}
         shared = _Part()
         self._parts: dict[Part, _Part] = {"chunks": shared, "docs": shared, "supports": shared}
         """Kinds of gold that have had the same positions in all cases so far share one."""
-        if self._depths[0] != self._depths[1]:
-            self._part_ways(together=False)
         self._complete = array("i")
         """For each case the rank at which a group is complete, 0 for none, or why there is none."""
         self._empty = array("b")
@@ -115,10 +107,15 @@ class RankingColumns:
         self._counts: dict[int, Counter[int]] = {}
         """How often each code comes, by the identity of the codes."""
         self._getters: dict[int, Callable[[Any], Iterable[float]]] = {}
-        self._tables: dict[tuple[int, tuple[int, ...]], dict[tuple[str, int], list[float]]] = {}
+        self._tables: dict[tuple[int, tuple[int, ...]], dict[tuple[str, int | None], list[float]]] = {}
 
     def __len__(self) -> int:
         return len(self.case_ids)
+
+    @property
+    def n_empty(self) -> int:
+        """Cases in which nothing was retrieved, among them those that failed."""
+        return self._empty.count(1)
 
     def add(self, case_id: str, labels: Labels, found: Positions | Failed) -> None:
         """Take one case."""
@@ -134,10 +131,10 @@ class RankingColumns:
             return
         self._forget()
         self._part_ways(together=are_together)
-        self._parts["chunks"].add(len(gold), chunks, chunks, self._depths[0])
-        self._parts["docs"].add(len(gold_docs), docs, docs, self._depths[0])
+        self._parts["chunks"].add(len(gold), chunks, chunks, self._depth)
+        self._parts["docs"].add(len(gold_docs), docs, docs, self._depth)
         if self._parts["supports"] is not self._parts["docs"]:
-            self._parts["supports"].add(labels.n_supports, right, gaining, self._depths[1])
+            self._parts["supports"].add(labels.n_supports, right, gaining, self._depth)
         without = _WITHOUT_GROUPS if labels.n_supports else _NOT_APPLICABLE
         self._complete.append((complete or (0,))[0] if groups else without)
         self._empty.append(not n_hits)
@@ -162,15 +159,21 @@ class RankingColumns:
             self._part_ways(together=True)
         chunks, docs, supports = self._parts.values()
         if found.with_chunks:
-            chunks.add_all(found.n_gold, found.ranks, self._depths[0])
+            chunks.add_all(found.n_gold, found.ranks, self._depth)
         else:
             chunks.fail_all(n)
         if docs is not chunks:
-            docs.add_all(found.n_gold, found.ranks, self._depths[0])
+            docs.add_all(found.n_gold, found.ranks, self._depth)
         if supports is not docs:
-            supports.add_all(found.n_gold, found.ranks, self._depths[1])
-        self._complete.extend([_WITHOUT_GROUPS if gold else _NOT_APPLICABLE for gold in found.n_gold])
-        self._empty.extend([not n_hits for n_hits in found.n_hits])
+            supports.add_all(found.n_gold, found.ranks, self._depth)
+        if 0 in found.n_gold:
+            self._complete.extend([_WITHOUT_GROUPS if gold else _NOT_APPLICABLE for gold in found.n_gold])
+        else:
+            self._complete.extend(array("i", (_WITHOUT_GROUPS,)) * n)
+        if 0 in found.n_hits:
+            self._empty.extend([not n_hits for n_hits in found.n_hits])
+        else:
+            self._empty.extend(array("b", (0,)) * n)
         self.case_ids += found.case_ids
 
     def _distinct_parts(self) -> Iterable[_Part]:
@@ -210,7 +213,6 @@ class RankingColumns:
         order = [number_of[case_id] for case_id in wanted]
         for part in self._distinct_parts():
             part.codes = array("i", map(part.codes.__getitem__, order))
-            part.first = array("i", map(part.first.__getitem__, order))
         self._complete = array("i", map(self._complete.__getitem__, order))
         self._empty = array("b", map(self._empty.__getitem__, order))
         self._failures = {new: self._failures[old] for new, old in enumerate(order) if old in self._failures}
@@ -313,31 +315,24 @@ class RankingColumns:
         specs.update({name: (None, "complete", k, NO_SUPPORTS) for k, name in anchors.all_names})
         return specs
 
-    def _codes(self, name: str) -> Sequence[int]:
+    def _codes(self, name: str) -> "array[int]":
         part, what, _, _ = self._specs[name]
         if part is None:
             return self._empty if what == "empty" else self._complete
-        return self._parts[part].first if what == "mrr" else self._parts[part].codes
+        return self._parts[part].codes
 
-    def _coded(self, name: str) -> tuple[Sequence[int], "Sequence[float] | Mapping[int, float]"]:
+    def _coded(self, name: str) -> tuple["array[int]", "Sequence[float] | Mapping[int, float]"]:
         """A code for each case, and the values of codes that are not negative."""
         part, what, k, _ = self._specs[name]
         codes = self._codes(name)
+        if part is not None:
+            return codes, self._table(part)[what, k]
         if what == "empty":
             return codes, (0.0, 1.0)
-        if what == "mrr":
-            return codes, self._by_rank(codes, lambda ranks: reciprocal_rank(ranks, k))
-        assert k is not None  # noqa: S101  # for the type checker: the others have a cut-off
-        if what == "complete":
-            return codes, self._by_rank(codes, lambda ranks: hit_at(k, ranks))
-        assert part is not None  # noqa: S101
-        return codes, self._table(part)[what, k]
+        assert k is not None  # noqa: S101  # for the type checker: the rest has a cut-off
+        return codes, {rank: hit_at(k, (rank,) if rank else ()) for rank in self._counted(codes) if rank >= 0}
 
-    def _by_rank(self, codes: Sequence[int], figure: Callable[[Ranks], float]) -> dict[int, float]:
-        """A figure of the one rank that is the code, 0 for none, by code."""
-        return {code: figure((code,) if code else ()) for code in self._counted(codes) if code >= 0}
-
-    def _table(self, name: Part) -> dict[tuple[str, int], list[float]]:
+    def _table(self, name: Part) -> dict[tuple[str, int | None], list[float]]:
         """The figures of each key, by (figure, cut-off)."""
         part = self._parts[name]
         ks = self._anchors.ks if name == "supports" else self._ids.ks
@@ -345,9 +340,11 @@ class RankingColumns:
         if found is None or len(next(iter(found.values()), ())) < len(part.keys):
             found = {(what, k): [] for what in ("hit", "recall", "precision", "ndcg") for k in ks}
             columns = list(found.values())
-            for key in part.keys:
-                figures = figures_at(ks, *key)
+            for n_gold, right, *gaining in part.keys:
+                figures = figures_at(ks, n_gold, right, gaining[0] if gaining else right)
                 for column, value in zip(columns, [one for row in figures for one in row], strict=True):
                     column.append(value)
+            for k in {MRR_CUTOFF, *(k for k, _ in self._anchors.mrr_names)}:
+                found["mrr", k] = [reciprocal_rank(key[1], k) for key in part.keys]
             self._tables[id(part), ks] = found
         return found

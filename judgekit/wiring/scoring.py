@@ -113,5 +113,8 @@ def score_in_memory(
         ConfigError: a cut-off that is none, what is no id, or no ranking of any case.
     """
     columns = score_lists(gold, rankings, *families(cutoffs))
+    # Where each case has hits each has a ranking, so as many rankings as cases leave none without a case.
+    if len(rankings) == len(columns) and not columns.n_empty:
+        return RankingScores(columns)
     warnings = ids_on_one_side(list(gold), rankings, "rankings", missing_is_empty=True)
     return RankingScores(columns, warnings=warnings)

@@ -21,7 +21,11 @@ class Intake:
     def __init__(self, reading: Reading) -> None:
         """Prepare for the first record."""
         self._reading = reading
+        self._seen: set[str] = set()
         self._places: dict[str, Row | int] = {}
+        """Of the ids that were taken one by one."""
+        self._batches: list[tuple[Sequence[str], Sequence[int]]] = []
+        """The others, with their lines."""
         self._wrong: list[tuple[Row | None, str]] = []
 
     def take(self, row: Row, found: tuple[str, T] | list[str]) -> T | None:
@@ -35,9 +39,10 @@ class Intake:
             self.refuse(row, found)
             return None
         key, made = found
-        if key in self._places:
-            self._wrong.append((row, f"{row.path}: id {key!r} is already {_place(self._places[key])}"))
+        if key in self._seen:
+            self._wrong.append((row, f"{row.path}: id {key!r} is already {_place(self._first(key))}"))
             return None
+        self._seen.add(key)
         if row.line and row.path == "$" and not row.file:
             self._places[key] = row.line
         else:
@@ -50,11 +55,19 @@ class Intake:
 
     def take_all(self, keys: Sequence[str], lines: Sequence[int]) -> bool:
         """Take many good records at once, by id and line; False, and nothing taken, where an id comes twice."""
-        added = dict(zip(keys, lines, strict=True))
-        if len(added) < len(keys) or not self._places.keys().isdisjoint(added):
+        added = set(keys)
+        if len(added) < len(keys) or not self._seen.isdisjoint(added):
             return False
-        self._places.update(added)
+        self._seen |= added
+        self._batches.append((keys, lines))
         return True
+
+    def _first(self, key: str) -> "Row | int":
+        """Where an id was met first."""
+        for keys, lines in self._batches:
+            self._places.update(zip(keys, lines, strict=True))
+        self._batches.clear()
+        return self._places[key]
 
     @property
     def is_good(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, compress
 
 from judgekit.core.text import canonical_id
+from judgekit.kernel import kernel
 from judgekit.metrics.positions import SameRanks, places_of
 
 
@@ -21,8 +22,12 @@ def same_ranks(
     Raises:
         ValueError: see `canonical_ids`.
     """
+    if kernel is not None:
+        all_ranks, n_gold = kernel.ranks_in_lists(gold, lists, depth)
+        if None not in all_ranks:
+            return SameRanks(True, case_ids, n_gold, all_ranks, list(map(len, lists)))  # type: ignore[arg-type]
     near = [ids[:depth] for ids in lists]
-    if _plain_text(chain.from_iterable(near)) and _plain_text(chain.from_iterable(gold)):
+    if are_plain(chain.from_iterable(near)) and are_plain(chain.from_iterable(gold)):
         distinct = [one if type(one) is set or len(one) == 1 else set(one) for one in gold]
         at = range(1, depth + 1)
         found = [tuple(compress(at, map(one.__contains__, head))) for one, head in zip(distinct, near, strict=True)]
@@ -40,15 +45,15 @@ def same_ranks(
 _BLANKS = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
 
 
-def _plain_text(ids: Iterable[str]) -> str:
-    """The ids, one a line, if they are texts that are compared as they are and none is blank; else, or in doubt, ""."""
+def are_plain(ids: Iterable[object]) -> bool:
+    """Whether the ids are texts that are compared as they are, and none is blank; False in doubt."""
     try:
-        text = "\n".join(ids)
+        text = "\n".join(ids)  # type: ignore[arg-type]  # it says what is no text
     except TypeError:
-        return ""
+        return False
     if not text.isascii() or "\n\n" in text or "\n " in text or text[:1] in " \n" or text[-1:] == "\n":
-        return ""
-    return "" if any(blank in text for blank in _BLANKS) else text
+        return False
+    return not any(blank in text for blank in _BLANKS)
 
 
 def is_one_twice(ranks: Sequence[int], ids: Sequence[str]) -> bool:
@@ -105,7 +110,7 @@ def canonical_ids(ids: Sequence[str]) -> Sequence[str]:
     Raises:
         ValueError: one is neither text nor a whole number, or empty.
     """
-    if not ids or _plain_text(ids):
+    if not ids or are_plain(ids):
         return ids
     made = [canonical_id(one) for one in ids]
     for one in made:

@@ -146,10 +146,11 @@ class _Placing:
         wanted = list(map(self._labels.get, rankings.keys))
         same, others = rankings.place(wanted)
         found: list[SameRanks | Placed] = [*same]
+        if None in wanted:
+            read = set(others)
+            unknown = [index for index, labels in enumerate(wanted) if labels is None and index not in read]
+            found += [(rankings.keys[index], None) for index in unknown]
         for index in others:
-            if wanted[index] is None:
-                found.append((rankings.keys[index], None))
-                continue
             row = rankings.row(index)
             placed = self.of_row(row)
             if isinstance(placed, list):

@@ -47,7 +47,7 @@ class Rankings(Protocol):
         """Where they stand."""
 
     def place(self, wanted: Sequence[Labels | None]) -> tuple[list[SameRanks], list[int]]:
-        """Where labels stand, and the indices of outputs for which that has to be found one by one.
+        """Where labels stand, and the indices of outputs that have to be read one by one.
 
         Args:
             wanted: labels for each output, None where no case has its id.

@@ -1,11 +1,14 @@
 """Cases of JSONL files made at once into labels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 import msgspec
 
 from judgekit.core.text import normalise_path
 from judgekit.metrics.positions import Labels
+from judgekit.metrics.ranked_lists import are_plain
 from judgekit.storage.encodings import is_plain
 from judgekit.storage.json_shapes import ERRORS, CaseRecord, distinct_ids, id_of, records_in
 from judgekit.storage.ready import Labelled
@@ -36,37 +39,57 @@ def cases_in(piece: bytes, ends: Sequence[int], first: int) -> Iterator[Row | La
 
 def _labelled(cases: Sequence[CaseRecord], piece: bytes, first: int) -> Iterator[Row | Labelled]:
     """Labels of the cases of a piece, and rows for those that are for the reader of whole records."""
-    plain = is_plain(piece)
+    lines = range(first, first + len(cases))
+    is_paths_plain = is_plain(piece)
     try:
-        keys = [id_of(case.id) for case in cases]
-        yield Labelled(keys, range(first, first + len(keys)), [_labels(case, is_plain=plain) for case in cases])
+        yield _made(cases, lines, is_paths_plain=is_paths_plain)
     except ERRORS:
         pass
     else:
         return
-    for case, body, line in zip(cases, piece.split(b"\n"), range(first, first + len(cases)), strict=False):
+    for case, body, line in zip(cases, piece.split(b"\n"), lines, strict=False):
         try:
-            yield Labelled([id_of(case.id)], [line], [_labels(case, is_plain=plain)])
+            yield _made([case], [line], is_paths_plain=is_paths_plain)
         except ERRORS:
             yield jsonl_row(body.strip(BLANKS), line)
 
 
-def _labels(case: CaseRecord, *, is_plain: bool) -> Labels:
-    """The labels of a case.
+def _made(cases: Sequence[CaseRecord], lines: Sequence[int], *, is_paths_plain: bool) -> Labelled:
+    """The labels of cases.
 
     Args:
-        case: the case.
-        is_plain: its paths are compared as they are.
+        cases: the cases.
+        lines: their lines.
+        is_paths_plain: paths are compared as they are.
 
     Raises:
         ValueError: an id is empty.
     """
-    chunks = distinct_ids(case.expected_chunk_ids)
-    docs = chunks if case.expected_doc_ids == case.expected_chunk_ids else distinct_ids(case.expected_doc_ids)
-    if not case.gold_supports:
-        return Labels(chunks, docs)
-    named = [support.rel_path for support in case.gold_supports]
-    if is_plain and named == case.expected_doc_ids:
-        return Labels(chunks, docs, docs)
+    keys: list[Any] = [case.id for case in cases]
+    lists = [case.expected_chunk_ids or () for case in cases], [case.expected_doc_ids or () for case in cases]
+    distinct: Callable[[Any], tuple[str, ...]] = _distinct
+    if not are_plain(chain(keys, *map(chain.from_iterable, lists))):
+        keys, distinct = list(map(id_of, keys)), distinct_ids
+    labels = []
+    for case in cases:
+        docs = distinct(case.expected_doc_ids)
+        chunks = docs if case.expected_chunk_ids == case.expected_doc_ids else distinct(case.expected_chunk_ids)
+        paths: tuple[str, ...] = ()
+        if case.gold_supports:
+            named = [support.rel_path for support in case.gold_supports]
+            paths = docs if is_paths_plain and named == case.expected_doc_ids else _paths(named, docs, chunks)
+        labels.append(Labels(chunks, docs, paths))
+    return Labelled(keys, lines, labels)
+
+
+def _distinct(ids: list[str] | None) -> tuple[str, ...]:
+    """The ids, each once."""
+    if not ids:
+        return ()
+    return tuple(ids) if len(ids) == 1 or len(set(ids)) == len(ids) else tuple(dict.fromkeys(ids))
+
+
+def _paths(named: list[str], docs: tuple[str, ...], chunks: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths as compared, each once; the very documents or chunks where they are the same."""
     paths = tuple(dict.fromkeys(map(normalise_path, named)))
-    return Labels(chunks, docs, docs if paths == docs else chunks if paths == chunks else paths)
+    return docs if paths == docs else chunks if paths == chunks else paths

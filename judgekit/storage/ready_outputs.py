@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from judgekit.kernel import kernel
 from judgekit.metrics.positions import Labels, SameRanks, places_of
 from judgekit.storage.encodings import is_plain
-from judgekit.storage.json_shapes import ERRORS, NULL, OutputRecord, PlainHit, key_of, records_in
+from judgekit.storage.json_shapes import ERRORS, NULL, NotPlain, OutputRecord, PlainHit, key_of, records_in
 from judgekit.storage.ready import Rankings
 from judgekit.storage.ready_output import first_hits, first_ids, listed
 from judgekit.storage.rows import BLANKS, Row, jsonl_row, lines_in
@@ -31,24 +32,22 @@ def outputs_in(piece: bytes, ends: Sequence[int], first: int, depth: int) -> Ite
     """
     # An escape may spell any letter, so with one nothing can be said of the text of the piece.
     outputs = records_in(_outputs, piece, ends) if is_plain(piece) else None
-    lists = _lists_of(outputs, depth) if outputs is not None else None
+    lists = _lists_of(outputs) if outputs is not None else None
     if lists is not None:
         yield _JsonRankings(piece, first, depth, lists)
         return
     for body, number in lines_in(piece, first):
-        ready = listed(body, depth)
-        yield jsonl_row(body, number) if ready is None else Row(number, "$", None, ready=ready, body=body)
+        yield _row(body, number, depth)
 
 
-class _Lists(NamedTuple):
-    """The ids of outputs, column by column."""
+def _row(body: bytes, line: int, depth: int) -> Row:
+    ready = listed(body, depth)
+    return jsonl_row(body, line) if ready is None else Row(line, "$", None, ready=ready, body=body)
 
-    keys: list[str]
-    ids: list[list[str]]
-    """Of the first hits."""
-    texts: list[bytes]
-    """All hits, where there are more."""
-    form: "_Form"
+
+Text = bytes | msgspec.Raw
+Ranks = tuple[int, ...] | None
+"""Where gold stands; None where that is not plain to see."""
 
 
 class _Form(NamedTuple):
@@ -60,8 +59,8 @@ class _Form(NamedTuple):
     """The ids of lists, one a line."""
     to: Callable[[bytes, int], list[str]]
     """The ids of a list from the front to the one that begins at a place."""
-    with_chunks: bool
-    """An id is that of a chunk too."""
+    with_hits: bool
+    """It lists hits, which have no chunk; else ids, each of which is that of a chunk too."""
 
 
 def _ids_of_hits(hits: list[PlainHit]) -> list[str]:
@@ -80,47 +79,46 @@ _HITS = _Form(
     first_hits,
     lambda text: list(map(_ids_of_hits, _hits.decode_lines(text))),
     lambda text, place: _ids_of_hits(_hits.decode(text[: text.find(b"}", place) + 1] + b"]")),
-    with_chunks=False,
+    with_hits=True,
 )
 _IDS = _Form(
     first_ids,
     _ids.decode_lines,
     lambda text, place: _ids.decode(text[: text.find(b'"', place + 1) + 1] + b"]"),
-    with_chunks=True,
+    with_hits=False,
 )
 
 
-def _lists_of(outputs: Sequence[OutputRecord], depth: int) -> _Lists | None:
-    """The ids of each output; None where not all are plain and alike.
+class _Lists(NamedTuple):
+    """What outputs list, column by column."""
+
+    keys: list[str]
+    texts: list[Text]
+    """JSON."""
+    form: _Form
+
+
+def _lists_of(outputs: Sequence[OutputRecord]) -> _Lists | None:
+    """What each output lists; None where they are not alike.
 
     Args:
         outputs: all in ASCII, without escapes.
-        depth: the largest cut-off.
     """
-    has_ids = outputs[0].retrieved_ids is not NULL
-    form = _IDS if has_ids else _HITS
+    ids = [output.retrieved_ids for output in outputs]
+    hits = [output.retrieved for output in outputs]
+    # A field that is left out has this very value; one that is null has another, which is equal.
+    form = _IDS if ids[0] is not NULL else _HITS
+    given, others = (hits, ids) if form.with_hits else (ids, hits)
+    if others.count(NULL) < len(others):
+        return None
+    texts: list[Text] = [_NONE if one == NULL else one for one in given] if NULL in given else [*given]
     try:
-        keys = list(map(key_of, outputs))
-        if has_ids:
-            given = [output.retrieved_ids for output in outputs]
-            others = [output.retrieved for output in outputs]
-        else:
-            given = [output.retrieved for output in outputs]
-            others = [output.retrieved_ids for output in outputs]
-        if others.count(NULL) < len(others):
-            return None
-        texts = [b"[]" if one is NULL else bytes(one) for one in given]
-        near = [form.near(text, depth) for text in texts]
-        ids = form.many(b"\n".join(near))
+        return _Lists(list(map(key_of, outputs)), texts, form)
     except ERRORS:
         return None
-    if len(ids) != len(near) or any(found and min(found) < "!" for found in ids):  # a blank id
-        return None
-    is_whole = [head is text for head, text in zip(near, texts, strict=True)]
-    if any(not whole and len(found) != depth for whole, found in zip(is_whole, ids, strict=True)):
-        return None
-    rests = [b"" if whole else text for whole, text in zip(is_whole, texts, strict=True)]
-    return _Lists(keys, ids, rests, form)
+
+
+_NONE = b"[]"
 
 
 class _JsonRankings:
@@ -135,33 +133,74 @@ class _JsonRankings:
         self.lines = range(first, first + len(lists.keys))
 
     def place(self, wanted: Sequence[Labels | None]) -> tuple[list[SameRanks], list[int]]:
-        """Where labels stand, and the indices of outputs for which that has to be found one by one."""
-        keys, ids, texts, form = self._lists
+        """Where labels stand, and the indices of outputs that have to be read one by one."""
+        keys, texts, form = self._lists
+        # The ids that are gold of each kind that a case has, where there are such.
+        gold = [
+            labels.docs
+            if labels is not None
+            and labels.docs is labels.paths
+            and (not labels.chunks or (labels.chunks is labels.docs and not form.with_hits))
+            else ()
+            for labels in wanted
+        ]
+        found, n_hits = _all_ranks(gold, texts, form, self._depth)
+        members: dict[bool, list[int]] = {True: [], False: []}
         others: list[int] = []
-        same = {kind: SameRanks(kind, [], [], [], []) for kind in (True, False)}
-        for index, (labels, near, text) in enumerate(zip(wanted, ids, texts, strict=True)):
-            ranks = None
-            if labels is not None:
-                chunks, docs, paths, _, _ = labels
-                if docs and docs is paths and (not chunks or (chunks is docs and form.with_chunks)):
-                    ranks = _ranks(docs, near, text, form)
-            if ranks is None:
+        for index, (labels, ranks) in enumerate(zip(wanted, found, strict=True)):
+            if ranks is None or (labels is not None and not gold[index]):
                 others.append(index)
-                continue
-            _, case_ids, n_gold, found, n_hits = same[bool(chunks)]
-            case_ids.append(keys[index])
-            n_gold.append(len(docs))
-            found.append(ranks)
-            n_hits.append(len(near))
-        return [found for found in same.values() if found.case_ids], others
+            elif labels is not None:
+                members[bool(labels.chunks)].append(index)
+        same = [
+            SameRanks(
+                with_chunks,
+                [keys[index] for index in some],
+                [len(gold[index]) for index in some],
+                [found[index] for index in some],  # type: ignore[misc]  # none of these is None
+                [n_hits[index] for index in some],
+            )
+            for with_chunks, some in members.items()
+            if some
+        ]
+        return same, others
 
     def row(self, index: int) -> Row:
         """One output alone."""
         if self._bodies is None:
             self._bodies = self._piece.split(b"\n")
-        body, line = self._bodies[index].strip(BLANKS), self.lines[index]
-        ready = listed(body, self._depth)
-        return jsonl_row(body, line) if ready is None else Row(line, "$", None, ready=ready, body=body)
+        return _row(self._bodies[index].strip(BLANKS), self.lines[index], self._depth)
+
+
+def _all_ranks(
+    gold: list[tuple[str, ...]], texts: list[Text], form: _Form, depth: int
+) -> tuple[list[Ranks], list[int]]:
+    """Where gold stands in each list, and how many of its entries stand within the depth.
+
+    Args:
+        gold: distinct ids, for each list.
+        texts: lists, as JSON.
+        form: how they are written.
+        depth: the largest cut-off.
+    """
+    if kernel is not None:
+        found, n_hits = kernel.ranks_in_texts(gold, texts, depth, form.with_hits)
+        if None not in found:
+            return found, n_hits
+    whole = list(map(bytes, texts))
+    try:
+        heads = [form.near(text, depth) for text in whole]
+        near = form.many(b"\n".join(heads))
+        if len(near) != len(heads) or any(ids and min(ids) < "!" for ids in near):  # a blank id
+            raise NotPlain
+    except ERRORS:
+        return [None] * len(texts), [0] * len(texts)
+    rests = [b"" if head is text else text for head, text in zip(heads, whole, strict=True)]
+    found = [
+        None if rest and len(ids) != depth else _ranks(one, ids, rest, form)
+        for one, ids, rest in zip(gold, near, rests, strict=True)
+    ]
+    return found, list(map(len, near))
 
 
 def _ranks(gold: Sequence[str], near: Sequence[str], text: bytes, form: _Form) -> tuple[int, ...] | None:

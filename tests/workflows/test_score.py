@@ -3,13 +3,10 @@
 import hashlib
 import json
 import random
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,10 +18,13 @@ from judgekit.core.cases import SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import JudgekitError
 from judgekit.core.scores import Outcome
+from judgekit.kernel import kernel
+from judgekit.metrics import ranked_lists
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
+from judgekit.storage import ready_outputs
 from judgekit.storage.case_files import load_cases, load_outputs
-from judgekit.storage.formats import trec_columns, trec_lines, trec_rankings, trec_ready
+from judgekit.storage.formats import trec_lines, trec_rankings, trec_ready
 from judgekit.storage.formats.lookup import missing_is_empty
 from judgekit.workflows.score import RankingScores
 from tests.builders import write_lines
@@ -32,6 +32,16 @@ from tests.readers import needs_shared_files, shared, written
 
 Outcomes = dict[str, list[Outcome]]
 KS = (1, 3, 10)
+
+
+@pytest.fixture(autouse=True, params=["compiled", "python"])
+def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here holds with the compiled loops and without."""
+    if request.param == "compiled" and kernel is None:
+        pytest.skip("the package was installed without a C compiler")
+    if request.param == "python":
+        for module in (ranked_lists, ready_outputs, trec_ready):
+            monkeypatch.setattr(module, "kernel", None)
 
 
 def families() -> tuple[RetrievalIds, Retrieval]:
@@ -236,29 +246,20 @@ RUNS = [
 ]
 
 
-@pytest.fixture(params=["arrays", "arrays with few slots", "lines"])
-def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How runs are read: by arrays, or line by line as small ones are, and large ones without numpy."""
-    monkeypatch.setattr(trec_ready, "_LARGE", 1 << 40 if request.param == "lines" else 0)
-    if request.param == "arrays with few slots":
-        monkeypatch.setattr(trec_columns, "_SLOT_BITS", 2)
-        monkeypatch.setattr(trec_columns, "_TO_SLOT", np.uint64(62))
-
-
 @pytest.fixture(params=[1 << 15, 20], ids=["one piece", "small pieces"])
 def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trec_lines, "_PIECE", request.param)
     monkeypatch.setattr(trec_rankings, "_PIECE", request.param)
 
 
-@pytest.mark.usefixtures("piece", "reader")
+@pytest.mark.usefixtures("piece")
 @pytest.mark.parametrize("ties", [None, "trec_eval"])
 @pytest.mark.parametrize("run", RUNS, ids=range(len(RUNS)))
 def test_trec_is_scored_as_in_a_run(tmp_path: Path, run: str, ties: str | None) -> None:
     assert_as_in_a_run(written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "x.run", run), ties)
 
 
-@pytest.mark.usefixtures("piece", "reader")
+@pytest.mark.usefixtures("piece")
 @pytest.mark.parametrize(
     "qrels",
     ["1 0 a 1\n2 0 a 1\n1 0 b 1\n", "1 0 a 1\n1 0 a 0\n1 0 b x\n", "1 0 a 1\n1 0 b\n", "", "1 Q0 a 1 0.5 t\n", QRELS],
@@ -272,7 +273,6 @@ LINE = st.lists(CELLS, min_size=5, max_size=7).map(" ".join)
 GOOD = st.builds("{} Q0 {} 1 {} t".format, st.sampled_from("12"), st.sampled_from("abcdefgh"), st.integers(0, 9))
 
 
-@pytest.mark.usefixtures("reader")
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(st.one_of(GOOD, GOOD, GOOD, LINE), max_size=12), end=st.sampled_from(["\n", "\r\n", " \n"]))
 def test_any_lines_are_scored_or_refused_as_in_a_run(tmp_path: Path, lines: list[str], end: str) -> None:
@@ -301,7 +301,6 @@ CHANGES = st.sampled_from(
 )
 
 
-@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("size", [1 << 17, 300], ids=["one piece", "small pieces"])
 def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
@@ -318,7 +317,6 @@ def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
     check()
 
 
-@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("ties", [None, "trec_eval"])
 @pytest.mark.parametrize("size", [1 << 20, 3000], ids=["one piece", "small pieces"])
 def test_many_queries_are_scored_as_in_a_run(
@@ -337,18 +335,6 @@ def test_many_queries_are_scored_as_in_a_run(
     assert_as_in_a_run(written(tmp_path, "q.qrels", "".join(qrels)), written(tmp_path, "x.run", "".join(run)), ties)
 
 
-@pytest.mark.parametrize("numpy", [None, SimpleNamespace(__version__="1.26.4")], ids=["none", "old"])
-def test_large_runs_are_read_without_numpy_and_beside_an_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numpy: object
-) -> None:
-    monkeypatch.setattr(trec_ready, "_LARGE", 0)
-    monkeypatch.setitem(sys.modules, "numpy", numpy)
-    monkeypatch.delitem(sys.modules, "judgekit.storage.formats.trec_rankings")
-    assert_as_in_a_run(written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "x.run", RUNS[0]))
-    assert "judgekit.storage.formats.trec_rankings" not in sys.modules
-
-
-@pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("outputs", ["x.run", "x.jsonl", "scattered.run", "utf16.run"])
 def test_the_hash_is_that_of_the_file(tmp_path: Path, outputs: str) -> None:
     cases = tmp_path / "qrels.txt"
@@ -380,7 +366,6 @@ def test_estimates_are_those_of_a_run(tmp_path: Path) -> None:
 
 
 @needs_shared_files
-@pytest.mark.usefixtures("reader")
 def test_published_figures_of_trec_eval_come_out() -> None:
     scores = judgekit.score_files(
         shared("trec/qrels.test"), shared("trec/results.test"), ks=(5, 10, 100), ties="trec_eval"

@@ -3,23 +3,18 @@
 Ids are taken as they are only where they are compared so; everything else becomes a row as in any other reading.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from itertools import compress, pairwise
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
+from judgekit.kernel import kernel
 from judgekit.metrics.positions import Labels, SameRanks
 from judgekit.storage.formats.source import Source
 from judgekit.storage.formats.trec_lines import QRELS, RUN, Block, Lines, lines_of
 from judgekit.storage.formats.trec_queries import NAMES, Ties, blocks, judge, judged_case, ranked_row, tell_bare
+from judgekit.storage.formats.trec_rankings import RunQueries, run_queries
 from judgekit.storage.ready import Labelled, Listed, Rankings, Scattered
 from judgekit.storage.rows import Row
-
-if TYPE_CHECKING:
-    from judgekit.storage.formats.trec_rankings import RunQueries
-
-_LARGE = 1 << 25
-"""Bytes of a run from which on loading numpy is repaid."""
 
 
 class _Judgements:
@@ -150,21 +145,10 @@ def rankings_in(stream: IO[bytes], encoding: str, source: Source) -> Iterator[Ro
     ties.tell()
 
 
-def _run_pieces(stream: IO[bytes], encoding: str, source: Source) -> "Iterator[Lines | RunQueries]":
-    if encoding == "utf-8-sig" and os.fstat(stream.fileno()).st_size >= _LARGE and _has_arrays():
-        from judgekit.storage.formats.trec_rankings import run_queries
-
+def _run_pieces(stream: IO[bytes], encoding: str, source: Source) -> Iterator[Lines | RunQueries]:
+    if encoding == "utf-8-sig" and kernel is not None:
         return run_queries(stream, by_single=source.file.ties == "trec_eval")
     return lines_of(stream, encoding, RUN)
-
-
-def _has_arrays() -> bool:
-    """Whether there is a numpy that counts bits, as it does from 2.0 on."""
-    try:
-        import numpy as np
-    except ImportError:
-        return False
-    return hasattr(np, "bitwise_count")
 
 
 def _listed(block: Block, ties: Ties) -> Row:
@@ -182,7 +166,7 @@ def _listed(block: Block, ties: Ties) -> Row:
 class _Regular:
     """Queries whose hits stand in the order of the file, each document once."""
 
-    def __init__(self, queries: "RunQueries") -> None:
+    def __init__(self, queries: RunQueries) -> None:
         self._queries = queries
         odd = set(queries.odd)
         self._indices = [index for index in range(len(queries.keys)) if index not in odd]
@@ -190,18 +174,16 @@ class _Regular:
         self.lines = [queries.lines[index] for index in self._indices]
 
     def place(self, wanted: Sequence[Labels | None]) -> tuple[list[SameRanks], list[int]]:
-        """Where labels stand, and the indices of queries for which that has to be found one by one."""
+        """Where labels stand, and the indices of queries that have to be read one by one."""
         gold: list[tuple[str, ...]] = [()] * len(self._queries.keys)
         same, others = [], []
         for place, (index, labels) in enumerate(zip(self._indices, wanted, strict=True)):
             if labels is not None and labels.are_same:
                 gold[index] = labels.chunks
                 same.append(index)
-            else:
+            elif labels is not None:
                 others.append(place)
         ranks = self._queries.ranks(gold)
-        if ranks is None:
-            return [], list(range(len(wanted)))
         keys, n_hits = self._queries.keys, self._queries.n_hits
         found = SameRanks(
             True,

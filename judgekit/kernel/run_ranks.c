@@ -1,0 +1,117 @@
+/* The ranks of gold ids in the queries of a TREC run. */
+
+#include "places.h"
+
+#define FEW_GOLD 8 /* gold ids up to which comparing with each beats a table */
+
+typedef struct {
+    const char *piece;
+    const Place *places;
+    Table table;
+    size_t first; /* row of the query */
+    size_t n;     /* its rows */
+} Hits;
+
+static int
+compare_ranks(const void *one, const void *other)
+{
+    long a = *(const long *)one, b = *(const long *)other;
+    return (a > b) - (a < b);
+}
+
+/* The ranks of few gold ids. */
+static Py_ssize_t
+ranks_of_few(const Hits *hits, PyObject *given, long *ranks)
+{
+    Id gold[FEW_GOLD];
+    Py_ssize_t n_gold = 0, n = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given); i++) {
+        PyObject *one = PyTuple_GET_ITEM(given, i);
+        if (is_ascii(one) && PyUnicode_GET_LENGTH(one)) { /* others equal no document of the piece */
+            gold[n_gold++] = id_of(one);
+        }
+    }
+    for (size_t i = 0; i < hits->n && n < n_gold; i++) {
+        if (index_in(gold, n_gold, id_at(hits->piece, hits->places[hits->first + i])) >= 0) {
+            ranks[n++] = (long)i + 1;
+        }
+    }
+    return n;
+}
+
+/* The ranks of many gold ids; -1 with an error set. */
+static Py_ssize_t
+ranks_of_many(Hits *hits, PyObject *given, long *ranks)
+{
+    Py_ssize_t n = 0;
+    for (size_t row = hits->first; row < hits->first + hits->n; row++) {
+        if (!make_room(&hits->table, hits->piece, hits->places, hits->first, row)) {
+            return -1;
+        }
+        Id document = id_at(hits->piece, hits->places[row]);
+        *slot_of(&hits->table, hits->piece, hits->places, hits->first, document) = (uint32_t)row + 1;
+    }
+    for (Py_ssize_t i = 0; hits->n && i < PyTuple_GET_SIZE(given); i++) {
+        PyObject *one = PyTuple_GET_ITEM(given, i);
+        if (is_ascii(one) && PyUnicode_GET_LENGTH(one)) {
+            uint32_t row = *slot_of(&hits->table, hits->piece, hits->places, hits->first, id_of(one));
+            if (row > hits->first) {
+                ranks[n++] = (long)(row - hits->first);
+            }
+        }
+    }
+    qsort(ranks, (size_t)n, sizeof(long), compare_ranks);
+    return n;
+}
+
+static PyObject *
+ranks_in_query(Hits *hits, PyObject *given)
+{
+    long few[FEW_GOLD], *ranks = few;
+    Py_ssize_t n_gold = PyTuple_GET_SIZE(given), n;
+    if (n_gold <= FEW_GOLD) {
+        n = ranks_of_few(hits, given, ranks);
+        return tuple_of(ranks, n);
+    }
+    ranks = PyMem_Malloc((size_t)n_gold * sizeof(long));
+    if (ranks == NULL) {
+        return PyErr_NoMemory();
+    }
+    n = ranks_of_many(hits, given, ranks);
+    PyObject *made = n < 0 ? NULL : tuple_of(ranks, n);
+    PyMem_Free(ranks);
+    return made;
+}
+
+PyObject *
+ranks_in_run(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *piece, *places, *sizes, *golds;
+    if (!PyArg_ParseTuple(args, "SSO!O!", &piece, &places, &PyList_Type, &sizes, &PyList_Type, &golds)) {
+        return NULL;
+    }
+    size_t n_rows = (size_t)PyBytes_GET_SIZE(places) / sizeof(Place);
+    Hits hits = {.piece = PyBytes_AS_STRING(piece), .places = (const Place *)PyBytes_AS_STRING(places)};
+    PyObject *reply = PyList_New(PyList_GET_SIZE(golds));
+    for (Py_ssize_t i = 0; reply != NULL && i < PyList_GET_SIZE(golds); i++) {
+        PyObject *gold = PyList_GET_ITEM(golds, i);
+        Py_ssize_t n = i < PyList_GET_SIZE(sizes) ? PyLong_AsSsize_t(PyList_GET_ITEM(sizes, i)) : -1;
+        if (n < 0 || (size_t)n > n_rows - hits.first || !PyTuple_CheckExact(gold)) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_ValueError, "sizes, places and gold ids of other queries");
+            }
+            Py_CLEAR(reply);
+            break;
+        }
+        hits.n = (size_t)n;
+        PyObject *ranks = ranks_in_query(&hits, gold);
+        if (ranks == NULL) {
+            Py_CLEAR(reply);
+            break;
+        }
+        PyList_SET_ITEM(reply, i, ranks);
+        hits.first += hits.n;
+    }
+    PyMem_Free(hits.table.rows);
+    return reply;
+}

@@ -1,7 +1,6 @@
 """Where gold stands in lists of ids that are in memory."""
 
 from collections.abc import Collection, Iterable, Sequence
-from itertools import chain, compress
 
 from judgekit.core.text import canonical_id
 from judgekit.kernel import kernel
@@ -22,24 +21,15 @@ def same_ranks(
     Raises:
         ValueError: see `canonical_ids`.
     """
+    ranks: list[tuple[int, ...] | None] = [None] * len(lists)
+    n_gold = [0] * len(lists)
     if kernel is not None:
-        all_ranks, n_gold = kernel.ranks_in_lists(gold, lists, depth)
-        if None not in all_ranks:
-            return SameRanks(True, case_ids, n_gold, all_ranks, list(map(len, lists)))  # type: ignore[arg-type]
-    near = [ids[:depth] for ids in lists]
-    if are_plain(chain.from_iterable(near)) and are_plain(chain.from_iterable(gold)):
-        distinct = [one if type(one) is set or len(one) == 1 else set(one) for one in gold]
-        at = range(1, depth + 1)
-        found = [tuple(compress(at, map(one.__contains__, head))) for one, head in zip(distinct, near, strict=True)]
-        for index, ranks in enumerate(found):
-            if not ranks:
-                found[index] = _beyond(distinct[index], near[index], lists[index])
-            elif len(ranks) > 1 and is_one_twice(ranks, near[index]):
-                found[index] = places_of(list(distinct[index]), near[index])
-        return SameRanks(True, case_ids, list(map(len, distinct)), found, list(map(len, lists)))
-    wanted = [tuple(dict.fromkeys(canonical_ids(list(one)))) for one in gold]
-    found = [ranks_in_list(one, ids, depth) for one, ids in zip(wanted, lists, strict=True)]
-    return SameRanks(True, case_ids, list(map(len, wanted)), found, list(map(len, lists)))
+        ranks, n_gold = kernel.ranks_in_lists(gold, lists, depth)
+    if None in ranks:
+        for index in [index for index, found in enumerate(ranks) if found is None]:
+            wanted = tuple(dict.fromkeys(canonical_ids(list(gold[index]))))
+            ranks[index], n_gold[index] = ranks_in_list(wanted, lists[index], depth), len(wanted)
+    return SameRanks(True, case_ids, n_gold, ranks, list(map(len, lists)))  # type: ignore[arg-type]  # none is None
 
 
 _BLANKS = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
@@ -54,35 +44,6 @@ def are_plain(ids: Iterable[object]) -> bool:
     if not text.isascii() or "\n\n" in text or "\n " in text or text[:1] in " \n" or text[-1:] == "\n":
         return False
     return not any(blank in text for blank in _BLANKS)
-
-
-def is_one_twice(ranks: Sequence[int], ids: Sequence[str]) -> bool:
-    """Whether two of these ranks, which are at least two, hold the same id."""
-    if len(ranks) == 2:
-        return ids[ranks[0] - 1] == ids[ranks[1] - 1]
-    return len({ids[rank - 1] for rank in ranks}) < len(ranks)
-
-
-def _beyond(gold: Collection[str], near: Sequence[str], ids: Sequence[str]) -> tuple[int, ...]:
-    """Ascending ranks of gold that does not stand among the first ids, all of which are compared as they are.
-
-    Args:
-        gold: distinct ids.
-        near: the first ids.
-        ids: the list.
-    """
-    if len(ids) <= len(near):
-        return ()
-    try:
-        text = "\n".join(ids)
-    except TypeError:
-        text = ""
-    if not text.isascii() or not text:
-        return places_of(tuple(gold), canonical_ids(ids))
-    # Several times as fast as to look at each id; a blank one equals none of the gold.
-    if all(one not in text for one in gold):
-        return ()
-    return places_of(tuple(gold), ids)
 
 
 def ranks_in_list(gold: Sequence[str], ids: Sequence[str], depth: int) -> tuple[int, ...]:

@@ -52,17 +52,6 @@ class HitRecord(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     score: float | None = None
 
 
-class PlainHit(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A hit that has a document and a path, and neither a chunk nor a rank."""
-
-    doc_id: str
-    rel_path: str
-    heading_path: list[str] | str | None = None
-    text: str | None = None
-    text_truncated: bool = False
-    score: float | None = None
-
-
 NULL = msgspec.Raw(b"null")
 
 

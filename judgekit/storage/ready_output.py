@@ -1,9 +1,13 @@
 """One output of a JSONL file made into lists of ids."""
 
+from typing import Any
+
 import msgspec
 
 from judgekit.core.text import normalise_path
 from judgekit.metrics.positions import Column, Columns, Labels, Positions, positions_of_ids
+from judgekit.metrics.ranked_lists import are_plain
+from judgekit.storage.encodings import is_plain
 from judgekit.storage.json_shapes import ERRORS, NULL, HitRecord, Id, NotPlain, OutputRecord, id_of, key_of
 
 _decode_output = msgspec.json.Decoder(OutputRecord).decode
@@ -60,51 +64,51 @@ def listed(body: bytes, depth: int) -> ListedHits | None:
         output = _decode_output(body)
         key = key_of(output)
         if output.retrieved_ids is not NULL:
-            return _listed_ids(key, output)
+            return _listed_ids(key, output, has_plain_paths=is_plain(body))
         hits = bytes(output.retrieved)
         if hits == b"null":
             hits = b"[]"
         # An escape may spell any letter, so with one nothing can be said of the text of the line.
-        is_plain = body.isascii() and b"\\" not in body
-        near = first_hits(hits, depth) if is_plain else hits
+        shows_ids = body.isascii() and b"\\" not in body
+        near = _first_hits(hits, depth) if shows_ids else hits
         # First hits without a rank stand by position, whatever comes behind them.
         if b'"rank"' in near:
             near = hits
         try:
-            columns, n_read = _columns(near, is_plain=is_plain)
+            columns, n_read = _columns(near, is_plain=shows_ids)
             is_cut_right = near is hits or n_read == depth
         except msgspec.DecodeError:
             is_cut_right = False
         if not is_cut_right:  # a brace stands inside a text
-            near = _first_whole(hits, depth) if is_plain else hits
-            columns, n_read = _columns(near, is_plain=is_plain)
+            near = _first_whole(hits, depth) if shows_ids else hits
+            columns, n_read = _columns(near, is_plain=shows_ids)
     except ERRORS:
         return None
     return ListedHits(key, columns, n_read, b"" if near is hits else hits)
 
 
-def _listed_ids(key: str, output: OutputRecord) -> ListedHits:
+def _listed_ids(key: str, output: OutputRecord, *, has_plain_paths: bool) -> ListedHits:
     """An output that lists ids alone.
+
+    Args:
+        key: id of the case.
+        output: the record.
+        has_plain_paths: paths are compared as they are.
 
     Raises:
         NotPlain: it lists hits too, or an id twice.
         ValueError: an id is empty.
         msgspec.DecodeError: what it lists is no id.
     """
-    ids = list(map(id_of, _decode_ids(output.retrieved_ids)))
+    given: list[Any] = _decode_ids(output.retrieved_ids)
+    ids: list[str] = given if are_plain(given) else list(map(id_of, given))
     if output.retrieved is not NULL or len(set(ids)) < len(ids):
         raise NotPlain
-    paths = list(map(normalise_path, ids))
+    paths = ids if has_plain_paths else list(map(normalise_path, ids))
     return ListedHits(key, (ids, ids, ids if paths == ids else paths), len(ids), b"")
 
 
-def first_ids(ids: bytes, depth: int) -> bytes:
-    """A list of the first ids, if no comma stands in them; the list itself where it has no more."""
-    parts = ids.split(b",", depth)
-    return ids if len(parts) <= depth else ids[: -len(parts[depth]) - 1] + b"]"
-
-
-def first_hits(hits: bytes, depth: int) -> bytes:
+def _first_hits(hits: bytes, depth: int) -> bytes:
     """A list of the first hits, if no text in them holds a brace; the list itself where it has no more.
 
     With such a brace it is no JSON, or has fewer hits.

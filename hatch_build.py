@@ -3,6 +3,7 @@
 An editable install gets the compiled module beside its sources, any other in the wheel alone.
 """
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -42,6 +43,12 @@ class KernelHook(BuildHookInterface):  # type: ignore[type-arg]  # a hook does n
             shutil.rmtree(self._scratch, ignore_errors=True)
 
 
+def digest(folder: Path) -> str:
+    """A hash of the sources, by which a test sees that what is loaded was made from them."""
+    sources = sorted([*folder.glob("*.c"), *folder.glob("*.h")])
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
+
+
 def compiled(folder: Path, scratch: Path) -> Path:
     """The compiled module.
 
@@ -55,9 +62,8 @@ def compiled(folder: Path, scratch: Path) -> Path:
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    module = Extension(
-        "_kernel", sorted(map(str, folder.glob("*.c"))), depends=sorted(map(str, folder.glob("*.h"))), language="c"
-    )
+    sources = sorted(map(str, folder.glob("*.c")))
+    module = Extension("_kernel", sources, define_macros=[("SOURCES", f'"{digest(folder)}"')])
     command = build_ext(Distribution({"name": "judgekit", "ext_modules": [module]}))
     command.build_lib, command.build_temp = str(scratch / "lib"), str(scratch / "temp")
     command.ensure_finalized()

@@ -7,6 +7,9 @@ and its ranks have to be found in Python.
 from collections.abc import Collection, Sequence
 from typing import Any
 
+SOURCES: str
+"""A hash of the files that the module was compiled from."""
+
 def ranks_in_lists(
     gold: Sequence[Collection[str]], lists: Sequence[Sequence[str]], depth: int
 ) -> tuple[list[tuple[int, ...] | None], list[int]]:

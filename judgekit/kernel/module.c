@@ -1,5 +1,9 @@
 #include "ids.h"
 
+#ifndef SOURCES
+#define SOURCES "" /* a hash of them, given by hatch_build.py */
+#endif
+
 PyObject *
 tuple_of(const long *ranks, Py_ssize_t n)
 {
@@ -90,7 +94,20 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "judgekit.kernel._kernel", NULL, 0, methods, 0, 0, 0, 0};
+static int
+fill(PyObject *module)
+{
+    return PyModule_AddStringConstant(module, "SOURCES", SOURCES);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, fill},
+    {0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, .m_name = "judgekit.kernel._kernel", .m_methods = methods, .m_slots = slots,
+};
 
 PyMODINIT_FUNC
 PyInit__kernel(void)

@@ -65,8 +65,9 @@ class OutputRecord(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     retrieved_ids: msgspec.Raw = NULL
     grounded: bool | None = None
     abstained: bool | None = None
-    latency_seconds: dict[str, Annotated[float, msgspec.Meta(ge=0)]] = {}
-    versions: dict[str, str] = {}
+    # Unset, for a default of {} would be made anew for every record.
+    latency_seconds: dict[str, Annotated[float, msgspec.Meta(ge=0)]] | msgspec.UnsetType = msgspec.UNSET
+    versions: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
     metadata: Flat | None = None
 
 

@@ -15,14 +15,16 @@ def ranks_in_lists(
 ) -> tuple[list[tuple[int, ...] | None], list[int]]:
     """Ascending ranks at which gold ids stand first, and the number of distinct gold ids, for each case.
 
+    The number is 0 where ranks are None.
+
     Args:
-        gold: gold ids, for each case; plain in a list, tuple, set or frozenset.
+        gold: gold ids, for each case; plain in a list, tuple, set or frozenset, and 64 of them at most.
         lists: ids in rank order, for each case; plain in a list or tuple.
         depth: the largest cut-off; behind it only the first right rank counts, where none stands before.
 
     Raises:
-        TypeError: a sequence is no list.
-        ValueError: the lists differ in length.
+        ValueError: there are not as many lists as collections of gold ids.
+        OverflowError: the depth is no number of the machine.
     """
 
 def ranks_in_texts(
@@ -30,18 +32,20 @@ def ranks_in_texts(
 ) -> tuple[list[tuple[int, ...] | None], list[int]]:
     """Ascending ranks at which gold ids stand, and how many entries stand within the depth, for each case.
 
-    None also stands for a list with an entry that is not plain, as far as figures depend on it, or in which a gold id
-    comes twice.
+    Ranks are None also for a list with an entry that is not plain, as far as figures depend on it, or in which a gold
+    id comes twice; the number is 0 there.
 
     Args:
         gold: as in `ranks_in_lists`.
-        texts: lists of ids in rank order, for each case: valid JSON in ASCII without backslashes.
+        texts: lists of ids in rank order, for each case: bytes of valid JSON in ASCII without backslashes.
         depth: as in `ranks_in_lists`.
         with_hits: entries are hits, whose document and path are the id; else they are the ids.
 
     Raises:
-        TypeError: a sequence is no list, or a text has no bytes.
-        ValueError: the lists differ in length.
+        TypeError: a text has no bytes.
+        BufferError: it has them in several places.
+        ValueError: there are not as many texts as collections of gold ids.
+        OverflowError: the depth is no number of the machine.
     """
 
 def queries_of_run(
@@ -55,14 +59,17 @@ def queries_of_run(
         by_single: scores are compared as 32-bit floats, and equal ones are out of order.
 
     Returns:
-        None where a line is blank, a comment, too short, or without a finite number. Else for each query its id, the
-        byte at which it begins, and its number of lines; the indices of queries in which a document comes twice, or
-        whose scores do not descend; how many hits have the score of the one before, and in how many queries, without
-        those; the bytes that were used; and for each line where its document stands, for `ranks_in_run`.
+        None where a line is blank, a comment, too short, without a finite number, or holds control characters. Else for
+        each query its id, the byte at which it begins, and its number of lines; the indices of queries in which a
+        document comes twice, or whose scores do not descend; how many hits have the score of the one before, and in how
+        many queries, without those; the bytes that were used; and for each line where its document stands, for
+        `ranks_in_run`.
     """
 
-def ranks_in_run(piece: bytes, places: bytes, n_hits: list[int], gold: list[tuple[str, ...]]) -> list[tuple[int, ...]]:
-    """Ascending ranks of the wanted documents, for each query.
+def ranks_in_run(
+    piece: bytes, places: bytes, n_hits: Sequence[int], gold: Sequence[tuple[str, ...]]
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Ascending ranks of the wanted documents, and the number of lines, for each query.
 
     Args:
         piece: see `queries_of_run`.
@@ -71,5 +78,5 @@ def ranks_in_run(piece: bytes, places: bytes, n_hits: list[int], gold: list[tupl
         gold: distinct ids; none where a document comes twice.
 
     Raises:
-        ValueError: there are fewer lines, or fewer numbers of them.
+        ValueError: there are fewer lines, other numbers of queries, or places that are not in the piece.
     """

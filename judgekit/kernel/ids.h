@@ -4,14 +4,16 @@
    anything else the reply is None, and the caller finds the figures in Python, as it does everywhere where this module
    was not built. Both ways give the same figures; `_kernel.pyi` says what the functions take and return.
 
-   No function runs code of the caller while it holds a pointer into one of its objects: ids are known to be exactly of
-   type str before they are looked at. */
+   Nothing that could run code of the caller (an allocation that collects garbage, a buffer that is asked for) comes
+   between the first look at an id and the last: ids are known to be exactly of type str before they are looked at, and
+   what holds them is held here. */
 
 #ifndef JUDGEKIT_IDS_H
 #define JUDGEKIT_IDS_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <assert.h>
 #include <string.h>
 
 #define MAX_GOLD 64 /* gold ids of a case; with more of them Python's sets win */
@@ -45,10 +47,11 @@ is_visible(Id id)
     return id.size > 0 && id.text[0] > ' ';
 }
 
-/* Neither id is empty. Ids of one collection differ in their last letter more often than in their first. */
+/* Ids, none of which is empty, of one collection differ in their last letter more often than in their first. */
 static inline int
 are_equal(Id one, Id other)
 {
+    assert(one.size > 0 && other.size > 0);
     return one.size == other.size && one.text[one.size - 1] == other.text[other.size - 1]
            && !memcmp(one.text, other.text, (size_t)one.size);
 }
@@ -64,20 +67,24 @@ index_in(const Id *ids, Py_ssize_t n, Id wanted)
     return -1;
 }
 
-/* Lists of equal length: ascending ranks, None where these are to be found in Python, and a number, for each case. */
+/* What is asked, case by case, as tuples of this call alone; and the reply: ascending ranks, None where these are to be
+   found in Python, and a number, for each case. */
 typedef struct {
+    PyObject *golds;
+    PyObject *lists;
     PyObject *ranks;
     PyObject *numbers;
-} Reply;
+    Py_ssize_t n;
+} Cases;
 
 /* Each returns 0 with an error set. */
-int begin(Reply *reply, PyObject *golds, PyObject *lists);
-int put(Reply *reply, Py_ssize_t i, PyObject *ranks, Py_ssize_t number); /* takes over the reference to ranks */
+int begin(Cases *cases, PyObject *golds, PyObject *lists);
+int put(Cases *cases, Py_ssize_t i, PyObject *ranks, Py_ssize_t number); /* takes over the reference to ranks */
 
-/* The reply as a tuple, or NULL; takes over the references in it. */
-PyObject *end(Reply *reply, int is_good);
+/* The reply as a tuple, or NULL; lets go of everything. */
+PyObject *end(Cases *cases, int is_good);
 
-PyObject *tuple_of(const long *ranks, Py_ssize_t n);
+PyObject *tuple_of(const Py_ssize_t *ranks, Py_ssize_t n);
 
 /* The distinct ids of a set, list or tuple, MAX_GOLD at most: their number, NOT_PLAIN, or FAILED with an error set. */
 Py_ssize_t gold_of(PyObject *given, Id *gold);

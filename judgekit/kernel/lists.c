@@ -12,7 +12,7 @@ ranks_in_list(const Id *gold, Py_ssize_t n_gold, PyObject *list, Py_ssize_t dept
     PyObject **ids = PySequence_Fast_ITEMS(list);
     Py_ssize_t size = PySequence_Fast_GET_SIZE(list), n = 0, i = 0;
     char is_found[MAX_GOLD] = {0};
-    long ranks[MAX_GOLD];
+    Py_ssize_t ranks[MAX_GOLD];
     for (; i < size && i < depth; i++) {
         if (!is_ascii(ids[i]) || !is_visible(id_of(ids[i]))) {
             Py_RETURN_NONE;
@@ -20,7 +20,7 @@ ranks_in_list(const Id *gold, Py_ssize_t n_gold, PyObject *list, Py_ssize_t dept
         Py_ssize_t which = index_in(gold, n_gold, id_of(ids[i]));
         if (which >= 0 && !is_found[which]) {
             is_found[which] = 1;
-            ranks[n++] = (long)i + 1;
+            ranks[n++] = i + 1;
         }
     }
     if (n > 0) {
@@ -28,11 +28,11 @@ ranks_in_list(const Id *gold, Py_ssize_t n_gold, PyObject *list, Py_ssize_t dept
     }
     /* Only the first right id counts there, but what is no id is to be named wherever it stands. */
     for (; i < size; i++) {
-        if (!is_ascii(ids[i])) {
+        if (!is_ascii(ids[i]) || !is_visible(id_of(ids[i]))) {
             Py_RETURN_NONE;
         }
-        if (n == 0 && PyUnicode_GET_LENGTH(ids[i]) && index_in(gold, n_gold, id_of(ids[i])) >= 0) {
-            ranks[n++] = (long)i + 1;
+        if (n == 0 && index_in(gold, n_gold, id_of(ids[i])) >= 0) {
+            ranks[n++] = i + 1;
         }
     }
     return tuple_of(ranks, n);
@@ -43,22 +43,22 @@ ranks_in_lists(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *golds, *lists;
     Py_ssize_t depth;
-    if (!PyArg_ParseTuple(args, "O!O!n", &PyList_Type, &golds, &PyList_Type, &lists, &depth)) {
+    if (!PyArg_ParseTuple(args, "OOn", &golds, &lists, &depth)) {
         return NULL;
     }
-    Reply reply;
-    int is_good = begin(&reply, golds, lists);
-    for (Py_ssize_t i = 0; is_good && i < PyList_GET_SIZE(golds); i++) {
+    Cases cases;
+    int is_good = begin(&cases, golds, lists);
+    for (Py_ssize_t i = 0; is_good && i < cases.n; i++) {
         Id gold[MAX_GOLD];
-        Py_ssize_t n_gold = gold_of(PyList_GET_ITEM(golds, i), gold);
+        Py_ssize_t n_gold = gold_of(PyTuple_GET_ITEM(cases.golds, i), gold);
         PyObject *ranks = NULL;
         if (n_gold == NOT_PLAIN) {
             ranks = Py_NewRef(Py_None);
         }
         else if (n_gold >= 0) {
-            ranks = ranks_in_list(gold, n_gold, PyList_GET_ITEM(lists, i), depth);
+            ranks = ranks_in_list(gold, n_gold, PyTuple_GET_ITEM(cases.lists, i), depth);
         }
-        is_good = put(&reply, i, ranks, n_gold);
+        is_good = put(&cases, i, ranks, n_gold);
     }
-    return end(&reply, is_good);
+    return end(&cases, is_good);
 }

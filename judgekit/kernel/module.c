@@ -5,11 +5,11 @@
 #endif
 
 PyObject *
-tuple_of(const long *ranks, Py_ssize_t n)
+tuple_of(const Py_ssize_t *ranks, Py_ssize_t n)
 {
     PyObject *made = PyTuple_New(n);
     for (Py_ssize_t i = 0; made != NULL && i < n; i++) {
-        PyObject *rank = PyLong_FromLong(ranks[i]);
+        PyObject *rank = PyLong_FromSsize_t(ranks[i]);
         if (rank == NULL) {
             Py_CLEAR(made);
         }
@@ -50,39 +50,47 @@ gold_of(PyObject *given, Id *gold)
 }
 
 int
-begin(Reply *reply, PyObject *golds, PyObject *lists)
+begin(Cases *cases, PyObject *golds, PyObject *lists)
 {
-    Py_ssize_t n = PyList_GET_SIZE(golds);
-    reply->ranks = PyList_New(n);
-    reply->numbers = PyList_New(n);
-    if (PyList_GET_SIZE(lists) != n) {
+    memset(cases, 0, sizeof(*cases));
+    cases->golds = PySequence_Tuple(golds);
+    cases->lists = cases->golds == NULL ? NULL : PySequence_Tuple(lists);
+    if (cases->lists == NULL) {
+        return 0;
+    }
+    cases->n = PyTuple_GET_SIZE(cases->golds);
+    if (PyTuple_GET_SIZE(cases->lists) != cases->n) {
         PyErr_SetString(PyExc_ValueError, "as many lists as collections of gold ids are needed");
         return 0;
     }
-    return reply->ranks != NULL && reply->numbers != NULL;
+    cases->ranks = PyList_New(cases->n);
+    cases->numbers = PyList_New(cases->n);
+    return cases->ranks != NULL && cases->numbers != NULL;
 }
 
 int
-put(Reply *reply, Py_ssize_t i, PyObject *ranks, Py_ssize_t number)
+put(Cases *cases, Py_ssize_t i, PyObject *ranks, Py_ssize_t number)
 {
     if (ranks == NULL) {
         return 0;
     }
-    PyList_SET_ITEM(reply->ranks, i, ranks);
-    PyObject *made = PyLong_FromSsize_t(number);
+    PyList_SET_ITEM(cases->ranks, i, ranks);
+    PyObject *made = PyLong_FromSsize_t(ranks == Py_None ? 0 : number);
     if (made == NULL) {
         return 0;
     }
-    PyList_SET_ITEM(reply->numbers, i, made);
+    PyList_SET_ITEM(cases->numbers, i, made);
     return 1;
 }
 
 PyObject *
-end(Reply *reply, int is_good)
+end(Cases *cases, int is_good)
 {
-    PyObject *made = is_good ? PyTuple_Pack(2, reply->ranks, reply->numbers) : NULL;
-    Py_XDECREF(reply->ranks);
-    Py_XDECREF(reply->numbers);
+    PyObject *made = is_good ? PyTuple_Pack(2, cases->ranks, cases->numbers) : NULL;
+    Py_XDECREF(cases->golds);
+    Py_XDECREF(cases->lists);
+    Py_XDECREF(cases->ranks);
+    Py_XDECREF(cases->numbers);
     return made;
 }
 

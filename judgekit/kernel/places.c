@@ -1,22 +1,12 @@
 #include "places.h"
 
-static uint64_t
-hash_of(Id id)
-{
-    uint64_t hash = (uint64_t)id.size, word;
-    const char *at = id.text;
-    Py_ssize_t left = id.size;
-    while (left > 0) {
-        size_t n = left < 8 ? (size_t)left : 8;
-        word = 0;
-        memcpy(&word, at, n);
-        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-        hash ^= hash >> 32;
-        at += n;
-        left -= (Py_ssize_t)n;
-    }
-    return hash;
-}
+/* Python's own hash, which has a secret in it, so that nobody can write ids that all meet in one slot. */
+#if PY_VERSION_HEX >= 0x030E0000
+#define hash_of(id) Py_HashBuffer((id).text, (id).size)
+#else
+PyAPI_FUNC(Py_hash_t) _Py_HashBytes(const void *, Py_ssize_t); /* no header has it in every version */
+#define hash_of(id) _Py_HashBytes((id).text, (id).size)
+#endif
 
 uint32_t *
 slot_of(const Table *table, const char *piece, const Place *places, size_t first, Id id)

@@ -19,8 +19,9 @@ id_at(const char *piece, Place place)
     return id;
 }
 
-/* Row numbers by the id that stands in the row. Rows only grow, so what a former use left is known by a row before the
-   first of this one, and nothing is ever cleared. */
+/* Row numbers by the id that stands in the row. Rows only grow, so what a former query left is known by a row before the
+   first of this one. Such a slot counts as free, and nothing is ever cleared: what was put in for this query was put in
+   past none but its own rows, so the way to it stays closed. */
 typedef struct {
     uint32_t *rows; /* each one more than the row, 0 for none; to be freed by PyMem_Free */
     size_t n_slots; /* a power of two */

@@ -19,13 +19,14 @@ typedef struct {
     double score;
 } Line;
 
+/* What parts cells; a line feed ends the line, and other control characters are left to Python. */
 static inline int
 is_blank(char letter)
 {
     return letter == ' ' || (letter >= '\t' && letter <= '\r' && letter != '\n');
 }
 
-/* A finite number, exactly as Python reads it; 0 where it is none. */
+/* A finite number, exactly as Python reads it; 0 where it is none, or with an error set. */
 static int
 number_of(Id cell, double *value)
 {
@@ -60,7 +61,9 @@ number_of(Id cell, double *value)
     copy[cell.size] = '\0';
     *value = PyOS_string_to_double(copy, &stop, NULL);
     if (PyErr_Occurred()) {
-        PyErr_Clear();
+        if (PyErr_ExceptionMatches(PyExc_ValueError)) {
+            PyErr_Clear();
+        }
         return 0;
     }
     return stop == copy + cell.size && isfinite(*value);
@@ -76,10 +79,10 @@ take_line(const char *at, const char *end, Line *line)
             at++;
         }
         const char *start = at;
-        while (at < end && *at != '\n' && !is_blank(*at)) {
+        while (at < end && *at > ' ') {
             at++;
         }
-        if (at == start) {
+        if (at == start || (at < end && *at != '\n' && !is_blank(*at))) {
             return NULL;
         }
         cells[i].text = start;
@@ -141,6 +144,7 @@ static int
 add_line(Queries *queries, size_t row, const Line *line)
 {
     int is_first = row == 0 || !are_equal(line->query, queries->query);
+    /* What is beyond the floats becomes infinite, by IEC 60559, as in trec_eval. */
     double score = queries->by_single ? (double)(float)line->score : line->score;
     if (is_first) {
         if (row && !close_query(queries, row)) {
@@ -181,7 +185,7 @@ read_lines(Queries *queries, const char *end, int is_last)
     for (; at < end; row++) {
         at = take_line(at, end, &line);
         if (at == NULL) {
-            return -2;
+            return PyErr_Occurred() ? -1 : -2;
         }
         if (!add_line(queries, row, &line)) {
             return -1;

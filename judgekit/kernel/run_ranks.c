@@ -15,13 +15,13 @@ typedef struct {
 static int
 compare_ranks(const void *one, const void *other)
 {
-    long a = *(const long *)one, b = *(const long *)other;
+    Py_ssize_t a = *(const Py_ssize_t *)one, b = *(const Py_ssize_t *)other;
     return (a > b) - (a < b);
 }
 
 /* The ranks of few gold ids. */
 static Py_ssize_t
-ranks_of_few(const Hits *hits, PyObject *given, long *ranks)
+ranks_of_few(const Hits *hits, PyObject *given, Py_ssize_t *ranks)
 {
     Id gold[FEW_GOLD];
     Py_ssize_t n_gold = 0, n = 0;
@@ -33,7 +33,7 @@ ranks_of_few(const Hits *hits, PyObject *given, long *ranks)
     }
     for (size_t i = 0; i < hits->n && n < n_gold; i++) {
         if (index_in(gold, n_gold, id_at(hits->piece, hits->places[hits->first + i])) >= 0) {
-            ranks[n++] = (long)i + 1;
+            ranks[n++] = (Py_ssize_t)i + 1;
         }
     }
     return n;
@@ -41,7 +41,7 @@ ranks_of_few(const Hits *hits, PyObject *given, long *ranks)
 
 /* The ranks of many gold ids; -1 with an error set. */
 static Py_ssize_t
-ranks_of_many(Hits *hits, PyObject *given, long *ranks)
+ranks_of_many(Hits *hits, PyObject *given, Py_ssize_t *ranks)
 {
     Py_ssize_t n = 0;
     for (size_t row = hits->first; row < hits->first + hits->n; row++) {
@@ -56,24 +56,24 @@ ranks_of_many(Hits *hits, PyObject *given, long *ranks)
         if (is_ascii(one) && PyUnicode_GET_LENGTH(one)) {
             uint32_t row = *slot_of(&hits->table, hits->piece, hits->places, hits->first, id_of(one));
             if (row > hits->first) {
-                ranks[n++] = (long)(row - hits->first);
+                ranks[n++] = (Py_ssize_t)(row - hits->first);
             }
         }
     }
-    qsort(ranks, (size_t)n, sizeof(long), compare_ranks);
+    qsort(ranks, (size_t)n, sizeof(Py_ssize_t), compare_ranks);
     return n;
 }
 
 static PyObject *
 ranks_in_query(Hits *hits, PyObject *given)
 {
-    long few[FEW_GOLD], *ranks = few;
+    Py_ssize_t few[FEW_GOLD], *ranks = few;
     Py_ssize_t n_gold = PyTuple_GET_SIZE(given), n;
     if (n_gold <= FEW_GOLD) {
         n = ranks_of_few(hits, given, ranks);
         return tuple_of(ranks, n);
     }
-    ranks = PyMem_Malloc((size_t)n_gold * sizeof(long));
+    ranks = PyMem_Malloc((size_t)n_gold * sizeof(Py_ssize_t));
     if (ranks == NULL) {
         return PyErr_NoMemory();
     }
@@ -83,35 +83,47 @@ ranks_in_query(Hits *hits, PyObject *given)
     return made;
 }
 
+/* Whether the rows of a query are there, and their documents within the piece. */
+static int
+are_there(const Hits *hits, Py_ssize_t n, size_t n_rows, size_t size)
+{
+    if (n < 0 || (size_t)n > n_rows - hits->first) {
+        return 0;
+    }
+    for (size_t row = hits->first; row < hits->first + (size_t)n; row++) {
+        Place place = hits->places[row];
+        if (place.size == 0 || place.size > size || place.start > size - place.size) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 PyObject *
 ranks_in_run(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *piece, *places, *sizes, *golds;
-    if (!PyArg_ParseTuple(args, "SSO!O!", &piece, &places, &PyList_Type, &sizes, &PyList_Type, &golds)) {
+    if (!PyArg_ParseTuple(args, "SSOO", &piece, &places, &sizes, &golds)) {
         return NULL;
     }
-    size_t n_rows = (size_t)PyBytes_GET_SIZE(places) / sizeof(Place);
+    Cases cases;
+    int is_good = begin(&cases, golds, sizes);
+    size_t n_rows = (size_t)PyBytes_GET_SIZE(places) / sizeof(Place), size = (size_t)PyBytes_GET_SIZE(piece);
+    /* The bytes were made from an array of places, and those of an object are aligned for any type. */
     Hits hits = {.piece = PyBytes_AS_STRING(piece), .places = (const Place *)PyBytes_AS_STRING(places)};
-    PyObject *reply = PyList_New(PyList_GET_SIZE(golds));
-    for (Py_ssize_t i = 0; reply != NULL && i < PyList_GET_SIZE(golds); i++) {
-        PyObject *gold = PyList_GET_ITEM(golds, i);
-        Py_ssize_t n = i < PyList_GET_SIZE(sizes) ? PyLong_AsSsize_t(PyList_GET_ITEM(sizes, i)) : -1;
-        if (n < 0 || (size_t)n > n_rows - hits.first || !PyTuple_CheckExact(gold)) {
-            if (!PyErr_Occurred()) {
-                PyErr_SetString(PyExc_ValueError, "sizes, places and gold ids of other queries");
-            }
-            Py_CLEAR(reply);
-            break;
+    for (Py_ssize_t i = 0; is_good && i < cases.n; i++) {
+        PyObject *gold = PyTuple_GET_ITEM(cases.golds, i), *ranks = NULL;
+        Py_ssize_t n = PyLong_AsSsize_t(PyTuple_GET_ITEM(cases.lists, i));
+        if (PyTuple_CheckExact(gold) && are_there(&hits, n, n_rows, size)) {
+            hits.n = (size_t)n;
+            ranks = ranks_in_query(&hits, gold);
+            hits.first += hits.n;
         }
-        hits.n = (size_t)n;
-        PyObject *ranks = ranks_in_query(&hits, gold);
-        if (ranks == NULL) {
-            Py_CLEAR(reply);
-            break;
+        else if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ValueError, "sizes, places or gold ids of other queries");
         }
-        PyList_SET_ITEM(reply, i, ranks);
-        hits.first += hits.n;
+        is_good = put(&cases, i, ranks, n);
     }
     PyMem_Free(hits.table.rows);
-    return reply;
+    return end(&cases, is_good);
 }

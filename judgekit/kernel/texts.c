@@ -47,15 +47,21 @@ take_text(Cursor *cursor, Id *text)
     return 1;
 }
 
+/* A number that is surely finite as a float: at most 24 bytes, at most two of them behind an `e`. */
 static int
 take_number(Cursor *cursor)
 {
     skip_blanks(cursor);
-    const char *start = cursor->at;
-    while (cursor->at < cursor->end && *cursor->at != '\0' && strchr("+-.0123456789eE", *cursor->at) != NULL) {
-        cursor->at++;
+    const char *start = cursor->at, *exponent = NULL;
+    for (; cursor->at < cursor->end && *cursor->at != '\0' && strchr("+-.0123456789eE", *cursor->at); cursor->at++) {
+        if (*cursor->at == 'e' || *cursor->at == 'E') {
+            exponent = cursor->at + 1;
+        }
     }
-    return cursor->at > start;
+    if (exponent != NULL && exponent < cursor->at && (*exponent == '+' || *exponent == '-')) {
+        exponent++;
+    }
+    return cursor->at > start && cursor->at - start <= 24 && (exponent == NULL || cursor->at - exponent <= 2);
 }
 
 static int
@@ -64,7 +70,8 @@ is_named(Id key, const char *name)
     return key.size == (Py_ssize_t)strlen(name) && !memcmp(key.text, name, (size_t)key.size);
 }
 
-/* A hit whose document is its path, with no more than a text and a score; 0 where it is anything else. */
+/* A hit whose document is its path, with no more than a text and a score; 0 where it is anything else. Of fields that
+   come twice the last counts, as everywhere. */
 static int
 take_hit(Cursor *cursor, Id *id)
 {
@@ -79,7 +86,7 @@ take_hit(Cursor *cursor, Id *id)
         int is_doc = is_named(key, "doc_id");
         if (is_doc || is_named(key, "rel_path")) {
             Id *wanted = is_doc ? &doc : &path;
-            if (wanted->text != NULL || !take_text(cursor, wanted)) {
+            if (!take_text(cursor, wanted)) {
                 return 0;
             }
         }
@@ -123,12 +130,13 @@ is_in_rest(const Id *gold, Py_ssize_t n_gold, const Cursor *cursor)
     return 0;
 }
 
-/* Ranks in one list: a new tuple, None, or NULL with an error set; and how many entries stand within the depth. */
+/* Ranks in one list: a new tuple, None, or NULL with an error set; and how many entries stand within the depth. Entries
+   behind it are looked at only where none before is right, and what is odd there matters only if gold follows. */
 static PyObject *
 ranks_in_text(const Id *gold, Py_ssize_t n_gold, Cursor cursor, Reader read, Py_ssize_t depth, Py_ssize_t *n_hits)
 {
     char is_found[MAX_GOLD] = {0};
-    long ranks[MAX_GOLD];
+    Py_ssize_t ranks[MAX_GOLD];
     Py_ssize_t n = 0, rank = 0;
     Id id;
     if (!take(&cursor, '[')) {
@@ -146,21 +154,21 @@ ranks_in_text(const Id *gold, Py_ssize_t n_gold, Cursor cursor, Reader read, Py_
                 Py_RETURN_NONE;
             }
             is_found[which] = 1;
-            ranks[n++] = (long)rank;
+            ranks[n++] = rank;
         }
     }
     *n_hits = rank;
     while (n_gold && !n && !cursor.is_last) {
         Cursor before = cursor;
-        if (!take_entry(&cursor, read, &id)) {
+        if (!take_entry(&cursor, read, &id) || !is_visible(id)) {
             if (is_in_rest(gold, n_gold, &before)) {
                 Py_RETURN_NONE;
             }
             break;
         }
         rank++;
-        if (id.size && index_in(gold, n_gold, id) >= 0) {
-            ranks[n++] = (long)rank;
+        if (index_in(gold, n_gold, id) >= 0) {
+            ranks[n++] = rank;
         }
     }
     return tuple_of(ranks, n);
@@ -172,25 +180,28 @@ ranks_in_texts(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *golds, *texts;
     Py_ssize_t depth;
     int with_hits;
-    if (!PyArg_ParseTuple(args, "O!O!np", &PyList_Type, &golds, &PyList_Type, &texts, &depth, &with_hits)) {
+    if (!PyArg_ParseTuple(args, "OOnp", &golds, &texts, &depth, &with_hits)) {
         return NULL;
     }
-    Reply reply;
-    int is_good = begin(&reply, golds, texts);
-    for (Py_ssize_t i = 0; is_good && i < PyList_GET_SIZE(golds); i++) {
+    Cases cases;
+    int is_good = begin(&cases, golds, texts);
+    for (Py_ssize_t i = 0; is_good && i < cases.n; i++) {
         Id gold[MAX_GOLD];
-        Py_ssize_t n_gold = gold_of(PyList_GET_ITEM(golds, i), gold), n_hits = 0;
+        Py_ssize_t n_hits = 0;
         Py_buffer text;
         PyObject *ranks = NULL;
-        if (n_gold == NOT_PLAIN) {
-            ranks = Py_NewRef(Py_None);
-        }
-        else if (n_gold >= 0 && !PyObject_GetBuffer(PyList_GET_ITEM(texts, i), &text, PyBUF_SIMPLE)) {
+        if (!PyObject_GetBuffer(PyTuple_GET_ITEM(cases.lists, i), &text, PyBUF_SIMPLE)) {
+            Py_ssize_t n_gold = gold_of(PyTuple_GET_ITEM(cases.golds, i), gold);
             Cursor cursor = {text.buf, (const char *)text.buf + text.len, 0};
-            ranks = ranks_in_text(gold, n_gold, cursor, with_hits ? take_hit : take_text, depth, &n_hits);
+            if (n_gold == NOT_PLAIN) {
+                ranks = Py_NewRef(Py_None);
+            }
+            else if (n_gold >= 0) {
+                ranks = ranks_in_text(gold, n_gold, cursor, with_hits ? take_hit : take_text, depth, &n_hits);
+            }
             PyBuffer_Release(&text);
         }
-        is_good = put(&reply, i, ranks, n_hits);
+        is_good = put(&cases, i, ranks, n_hits);
     }
-    return end(&reply, is_good);
+    return end(&cases, is_good);
 }

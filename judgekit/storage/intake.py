@@ -49,9 +49,11 @@ class Intake:
             self._places[key] = Row(row.line, row.path, None, file=row.file)
         return None if self._wrong else made
 
-    def refuse(self, row: Row, problems: Sequence[str]) -> None:
-        """Note what is wrong with a row."""
+    def refuse(self, row: Row, problems: Sequence[str], key: str | None = None) -> None:
+        """Note what is wrong with a row, and forget its id if it was taken."""
         self._wrong += [(row, problem) for problem in problems]
+        if key is not None:
+            self._seen.discard(key)
 
     def take_all(self, keys: Sequence[str], lines: Sequence[int]) -> bool:
         """Take many good records at once, by id and line; False, and nothing taken, where an id comes twice."""
@@ -83,7 +85,9 @@ class Intake:
         Raises:
             InputError: one line for each thing (20 at most, then a count).
         """
-        wrong = [*((None, problem) for problem in unmatched), *self._wrong]
+        # Readers differ in what they come upon first.
+        in_order = sorted(self._wrong, key=lambda one: (one[0].file, one[0].line) if one[0] is not None else ("", 0))
+        wrong = [*((None, problem) for problem in unmatched), *in_order]
         if wrong:
             raise InputError("\n".join(map(one_line, _said(wrong, self._reading))))
 

@@ -146,15 +146,17 @@ class _Placing:
         wanted = list(map(self._labels.get, rankings.keys))
         same, others = rankings.place(wanted)
         found: list[SameRanks | Placed] = [*same]
-        if None in wanted:
-            read = set(others)
-            unknown = [index for index, labels in enumerate(wanted) if labels is None and index not in read]
-            found += [(rankings.keys[index], None) for index in unknown]
-        for index in others:
+        read = set(others)
+        unknown = [index for index, labels in enumerate(wanted) if labels is None] if None in wanted else []
+        for index in sorted(read.union(unknown)):
+            key = rankings.keys[index]
+            if wanted[index] is None and index not in read:
+                found.append((key, None))
+                continue
             row = rankings.row(index)
             placed = self.of_row(row)
             if isinstance(placed, list):
-                self._intake.refuse(row, placed)
+                self._intake.refuse(row, placed, key)
             else:
                 found.append(placed[1])
         if self._intake.is_good:

@@ -1,4 +1,4 @@
-"""Outputs of JSONL files, many at once by the compiled loops, where all list hits, or all list ids.
+"""Outputs of JSONL files, many at once where all list hits, or all list ids.
 
 Of what stands beyond the largest cut-off nothing is looked at where no figure depends on it, but that it is JSON.
 """
@@ -10,6 +10,7 @@ import msgspec
 
 from judgekit.kernel import kernel
 from judgekit.metrics.positions import Labels, SameRanks
+from judgekit.storage import json_lists
 from judgekit.storage.encodings import is_plain
 from judgekit.storage.json_shapes import ERRORS, NULL, OutputRecord, key_of, records_in
 from judgekit.storage.ready import Rankings
@@ -29,7 +30,7 @@ def outputs_in(piece: bytes, ends: Sequence[int], first: int, depth: int) -> Ite
         depth: the largest cut-off.
     """
     # An escape may spell any letter, so with one nothing can be said of the text of the piece.
-    outputs = records_in(_outputs, piece, ends) if kernel is not None and is_plain(piece) else None
+    outputs = records_in(_outputs, piece, ends) if is_plain(piece) else None
     lists = _lists_of(outputs) if outputs is not None else None
     if lists is not None:
         yield _JsonRankings(piece, first, depth, lists)
@@ -96,7 +97,8 @@ class _JsonRankings:
             else ()
             for labels in wanted
         ]
-        found, n_hits = kernel.ranks_in_texts(gold, texts, self._depth, with_hits)
+        ranks_in_texts = kernel.ranks_in_texts if kernel is not None else json_lists.ranks_in_texts
+        found, n_hits = ranks_in_texts(gold, texts, self._depth, with_hits)
         members: dict[bool, list[int]] = {True: [], False: []}
         others: list[int] = []
         for index, (labels, ranks) in enumerate(zip(wanted, found, strict=True)):

@@ -31,6 +31,9 @@ _COLLECTIONS = (list, set, frozenset)
 _AT_ONCE = 1 << 7
 """Lists whose ids are looked at together, so few that they stay in the processor's cache."""
 
+_DEEPEST = 1 << 31
+"""No list is longer, so that with a larger cut-off nothing else comes out."""
+
 _NOTHING = Positions((), (), (), (), (), 0)
 
 
@@ -156,7 +159,8 @@ def score_lists(
     """
     columns = RankingColumns(ids, anchors)
     depth = _depth(ids, anchors)
-    cases = iter(gold.items())
+    # What can be read only once is read here, since a list in which something is wrong is looked at again.
+    cases = ((one, ids if isinstance(ids, _COLLECTIONS) else _read(one, ids)) for one, ids in gold.items())
     with collector_paused():
         while some := list(islice(cases, _AT_ONCE)):
             try:
@@ -167,15 +171,21 @@ def score_lists(
     return columns
 
 
-def _same_ranks(cases: Sequence[tuple[str, Iterable[str]]], rankings: Mapping[str, Ranking], depth: int) -> SameRanks:
+def _read(case_id: str, ids: Iterable[str]) -> Collection[str]:
+    try:
+        return list(_no_text(ids))
+    except TypeError as error:
+        raise InputError(f"case {case_id!r}: {error}") from None
+
+
+def _same_ranks(cases: Sequence[tuple[str, Collection[str]]], rankings: Mapping[str, Ranking], depth: int) -> SameRanks:
     """Where gold stands in the lists of some cases, of which it is given."""
     of = rankings.get
     lists = [found if type(found := of(one, ())) is list else _listed(found) for one, _ in cases]
-    relevant = [one if isinstance(one, _COLLECTIONS) else list(_no_text(one)) for _, one in cases]
-    return same_ranks([case_id for case_id, _ in cases], relevant, lists, depth)
+    return same_ranks([case_id for case_id, _ in cases], [ids for _, ids in cases], lists, depth)
 
 
-def _same_ranks_of_one(case: tuple[str, Iterable[str]], rankings: Mapping[str, Ranking], depth: int) -> SameRanks:
+def _same_ranks_of_one(case: tuple[str, Collection[str]], rankings: Mapping[str, Ranking], depth: int) -> SameRanks:
     try:
         return _same_ranks([case], rankings, depth)
     except (ValueError, TypeError) as error:
@@ -206,4 +216,4 @@ def _no_text(ids: IdsT) -> IdsT:
 
 
 def _depth(ids: RetrievalIds, anchors: Retrieval) -> int:
-    return max(MRR_CUTOFF, *ids.ks, *anchors.ks, *anchors.mrr_ks, 0)
+    return min(_DEEPEST, max(MRR_CUTOFF, *ids.ks, *anchors.ks, *anchors.mrr_ks))

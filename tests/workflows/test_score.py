@@ -149,6 +149,45 @@ def test_hits_beyond_the_largest_cut_off_are_not_checked_where_no_figure_needs_t
         load_outputs(DataFile(path=str(outputs)), outputs)
 
 
+@pytest.mark.parametrize("odd", [None, "", " ", 1.5, True, {}, ["z"]], ids=repr)
+def test_ids_beyond_the_largest_cut_off_are_checked_where_mrr_depends_on_them(tmp_path: Path, odd: Any) -> None:
+    gold = {"id": "q", "expected_chunk_ids": ["a"], "expected_doc_ids": ["a"], "gold_supports": [{"rel_path": "a"}]}
+    cases = write_lines(tmp_path / "cases.jsonl", [gold])
+    near = [f"x{number}" for number in range(10)]
+    for rest, is_right in [([odd], False), ([odd, "b"], False), (["a", odd], True)]:
+        outputs = write_lines(tmp_path / "outputs.jsonl", [{"case_id": "q", "retrieved_ids": [*near, *rest]}])
+        assert scored(cases, outputs).estimates["mrr"].value == (1 / 11 if is_right else 0.0)
+    outputs = write_lines(tmp_path / "outputs.jsonl", [{"case_id": "q", "retrieved_ids": [*near, odd, "a"]}])
+    with pytest.raises(JudgekitError, match=r"retrieved_ids\[10\]: an id is"):
+        scored(cases, outputs)
+
+
+@pytest.mark.parametrize("score", ["1e999", "-1e400", "9" * 400])
+def test_a_score_that_is_no_finite_number_is_refused(tmp_path: Path, score: str) -> None:
+    gold = {"id": "q", "expected_doc_ids": ["a"], "gold_supports": [{"rel_path": "a"}]}
+    cases = write_lines(tmp_path / "cases.jsonl", [gold])
+    text = '{"case_id": "q", "retrieved": [{"doc_id": "a", "rel_path": "a", "score": SCORE}]}'.replace("SCORE", score)
+    assert_as_in_a_run(cases, written(tmp_path, "outputs.jsonl", text))
+    with pytest.raises(JudgekitError, match="score: expected a"):
+        scored(cases, tmp_path / "outputs.jsonl")
+
+
+def test_the_id_of_an_output_that_is_refused_may_come_again(tmp_path: Path) -> None:
+    cases = write_lines(tmp_path / "cases.jsonl", [{"id": "q", "expected_chunk_ids": ["a"]}])
+    text = '{"case_id": "q", "retrieved_ids": [" "]}\n{"case_id": "q", "retrieved_ids": ["b"]}'
+    assert_as_in_a_run(cases, written(tmp_path, "outputs.jsonl", text))
+
+
+def test_outputs_without_a_case_are_named_in_the_order_of_the_file(tmp_path: Path) -> None:
+    cases = write_lines(tmp_path / "cases.jsonl", [{"id": "q", "expected_chunk_ids": ["a"]}])
+    lines = [("u1", [7]), ("u2", ["b"]), ("q", ["a"]), ("u3", ["b", "b"])]
+    outputs = [{"case_id": key, "retrieved_ids": ids} for key, ids in lines]
+    assert_as_in_a_run(cases, write_lines(tmp_path / "outputs.jsonl", outputs))
+    run = "q Q0 a 1 1 t\nu1 Q0 a 1 1 t\nu1 Q0 b 1 2 t\nu2 Q0 a 1 1 t\nu3 Q0 a 1 1 t\n"
+    assert_as_in_a_run(written(tmp_path, "q.qrels", "q 0 a 1\n"), written(tmp_path, "x.run", run))
+    assert "'u1', 'u2', 'u3'" in scored(tmp_path / "q.qrels", tmp_path / "x.run").warnings[0][1]
+
+
 IDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e", ",", "}", "a b", " ", "./a", 7, "\u00e9", '"']), max_size=10)
 PLAIN_IDS = st.lists(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), max_size=16)
 HITS = st.sampled_from(
@@ -239,6 +278,8 @@ RUNS = [
     "4 Q0 ./a 1 0.9 t\n1 Q0 ./a 1 0.9 t\n2 Q0 .\\a 1 0.9 t\n",
     "4 Q0 a 1 0.9 t\n1 Q0 x/a 1 0.9 t\n",
     "5 Q0 e\u0301 1 .9 t\n5 Q0 \u00e9 2 +.8 t\n1 Q0 #a 1 1. t\n",
+    "1 Q0 \x1c 1 0.9 t\n2 Q0 a 1 0.9 t\n",
+    "1 Q0 a\x1f 1 0.9 t\n2 Q0 a\0 1 0.9 t\n",
     "#1 Q0 a 1 0.9 t\n #1 Q0 a 1 0.9 t\n1 Q0 c 1 0.8 t\n",
     "9 Q0 a 1 0.9 t\n",
     "",
@@ -431,6 +472,9 @@ def test_ids_are_compared_after_nfc() -> None:
         ({"q": ["a"]}, {"q": [None]}, "case 'q': an id is text or a whole number, found NoneType"),
         ({"q": ["a"]}, {"q": [""]}, "case 'q': an id is empty"),
         ({"q": ["a"]}, {"q": ["b", "\t"]}, "case 'q': an id is empty"),
+        ({"q": ["a"]}, {"q": [*"bcdefghijkl", ""]}, "case 'q': an id is empty"),
+        ({"q": ["a"]}, {"q": [*"bcdefghijkla", ""]}, "case 'q': an id is empty"),
+        ({"p": ["a"], "q": 7}, {"q": ["b"]}, "case 'q': 'int' object is not iterable"),
         ({"p": ["a"], "q": [" "]}, {"q": ["b"]}, "case 'q': an id is empty"),
         ({"q": "a"}, {"q": ["a"]}, "case 'q': expected ids, found one text"),
         ({"q": ["a"]}, {"q": "abc"}, "case 'q': expected ids, found one text"),
@@ -442,6 +486,23 @@ def test_ids_are_compared_after_nfc() -> None:
 def test_what_cannot_be_scored_is_named(gold: Any, lists: Any, message: str) -> None:
     with pytest.raises(JudgekitError, match=message):
         judgekit.score_rankings(gold, lists)
+
+
+def test_what_is_wrong_with_gold_that_can_be_read_once_is_named() -> None:
+    with pytest.raises(JudgekitError, match="case 'q': an id is empty"):
+        judgekit.score_rankings({"p": ["a"], "q": iter(["b", ""])}, {"q": ["b"]})
+
+
+def test_no_cut_off_is_too_large(tmp_path: Path) -> None:
+    run = written(tmp_path, "x.run", "q Q0 b 1 2 t\nq Q0 a 1 1 t\n")
+    outputs = write_lines(tmp_path / "x.jsonl", [{"case_id": "q", "retrieved_ids": ["b", "a"]}])
+    for scores in (
+        judgekit.score_rankings({"q": ["a"]}, {"q": ["b", "a"]}, ks=(2**63,), mrr_ks=(10**30,)),
+        judgekit.score_files(written(tmp_path, "q.qrels", "q 0 a 1\n"), run, ks=(2**63,), mrr_ks=(10**30,)),
+        judgekit.score_files(tmp_path / "q.qrels", outputs, ks=(2**63,), mrr_ks=(10**30,)),
+    ):
+        assert scores.estimates[f"recall_doc@{2**63}"].value == 1.0
+        assert scores.estimates[f"mrr@{10**30}"].value == 0.5
 
 
 def test_a_cut_off_below_one_is_refused() -> None:

@@ -18,6 +18,8 @@ from judgekit.storage.encodings import is_plain, utf8_pieces
 
 _PIECE = 1 << 15  # the cells of a piece then stay in the processor's cache
 _MARK = b"\0"
+_SEPARATORS = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+"""Blank as text, but part of a cell as bytes."""
 _decode_numbers = msgspec.json.Decoder(list[float]).decode
 
 
@@ -125,7 +127,11 @@ def _regular(piece: bytes, n: int, first: int, shape: Shape) -> Lines | None:
     if values is None:
         return None
     columns = tuple([cells[index::width] for index in shape.columns])
-    return Lines(range(first, first + n), columns, values, [], is_plain(piece))
+    return Lines(range(first, first + n), columns, values, [], _is_plain(piece))
+
+
+def _is_plain(piece: bytes) -> bool:
+    return is_plain(piece) and not any(mark in piece for mark in _SEPARATORS)
 
 
 def _may_have_comments(piece: bytes) -> bool:
@@ -163,7 +169,7 @@ def _by_line(piece: bytes, first: int, shape: Shape) -> Lines:
         values.append(value)
         for column, index in zip(columns, shape.columns, strict=True):
             column.append(cells[index])
-    return Lines(numbers, columns, values, faulty, is_plain(piece))
+    return Lines(numbers, columns, values, faulty, _is_plain(piece))
 
 
 def number_of(cell: bytes) -> float | None:

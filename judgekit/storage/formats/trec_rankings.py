@@ -74,7 +74,8 @@ class RunQueries:
         Args:
             gold: distinct ids for each query, none for odd ones.
         """
-        return kernel.ranks_in_run(self._piece, self._cut.places, self.n_hits, gold)
+        ranks, _ = kernel.ranks_in_run(self._piece, self._cut.places, self.n_hits, gold)
+        return ranks
 
 
 def run_queries(stream: IO[bytes], *, by_single: bool) -> Iterator[Lines | RunQueries]:

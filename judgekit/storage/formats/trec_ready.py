@@ -137,10 +137,9 @@ def rankings_in(stream: IO[bytes], encoding: str, source: Source) -> Iterator[Ro
         else:
             _note(seen, found.keys)
             ties.add(found.n_tied, found.n_queries_with_ties)
-            yield _Regular(found)
-            rows = [_listed(found.block(index), ties) for index in found.odd]
-            yield from [row for row in rows if row.problem is None]
-            twice += [row for row in rows if row.problem is not None]
+            rows = {index: _listed(found.block(index), ties) for index in found.odd}
+            twice += [row for row in rows.values() if row.problem is not None]
+            yield _Queries(found, rows)
     yield from twice
     ties.tell()
 
@@ -163,13 +162,15 @@ def _listed(block: Block, ties: Ties) -> Row:
     return Row(block.numbers[0], "$", None, ready=Listed(block.query.decode("ascii"), documents, ids))
 
 
-class _Regular:
-    """Queries whose hits stand in the order of the file, each document once."""
+class _Queries:
+    """The queries of a piece in which no document comes twice."""
 
-    def __init__(self, queries: RunQueries) -> None:
+    def __init__(self, queries: RunQueries, odd: dict[int, Row]) -> None:
+        """Prepare, with the rows of odd queries."""
         self._queries = queries
-        odd = set(queries.odd)
-        self._indices = [index for index in range(len(queries.keys)) if index not in odd]
+        self._odd = odd
+        twice = {index for index, row in odd.items() if row.problem is not None}
+        self._indices = [index for index in range(len(queries.keys)) if index not in twice]
         self.keys = [queries.keys[index] for index in self._indices]
         self.lines = [queries.lines[index] for index in self._indices]
 
@@ -178,10 +179,12 @@ class _Regular:
         gold: list[tuple[str, ...]] = [()] * len(self._queries.keys)
         same, others = [], []
         for place, (index, labels) in enumerate(zip(self._indices, wanted, strict=True)):
-            if labels is not None and labels.are_same:
+            if labels is None:
+                continue
+            if labels.are_same and index not in self._odd:
                 gold[index] = labels.chunks
                 same.append(index)
-            elif labels is not None:
+            else:
                 others.append(place)
         ranks = self._queries.ranks(gold)
         keys, n_hits = self._queries.keys, self._queries.n_hits
@@ -196,6 +199,9 @@ class _Regular:
 
     def row(self, index: int) -> Row:
         """One query alone."""
-        block = self._queries.block(self._indices[index])
-        ready = Listed(self._queries.keys[self._indices[index]], block.documents, set(block.documents))
+        number = self._indices[index]
+        if number in self._odd:
+            return self._odd[number]
+        block = self._queries.block(number)
+        ready = Listed(self._queries.keys[number], block.documents, set(block.documents))
         return Row(block.numbers[0], "$", None, ready=ready)

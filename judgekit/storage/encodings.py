@@ -77,7 +77,7 @@ def utf8_pieces(stream: IO[bytes], encoding: str, size: int) -> Iterator[bytes]:
         if not end:
             begun.append(data)
             continue
-        yield b"".join([*begun, data[:end]])
+        yield b"".join([*begun, memoryview(data)[:end]])
         begun = [data[end:]]
     if rest := b"".join(begun):
         yield rest

@@ -10,7 +10,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.collector import collector_paused
 from judgekit.core.data_files import DataFile
 from judgekit.core.scores import Failed
 from judgekit.metrics.anchors import SnippetMode
@@ -48,15 +47,14 @@ def load_labels(
     def read(rows: Iterable[ReadyRow]) -> dict[str, Labels]:
         intake = Intake(reading)
         labels: dict[str, Labels] = {}
-        with collector_paused():
-            for found in rows:
-                if isinstance(found, Row):
-                    case = record_of(found, mapping, Case)
-                    made = intake.take(found, case if isinstance(case, list) else (case.id, case))
-                    if made is not None:
-                        labels[made.id] = labels_of(made, snippets)
-                elif isinstance(found, Labelled):
-                    labels.update(_labelled(found, intake))
+        for found in rows:
+            if isinstance(found, Row):
+                case = record_of(found, mapping, Case)
+                made = intake.take(found, case if isinstance(case, list) else (case.id, case))
+                if made is not None:
+                    labels[made.id] = labels_of(made, snippets)
+            elif isinstance(found, Labelled):
+                labels.update(_labelled(found, intake))
         intake.close(mapping.unmatched())
         return labels
 
@@ -101,14 +99,13 @@ def iterate_positions(
     rows = reading.rows("outputs", notices) if depth is None else reading.ready_rows("outputs", depth, notices, hashes)
     intake = Intake(reading)
     placing = _Placing(labels, mapping, intake)
-    with collector_paused():
-        for found in rows:
-            if isinstance(found, Row):
-                placed = intake.take(found, placing.of_row(found))
-                if placed is not None:
-                    yield placed
-            elif not isinstance(found, Labelled):
-                yield from placing.of_many(found)
+    for found in rows:
+        if isinstance(found, Row):
+            placed = intake.take(found, placing.of_row(found))
+            if placed is not None:
+                yield placed
+        elif not isinstance(found, Labelled):
+            yield from placing.of_many(found)
     intake.close(mapping.unmatched())
 
 

@@ -96,6 +96,12 @@ def score(job: ScoreJob) -> RankingScores:
     Raises:
         InputError: a file is wrong, or no output belongs to a case.
     """
+    # Paused until the labels of all cases are gone again, which it would go through several times.
+    with collector_paused():
+        return _score(job)
+
+
+def _score(job: ScoreJob) -> RankingScores:
     warnings: Warnings = []
     labels = job.read_labels(warnings)
     try:

@@ -30,15 +30,7 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_4(tmp_path: Pat
 def test_a_closed_stdout_is_one_that_nobody_reads(tmp_path: Path, command: str) -> None:
     write_suite(tmp_path)
     judgekit("run", "config.json", "--run-id", "r", cwd=tmp_path)
-    result = subprocess.run(
-        ["/bin/sh", "-c", f'"$0" -m judgekit {command} >&-', sys.executable],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = _ended(["/bin/sh", "-c", f'"$0" -m judgekit {command} >&-', sys.executable], tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
 
 
@@ -89,13 +81,10 @@ def _without_a_reader(command: str, cwd: Path) -> subprocess.CompletedProcess[st
 
 
 def _written_to(stdout: IO[str] | int, arguments: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return _ended([sys.executable, "-m", "judgekit", *arguments], cwd, stdout)
+
+
+def _ended(command: Sequence[str], cwd: Path, stdout: IO[str] | int | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "judgekit", *arguments],
-        cwd=cwd,
-        env=ENVIRONMENT,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
+        command, cwd=cwd, env=ENVIRONMENT, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60, check=False
     )

@@ -13,26 +13,22 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from socket import gaierror
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
 from judgekit.core.canonical import canonical_json
-from judgekit.core.cases import Usage
 from judgekit.core.config import ModelConfig, is_local
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
 from judgekit.core.text import clean_text
+from judgekit.providers.completions import read_completion, wire_body
+from judgekit.providers.connection import Connection, proxy_for
 from judgekit.providers.http_errors import error_from_ok, error_from_status, redact
 from judgekit.providers.probing import probe_capabilities
 from judgekit.providers.rate_limits import rate_limits
-
-if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Request
-    from openai import AsyncOpenAI
 
 _decode = msgspec.json.Decoder().decode
 
@@ -165,7 +161,7 @@ class OpenAICompatible(Provider):
         """The server, for messages."""
         return self.model.base_url or "https://api.openai.com/v1"
 
-    def _open(self) -> "Connection":
+    def _open(self) -> Connection:
         import httpx2
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
@@ -190,42 +186,6 @@ class OpenAICompatible(Provider):
         )
         self._connection = Connection(client, pool)
         return self._connection
-
-
-class Connection:
-    """The official client and its pool, and what every request over it shares."""
-
-    def __init__(self, client: "AsyncOpenAI", pool: "AsyncClient") -> None:
-        """Fix address and headers, which are the same for the whole run."""
-        import httpx2
-
-        self.client = client
-        self.pool = pool
-        self._request = httpx2.Request
-        self._chat = client.base_url.join("chat/completions")
-        headers = {**client.default_headers, **client.auth_headers}
-        self._headers = httpx2.Headers({name: value for name, value in headers.items() if isinstance(value, str)})
-
-    def request(self, path: str, content: bytes | None) -> "Request":
-        """A request for a path below the base address, or for a whole address; without content it is a GET."""
-        if content is not None and path == "/chat/completions":
-            return self._request("POST", self._chat, headers=self._headers, content=content)
-        method = "GET" if content is None else "POST"
-        return self._request(
-            method, self.client.base_url.join(path.lstrip("/")), headers=self._headers, content=content
-        )
-
-
-def proxy_for(url: str) -> tuple[str, str] | None:
-    """Name and address of the proxy that the environment sets for a URL; None where it sets none."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    for kind in (parts.scheme, "all"):
-        address = proxies.get(kind)
-        if address and not proxy_bypass(parts.netloc):
-            name = f"{kind}_proxy"
-            return (name if os.environ.get(name) else name.upper()), address.lower()
-    return None
 
 
 def lower_names(headers: Any) -> dict[str, str]:
@@ -254,74 +214,6 @@ def causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-def wire_body(request: ModelRequest) -> dict[str, Any]:
-    """The body of a chat completion request."""
-    parameters = request.parameters
-    body: dict[str, Any] = {"model": request.model, "messages": [dict(message) for message in request.messages]}
-    for name in ("temperature", "seed"):
-        if name in parameters:
-            body[name] = parameters[name]
-    body[parameters["max_tokens_name"]] = parameters["max_output_tokens"]
-    if parameters["response_format"] == "json_schema":
-        schema = {"name": "verdict", "strict": True, "schema": dict(request.reply_schema)}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    elif parameters["response_format"] == "json_object":
-        body["response_format"] = {"type": "json_object"}
-    return body
-
-
-def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
-    """A chat completion as our response; parts that a server leaves out stay None.
-
-    Raises:
-        CallError: the body is JSON, but no chat completion.
-    """
-    try:
-        choice = payload["choices"][0]
-        if choice.get("error"):
-            raise error_from_ok(choice, {}, now=0.0, secret=None)
-        message = choice["message"]
-        text, source = message.get("content"), "content"
-        calls = message.get("tool_calls")
-        if not text and calls:
-            # Several calls are read together, so that different verdicts in them are seen to differ.
-            text, source = "\n".join(call["function"]["arguments"] for call in calls), "tool_call"
-        if isinstance(text, list):
-            text = "".join(part.get("text", "") for part in text)
-    except (TypeError, KeyError, IndexError, AttributeError):
-        shown = str(payload)[:200]
-        raise CallError("server_error", f"the reply is no chat completion: {redact(shown)}", retryable=True) from None
-    return ModelResponse(
-        text=text if isinstance(text, str) else None,
-        finish_reason=_text(choice.get("finish_reason")),
-        refusal=_text(message.get("refusal")),
-        usage=_usage(payload.get("usage")),
-        served_model=_text(payload.get("model")),
-        fingerprint=_text(payload.get("system_fingerprint")),
-        source="tool_call" if source == "tool_call" else "content",
-        latency_seconds=latency_seconds,
-    )
-
-
-def _text(value: Any) -> str | None:
-    """What should be a text, as one: a record that holds anything else could not be read back."""
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def _usage(usage: Any) -> Usage | None:
-    if not isinstance(usage, dict):
-        return None
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
-    prompt, completion, cached = (count if _is_count(count) else None for count in counts)
-    return Usage.model_construct(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
 async def identify_server(provider: OpenAICompatible) -> ModelIdentity:

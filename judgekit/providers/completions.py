@@ -1,0 +1,77 @@
+"""A chat completion on the wire: the body of a request, and a reply as our response."""
+
+import json
+from typing import Any
+
+from judgekit.core.cases import Usage
+from judgekit.core.judgments import ModelRequest, ModelResponse
+from judgekit.core.protocols import CallError
+from judgekit.providers.http_errors import error_from_ok, redact
+
+
+def wire_body(request: ModelRequest) -> dict[str, Any]:
+    """The body of a chat completion request."""
+    parameters = request.parameters
+    body: dict[str, Any] = {"model": request.model, "messages": [dict(message) for message in request.messages]}
+    for name in ("temperature", "seed"):
+        if name in parameters:
+            body[name] = parameters[name]
+    body[parameters["max_tokens_name"]] = parameters["max_output_tokens"]
+    if parameters["response_format"] == "json_schema":
+        schema = {"name": "verdict", "strict": True, "schema": dict(request.reply_schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif parameters["response_format"] == "json_object":
+        body["response_format"] = {"type": "json_object"}
+    return body
+
+
+def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
+    """A chat completion as our response; parts that a server leaves out stay None.
+
+    Raises:
+        CallError: the body is JSON, but no chat completion.
+    """
+    try:
+        choice = payload["choices"][0]
+        if choice.get("error"):
+            raise error_from_ok(choice, {}, now=0.0, secret=None)
+        message = choice["message"]
+        text, source = message.get("content"), "content"
+        calls = message.get("tool_calls")
+        if not text and calls:
+            # Several calls are read together, so that different verdicts in them are seen to differ.
+            text, source = "\n".join(call["function"]["arguments"] for call in calls), "tool_call"
+        if isinstance(text, list):
+            text = "".join(part.get("text", "") for part in text)
+    except (TypeError, KeyError, IndexError, AttributeError):
+        shown = str(payload)[:200]
+        raise CallError("server_error", f"the reply is no chat completion: {redact(shown)}", retryable=True) from None
+    return ModelResponse(
+        text=text if isinstance(text, str) else None,
+        finish_reason=_text(choice.get("finish_reason")),
+        refusal=_text(message.get("refusal")),
+        usage=_usage(payload.get("usage")),
+        served_model=_text(payload.get("model")),
+        fingerprint=_text(payload.get("system_fingerprint")),
+        source="tool_call" if source == "tool_call" else "content",
+        latency_seconds=latency_seconds,
+    )
+
+
+def _text(value: Any) -> str | None:
+    """What should be a text, as one: a record that holds anything else could not be read back."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _usage(usage: Any) -> Usage | None:
+    if not isinstance(usage, dict):
+        return None
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
+    prompt, completion, cached = (count if _is_count(count) else None for count in counts)
+    return Usage.model_construct(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53

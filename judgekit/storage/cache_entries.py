@@ -14,6 +14,7 @@ from diskcache.core import MODE_RAW
 
 from judgekit.core.cache_keys import KEY_VERSION, is_current, kind_and_version
 from judgekit.core.errors import StorageError
+from judgekit.storage.read_only import open_to_read
 from judgekit.storage.reply_cache import cause_of, unpacked
 
 DATABASE = "cache.db"
@@ -51,8 +52,7 @@ class CacheReader:
         self.folder = folder
         self.n_damaged = 0
         try:
-            address = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
-            self._connection = sqlite3.connect(address, uri=True, timeout=_LOCK_SECONDS, isolation_level=None)
+            self._connection = open_to_read(folder / DATABASE, _LOCK_SECONDS)
             try:
                 self._connection.execute("SELECT rowid, key, raw, mode, filename, value FROM Cache LIMIT 1").close()
             except sqlite3.Error:

@@ -17,7 +17,8 @@ from typing import Any
 
 from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import StorageError
-from judgekit.storage.migrations import migrate
+from judgekit.storage.migrations import is_newest, migrate
+from judgekit.storage.read_only import cannot_be_written, open_copy, open_to_read
 
 DATABASE = "judgekit.db"
 """Stands beside the runs of a results folder."""
@@ -239,7 +240,7 @@ class Database:
         if not self.path.exists():
             yield None
             return
-        with self._reported("read"), closing(self._open()) as connection:
+        with self._reported("read"), closing(self._open_to_read()) as connection:
             yield connection
 
     @contextmanager
@@ -260,6 +261,24 @@ class Database:
             # does not wait for others here, and some file systems cannot do it.
             with suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        """A connection for reading; on a read-only disk one that needs to write nothing."""
+        try:
+            return self._open()
+        except sqlite3.OperationalError as error:
+            if not cannot_be_written(error):
+                raise
+        connection = open_to_read(self.path, self._busy_seconds)
+        try:
+            if not is_newest(connection, str(self.path)):
+                connection.close()
+                connection = open_copy(self.path, self._busy_seconds)
+                migrate(connection, str(self.path))
         except BaseException:
             connection.close()
             raise

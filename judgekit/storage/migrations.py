@@ -74,7 +74,7 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
         ConfigError: it was written by a newer judgekit.
         sqlite3.Error: it cannot be read or written; it is as it was.
     """
-    if _version(connection, name) == SCHEMA_VERSION:
+    if is_newest(connection, name):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -88,6 +88,16 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
     except BaseException:
         connection.rollback()
         raise
+
+
+def is_newest(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether a database has the newest schema.
+
+    Raises:
+        ConfigError: it was written by a newer judgekit.
+        sqlite3.Error: it cannot be read.
+    """
+    return _version(connection, name) == SCHEMA_VERSION
 
 
 def _version(connection: sqlite3.Connection, name: str) -> int:

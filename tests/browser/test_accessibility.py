@@ -13,6 +13,8 @@ from judgekit.wiring.reporting import write_report
 from tests.browser.full_run import write_full_run
 from tests.run_folders import write_run
 
+pytestmark = pytest.mark.slow
+
 PAGES = [
     "quickstart/report.html",
     "full/report.html",

@@ -12,6 +12,8 @@ from judgekit.wiring.comparing import compare_page, open_comparison
 from judgekit.workflows.compare import CompareOptions, compare
 from tests.builders import REPOSITORY, case, output, read_lines, write_lines, write_suite
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = '</script><script>document.title="owned"</script><img src="http://127.0.0.1:9/x.png" onerror="alert(1)">'
 
 

@@ -8,6 +8,8 @@ import pytest
 from tests.browser.conftest import Watched
 from tests.browser.full_run import FABRICATED, REAL, WHO, write_full_run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -13,6 +13,8 @@ from tests.browser.conftest import Watched
 from tests.builders import read_json
 from tests.run_folders import answer_of, has_failed, question_of, score_of, write_run
 
+pytestmark = pytest.mark.slow
+
 N_CASES = 10_000
 
 

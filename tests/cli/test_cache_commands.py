@@ -18,7 +18,7 @@ from judgekit.core.cache_keys import KEY_VERSION, REPLY_PREFIX
 from judgekit.storage.reply_cache import DiskReplyCache, checksum_of
 from judgekit.testing import FaultServer
 from tests.builders import read_json, read_lines, write_suite
-from tests.cli.test_commands import ENVIRONMENT, judgekit, one_error_line
+from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 
 REPLY = json.dumps(
     {

@@ -2,14 +2,14 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import judgekit
 from tests.builders import REPOSITORY, read_json
+from tests.cli.fork_server import Ended
+from tests.cli.fork_server import judgekit as run_command
 
 LABELS = REPOSITORY / "configs" / "quickstart" / "labels.jsonl"
 PAGE = (REPOSITORY / "docs" / "reliability.md").read_text(encoding="utf-8")
@@ -22,9 +22,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    line = [sys.executable, "-m", "judgekit", *arguments]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+def command(folder: Path, *arguments: str) -> Ended:
+    return run_command(*arguments, cwd=folder)
 
 
 def shown(first_line: str) -> list[str]:

@@ -1,7 +1,6 @@
 """The command line as its users meet it: what it prints, and the exit code."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -14,21 +13,7 @@ import pytest
 
 from judgekit.testing import FaultServer, error_reply, hang, sequence, verdict, with_latency
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
-
-ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
-
-
-def judgekit(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "judgekit", *arguments],
-        cwd=cwd,
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 
 
 def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
@@ -41,14 +26,6 @@ def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def one_error_line(result: subprocess.CompletedProcess[str]) -> str:
-    """The only error line, without a traceback."""
-    assert "Traceback" not in result.stderr
-    lines = [line for line in result.stderr.splitlines() if line.startswith("judgekit: error: ")]
-    assert len(lines) == 1, result.stderr
-    return lines[0].removeprefix("judgekit: error: ")
 
 
 def test_quickstart_in_an_empty_folder_prints_a_table_and_ends_with_the_run_folder(tmp_path: Path) -> None:
@@ -244,6 +221,7 @@ def wait_for_lines(path: Path, n_lines: int, process: subprocess.Popen[str]) -> 
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
 def test_an_interrupted_run_is_exit_130_keeps_what_was_judged_and_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     with FaultServer(with_latency(0.05)) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=60, model={"max_concurrency": 2})
@@ -271,6 +249,7 @@ def test_an_interrupted_run_is_exit_130_keeps_what_was_judged_and_goes_on(tmp_pa
     assert read_json(folder / "manifest.json")["n_resumed"] == 1
 
 
+@pytest.mark.slow
 def test_a_hanging_server_does_not_hold_up_an_interruption(tmp_path: Path) -> None:
     with FaultServer(sequence([verdict(4, supported=["x"]), hang()])) as server:
         config = write_suite(tmp_path, server.base_url, model={"timeout_seconds": 100})
@@ -283,6 +262,7 @@ def test_a_hanging_server_does_not_hold_up_an_interruption(tmp_path: Path) -> No
         assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_a_killed_run_with_a_torn_line_is_resumed_without_a_case_twice(tmp_path: Path) -> None:
     with FaultServer(with_latency(0.03)) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=40, model={"max_concurrency": 2})

@@ -1,7 +1,6 @@
 """`judgekit compare` as it is typed: what it prints, writes and exits with."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,8 @@ import pytest
 
 import judgekit
 from tests.builders import REPOSITORY, case, output, read_json, write_suite
+from tests.cli.fork_server import Ended
+from tests.cli.fork_server import judgekit as command
 
 N = 12
 
@@ -37,19 +38,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results"
 
 
-def compare(results: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "judgekit", "compare", *words, "--results-dir", str(results)],
-        cwd=results,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    )
+def compare(results: Path, *words: str) -> Ended:
+    return command("compare", *words, "--results-dir", results, cwd=results)
 
 
-def error_of(result: subprocess.CompletedProcess[str]) -> str:
+def error_of(result: Ended) -> str:
     assert "Traceback" not in result.stderr
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("judgekit: error: ")]
     return line

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tests.builders import read_json, write_suite
-from tests.cli.test_commands import judgekit, one_error_line
+from tests.cli.fork_server import judgekit, one_error_line
+
+pytestmark = pytest.mark.slow
 
 LINE = 2
 """Index of the line that is damaged."""

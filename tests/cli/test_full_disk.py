@@ -10,6 +10,9 @@ import pytest
 
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, with_latency
 from tests.builders import read_json, read_lines, write_suite
+from tests.cli.fork_server import judgekit, one_error_line
+
+pytestmark = pytest.mark.slow
 
 N_CASES = 200
 N_KILOBYTES = 3072
@@ -39,18 +42,6 @@ def fill(disk: Path, *, leave_kilobytes: int) -> Path:
     filler = disk / "filler"
     filler.write_bytes(b"\0" * n_bytes)
     return filler
-
-
-def judgekit(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "judgekit", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
-def only_error(result: subprocess.CompletedProcess[str]) -> str:
-    assert "Traceback" not in result.stderr
-    lines = [line for line in result.stderr.splitlines() if line.startswith("judgekit: error: ")]
-    assert len(lines) == 1, result.stderr
-    return lines[0]
 
 
 def filling(disk: Path, *, once: Callable[[], bool], leave_kilobytes: int) -> Callable[[Request], Reply]:
@@ -84,7 +75,7 @@ def test_a_run_on_a_full_disk_asks_nothing_and_begins_once_there_is_room(
 
     result = judgekit("run", str(config), "--run-id", "r", "--results-dir", str(results), "--no-cache")
     assert result.returncode == 4, result.stderr
-    assert "No space left" in only_error(result)
+    assert "No space left" in one_error_line(result)
     assert not server.log.chat
     assert not list(results.glob("r/.*.tmp"))
 
@@ -117,7 +108,7 @@ def test_a_disk_that_runs_full_stops_the_run_between_two_lines_and_it_goes_on_on
     result = judgekit("run", str(config), "--run-id", "r", "--results-dir", str(results), "--no-cache")
 
     assert result.returncode == 4, result.stderr
-    assert f"{path}: cannot be written: No space left on device; free space, then --resume" in only_error(result)
+    assert f"{path}: cannot be written: No space left on device; free space, then --resume" in one_error_line(result)
     kept = path.read_bytes()
     assert kept.endswith(b"\n")
     assert 0 < len(read_lines(path)) < N_CASES
@@ -127,7 +118,7 @@ def test_a_disk_that_runs_full_stops_the_run_between_two_lines_and_it_goes_on_on
 
     again = judgekit("run", "--resume", str(results / "r"), "--no-cache")
     assert again.returncode == 4
-    assert "No space left" in only_error(again)
+    assert "No space left" in one_error_line(again)
     assert path.read_bytes().startswith(kept)
 
     kept = path.read_bytes()

@@ -26,7 +26,9 @@ from judgekit.testing import (
     with_latency,
 )
 from tests.builders import case, read_json, read_lines, write_suite
-from tests.cli.nursery import Birth, Ended, Nursery
+from tests.cli.fork_server import Ended, ForkServer, Started
+
+pytestmark = pytest.mark.slow
 
 N_CASES = 40
 N_CHECKED = 12
@@ -55,7 +57,7 @@ class Suite:
 
     folder: Path
     config: Path
-    nursery: Nursery
+    commands: ForkServer
     expected: dict[str, Any]
     steps: tuple[str, ...]
     seconds: float
@@ -76,7 +78,7 @@ class Suite:
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
     folder = tmp_path_factory.mktemp("killed")
     script = with_latency(0.003, jitter_seconds=0.004, then=reply_by_case)
-    with FaultServer(script, keep_bodies=False) as server, Nursery(folder) as nursery:
+    with FaultServer(script, keep_bodies=False) as server, ForkServer(folder) as commands:
         model = {"base_url": server.base_url, "max_concurrency": 4, "timeout_seconds": 10}
         config = write_suite(
             folder,
@@ -88,15 +90,15 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
             slices=["category"],
             gates=[{"metric": "error_rate", "op": "<=", "value": 0.5}],
         )
-        made = Suite(folder, config, nursery, {}, (), 0.0, [])
+        made = Suite(folder, config, commands, {}, (), 0.0, [])
         results = made.results()
-        ended = nursery.run(*made.arguments(results), below=results)
+        ended = commands.run(*made.arguments(results), below=results)
         assert ended.returncode == 0, ended.text
         made.steps = ended.steps
         made.expected = account(results / "r")
         made.judgment_lines = (results / "r" / "judgments.jsonl").read_bytes().splitlines(keepends=True)
         started = time.monotonic()
-        assert nursery.run(*made.arguments(made.results())).returncode == 0
+        assert commands.run(*made.arguments(made.results())).returncode == 0
         made.seconds = time.monotonic() - started
         yield made
 
@@ -157,20 +159,20 @@ def tear(suite: Suite, folder: Path, rng: random.Random) -> bool:
     return True
 
 
-def killed_after(birth: Birth, seconds: float) -> Ended:
+def killed_after(command: Started, seconds: float) -> Ended:
     """SIGKILL after so many seconds, or its end where that comes first."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and birth.is_running():
+    while time.monotonic() < deadline and command.is_running():
         time.sleep(0.001)
-    birth.kill()
-    return birth.ended()
+    command.kill()
+    return command.ended()
 
 
 def gone_on(suite: Suite, results: Path, *, kill_after: float | None = None) -> Ended:
     """`--resume`; a run that was killed before it began is started again, as the message says."""
     arguments: tuple[str, ...] = ("run", "--resume", str(results / "r"))
     if not (results / "r" / "manifest.json").exists():
-        refused = suite.nursery.run(*arguments)
+        refused = suite.commands.run(*arguments)
         assert refused.returncode == 2
         lines = refused.text.splitlines()
         assert len(lines) == 1, refused.text
@@ -178,8 +180,8 @@ def gone_on(suite: Suite, results: Path, *, kill_after: float | None = None) -> 
         assert ("start it again: judgekit run CONFIG --run-id r" if begun else "(no such folder)") in lines[0]
         arguments = suite.arguments(results)
     if kill_after is not None:
-        return killed_after(suite.nursery.start(*arguments), kill_after)
-    return suite.nursery.run(*arguments)
+        return killed_after(suite.commands.start(*arguments), kill_after)
+    return suite.commands.run(*arguments)
 
 
 def assert_undisturbed(suite: Suite, results: Path, last: Ended) -> None:
@@ -197,7 +199,7 @@ def test_killed_before_each_step_on_the_disk(suite: Suite) -> None:
     stages: Counter[str] = Counter()
     for number, step in enumerate(suite.steps):
         results = suite.results()
-        killed = suite.nursery.run(*suite.arguments(results), below=results, dies_before=number)
+        killed = suite.commands.run(*suite.arguments(results), below=results, dies_before=number)
         assert killed.returncode == -signal.SIGKILL, (step, killed.text)
         stages[stage(results / "r")] += 1
         if number % 2:
@@ -216,7 +218,7 @@ def test_killed_at_a_random_moment(suite: Suite, number: int) -> None:
     rng = random.Random(SEED + number)
     results = suite.results()
     # Strata of the whole run, so that no part of it is left out.
-    killed_after(suite.nursery.start(*suite.arguments(results)), suite.seconds * (number + rng.random()) / 19)
+    killed_after(suite.commands.start(*suite.arguments(results)), suite.seconds * (number + rng.random()) / 19)
     is_torn = tear(suite, results / "r", rng) if number % 2 else False
     if number % 4 == 1:
         gone_on(suite, results, kill_after=rng.uniform(0.0, suite.seconds))
@@ -246,14 +248,14 @@ def test_the_real_command_killed_at_a_random_moment(suite: Suite, number: int) -
         again = subprocess.run(
             [*command, "run", "--resume", str(results / "r")], capture_output=True, text=True, check=False, timeout=60
         )
-        last = Ended(again.returncode, again.stdout + again.stderr, ())
+        last = Ended(again.returncode, again.stdout, again.stderr)
     assert_undisturbed(suite, results, last)
 
 
 def test_a_line_that_the_kernel_tore_is_cut_off_and_its_call_made_again(suite: Suite) -> None:
     results = suite.results()
     limit = 60_000
-    killed = suite.nursery.run(*suite.arguments(results), "--no-cache", file_limit=limit)
+    killed = suite.commands.run(*suite.arguments(results), "--no-cache", file_limit=limit)
     assert killed.returncode == -signal.SIGXFSZ
     path = results / "r" / "judgments.jsonl"
     torn = path.read_bytes()
@@ -261,7 +263,7 @@ def test_a_line_that_the_kernel_tore_is_cut_off_and_its_call_made_again(suite: S
     whole = torn[: torn.rfind(b"\n") + 1]
     assert 0 < len(whole) < limit
 
-    last = suite.nursery.run("run", "--resume", str(results / "r"), "--no-cache")
+    last = suite.commands.run("run", "--resume", str(results / "r"), "--no-cache")
 
     assert path.read_bytes().startswith(whole)
     assert_undisturbed(suite, results, last)
@@ -280,7 +282,7 @@ def test_a_folder_of_something_else_is_not_taken_for_a_run_that_was_killed(suite
     results = suite.results()
     (results / "r").mkdir(parents=True)
     (results / "r" / "thesis.txt").write_text("mine")
-    ended = suite.nursery.run(*suite.arguments(results))
+    ended = suite.commands.run(*suite.arguments(results))
     assert ended.returncode == 2
     assert "exists already" in ended.text
     assert [path.name for path in (results / "r").iterdir()] == ["thesis.txt"]
@@ -290,20 +292,20 @@ def test_a_folder_of_something_else_is_not_taken_for_a_run_that_was_killed(suite
 def test_a_model_that_moved_while_the_run_was_dead_is_refused_on_resume(tmp_path: Path, what: str) -> None:
     with FaultServer(with_latency(0.02, then=alias_move("judge-a", "judge-b", 10**6))) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=N_CASES, model={"max_concurrency": 2})
-        with Nursery(tmp_path) as nursery:
+        with ForkServer(tmp_path) as commands:
             folder = tmp_path / "results" / "r"
-            birth = nursery.start("run", str(config), "--run-id", "r", "--no-cache")
+            command = commands.start("run", str(config), "--run-id", "r", "--no-cache")
             deadline = time.monotonic() + 30
             while not (folder / "judgments.jsonl").exists() or not (folder / "judgments.jsonl").stat().st_size:
                 assert time.monotonic() < deadline
                 time.sleep(0.002)
-            birth.kill()
-            assert birth.ended().returncode == -signal.SIGKILL
+            command.kill()
+            assert command.ended().returncode == -signal.SIGKILL
             if what == "name":
                 server.play(alias_move("judge-a", "judge-b", 0))
             else:
                 server.info.build_info = "b2000-0000000"
-            ended = nursery.run("run", "--resume", str(folder), "--no-cache")
+            ended = commands.run("run", "--resume", str(folder), "--no-cache")
     assert ended.returncode == 3, ended.text
     assert {"name": "the reply comes from judge-b, expected judge-a", "build": "begun with sha256:"}[what] in ended.text
     assert {item["served_model"] for item in read_lines(folder / "judgments.jsonl")} == {"judge-a"}

@@ -18,6 +18,10 @@ import pytest
 
 import judgekit
 from tests.builders import case, output, read_json, read_lines, write_suite
+from tests.cli.fork_server import Ended
+from tests.cli.fork_server import judgekit as command
+
+pytestmark = pytest.mark.slow
 
 PROMPT = "q quit: "
 NASTY_ID = "=1+1 \x1b[31m007"
@@ -157,9 +161,8 @@ def test_a_stopped_terminal_keeps_every_label(folder: Path, terminal: Any) -> No
     assert len(labels_in(folder)) == 1
 
 
-def judgekit_command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "judgekit", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def judgekit_command(folder: Path, *arguments: str) -> Ended:
+    return command(*arguments, cwd=folder)
 
 
 def test_a_sheet_goes_out_is_filled_in_elsewhere_and_comes_back(folder: Path) -> None:

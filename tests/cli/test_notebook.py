@@ -14,6 +14,8 @@ import pytest
 from judgekit.testing import FaultServer, ServerProcess, with_latency
 from tests.builders import REPOSITORY, read_json, read_lines, write_suite
 
+pytestmark = pytest.mark.slow
+
 
 def cell(source: str) -> dict[str, Any]:
     """A code cell, not run yet."""

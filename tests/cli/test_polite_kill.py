@@ -8,9 +8,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from judgekit.testing import FaultServer, Reply, Request, verdict
 from tests.builders import read_json, read_lines, write_suite
-from tests.cli.test_commands import ENVIRONMENT, judgekit
+from tests.cli.fork_server import ENVIRONMENT, judgekit
+
+pytestmark = pytest.mark.slow
 
 
 def ignore_ctrl_c() -> None:

@@ -1,7 +1,6 @@
 """rejudge, spotcheck and bridge as their users meet them: offline, killed, gated, and fed with hostile text."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -15,27 +14,15 @@ import pytest
 
 from judgekit.testing import FaultServer, Request, plausible_verdict, verdict, with_latency
 from tests.builders import case, output, read_json, read_lines, write_suite
+from tests.cli.fork_server import ENVIRONMENT, Ended, judgekit
 
-ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
 LEXICAL = {
     "baseline": {"provider": "lexical", "model": "overlap-1"},
     "strict": {"provider": "lexical", "model": "overlap-strict-1"},
 }
 
 
-def judgekit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "judgekit", *arguments],
-        cwd=cwd,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def error_of(result: subprocess.CompletedProcess[str]) -> str:
+def error_of(result: Ended) -> str:
     assert result.returncode == 2, result.stderr
     [line] = result.stderr.splitlines()
     return line.removeprefix("judgekit: error: ")
@@ -271,6 +258,7 @@ def stopped_after(n_lines: int, path: Path, how: signal.Signals, *arguments: str
     return process.wait(timeout=30)
 
 
+@pytest.mark.slow
 def test_a_rejudge_that_was_killed_goes_on_to_the_same_end(slow: Path) -> None:
     arguments = ("--model", "other", "--judge", "correctness", "-q")
     assert judgekit("rejudge", "r", "--run-id", "whole", "--no-cache", *arguments, cwd=slow).returncode == 0
@@ -293,6 +281,7 @@ def test_a_rejudge_that_was_killed_goes_on_to_the_same_end(slow: Path) -> None:
 
 
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130)])
+@pytest.mark.slow
 def test_a_check_that_was_stopped_goes_on_with_the_same_command(slow: Path, how: signal.Signals, code: int) -> None:
     folder = slow / "results" / "r"
     arguments = ("spotcheck", "r", "--judge", "correctness", "--against", "model:other", "-q")

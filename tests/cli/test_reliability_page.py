@@ -11,6 +11,8 @@ from judgekit.analysis.drift import drift_report
 from judgekit.reports.drift import drift_text
 from tests.builders import REPOSITORY, weekly_check
 
+pytestmark = pytest.mark.slow
+
 PAGE = (REPOSITORY / "docs" / "reliability.md").read_text(encoding="utf-8")
 [EXAMPLE] = re.findall(r"## On the shipped example\n.*?```bash\n(.*?)```", PAGE, re.DOTALL)
 EXCERPTS = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)

@@ -10,7 +10,8 @@ import pytest
 
 from judgekit.core.config_changes import config_changes
 from tests.builders import output, read_json, write_suite
-from tests.cli.test_commands import judgekit, one_error_line, started
+from tests.cli.fork_server import judgekit, one_error_line
+from tests.cli.test_commands import started
 from tests.run_folders import write_run
 
 

@@ -10,16 +10,12 @@ from typing import Any
 import pytest
 
 from tests.builders import read_json, read_lines, write_lines
+from tests.cli.fork_server import judgekit
 from tests.readers import needs_shared_files, shared, written
 
 QRELS = "q1 0 d1 1\nq1 0 d2 1\nq2 0 d9 2\nq3 0 d1 0\n"
 RUN = "q1 Q0 d3 1 3.5 r\nq1 Q0 d1 2 2.5 r\nq1 Q0 d2 3 2.5 r\nq2 Q0 d1 1 0.5 r\nq3 Q0 d1 1 0.5 r\n"
 RANKED = ("hit@", "precision", "recall_", "mrr", "ndcg@", "empty_result")
-
-
-def judgekit(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "judgekit", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
 def figures_of(*arguments: str | Path, cwd: Path) -> dict[str, Any]:

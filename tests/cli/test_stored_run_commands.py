@@ -23,7 +23,7 @@ from judgekit.storage.run_index import FolderIndex
 from judgekit.wiring import Options
 from judgekit.wiring.stored_runs import deletable_run, delete_run
 from tests.builders import read_json, weekly_check, write_suite
-from tests.cli.test_commands import ENVIRONMENT, judgekit, one_error_line
+from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 
 
 def suite(folder: Path, *run_ids: str, **fields: Any) -> Path:

@@ -10,7 +10,9 @@ from typing import IO
 import pytest
 
 from tests.builders import read_json, write_suite
-from tests.cli.test_commands import ENVIRONMENT, judgekit, one_error_line
+from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
+
+pytestmark = pytest.mark.slow
 
 FULL = Path("/dev/full")
 

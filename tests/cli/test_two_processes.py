@@ -15,6 +15,8 @@ from judgekit.storage.run_records import read_checks
 from judgekit.testing import FaultServer, with_latency
 from tests.builders import read_json, read_lines, write_suite
 
+pytestmark = pytest.mark.slow
+
 N_CASES = 60
 
 

@@ -141,6 +141,7 @@ def test_equal_questions_of_one_run_make_the_calls_of_one(tmp_path: Path, reply:
 ONE_RUN = "import sys, judgekit; judgekit.run(sys.argv[1], run_id=sys.argv[2])"
 
 
+@pytest.mark.slow
 def test_d07_processes_share_a_cache_and_all_finish(tmp_path: Path) -> None:
     n_processes, n_cases = 4, 80
     with FaultServer(good()) as server:

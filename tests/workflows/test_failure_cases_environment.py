@@ -109,6 +109,7 @@ def with_few_files(folder: Path, n_files: int, **suite: Any) -> tuple[Ran, list[
     return ran, [int(word) for word in result.stdout.split()]
 
 
+@pytest.mark.slow
 def test_b28_connections_stay_below_the_limit_of_open_files(tmp_path: Path) -> None:
     ran, _ = with_few_files(tmp_path, 64, n_cases=300, model={"max_concurrency": 1000})
     record = ran.metrics["judges"]["groundedness"]

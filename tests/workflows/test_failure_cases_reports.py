@@ -20,7 +20,7 @@ from judgekit.reports.tables import cell, table
 from judgekit.wiring import reporting
 from judgekit.wiring.reporting import write_report
 from tests.builders import case, output, read_json, write_suite
-from tests.cli.test_commands import judgekit
+from tests.cli.fork_server import judgekit
 from tests.run_folders import question_of, write_run
 
 HOSTILE = {

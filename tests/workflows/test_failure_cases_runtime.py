@@ -44,6 +44,7 @@ def test_f01_a_run_inside_a_running_loop_works_and_works_again(tmp_path: Path) -
         assert asyncio.run(cell()) == ["complete", "complete"]
 
 
+@pytest.mark.slow
 def test_f01_an_interrupted_cell_stops_the_run_behind_it(tmp_path: Path) -> None:
     with FaultServer(with_latency(0.05, then=good())) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=400, model={"max_concurrency": 2})
@@ -99,6 +100,7 @@ for number in range(3):
 """
 
 
+@pytest.mark.slow
 def test_f04_three_runs_in_one_process_leave_no_warning_behind(tmp_path: Path) -> None:
     with FaultServer(good()) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=20)
@@ -146,6 +148,7 @@ print(before, most[0], count())
 """
 
 
+@pytest.mark.slow
 def test_f06_open_files_stay_near_the_number_of_calls_in_flight(tmp_path: Path) -> None:
     with FaultServer(with_latency(0.02, then=good())) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=800, model={"max_concurrency": 64})
@@ -178,6 +181,7 @@ print(most[0] - before)
 """
 
 
+@pytest.mark.slow
 def test_f07_memory_does_not_grow_with_the_length_of_replies(tmp_path: Path) -> None:
     # The case is 20,000 replies of 20 kB in 300 MB. Here 3,000 of them, 60 MB: held in memory they would come on top of
     # some 45 MB that SQLite and what waits for the disk take at most.
@@ -342,6 +346,7 @@ class Storm:
         return self._faults(request)
 
 
+@pytest.mark.slow
 def test_ten_thousand_calls_in_a_storm_of_faults_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORM_KEY", KEY)
     model = {"api_key_env": "STORM_KEY", "max_concurrency": 64}

@@ -8,8 +8,8 @@ import judgekit
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.testing import FaultServer
 from tests.builders import case, output, write_suite
-from tests.cli.test_commands import judgekit as command
-from tests.cli.test_commands import one_error_line
+from tests.cli.fork_server import judgekit as command
+from tests.cli.fork_server import one_error_line
 from tests.workflows.engine import good
 
 WITHOUT_ANSWERS = [{"case_id": "a", "retrieved": []}]

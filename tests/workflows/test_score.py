@@ -220,8 +220,9 @@ KEYS = ("q1", "q2", "q3", "q4")
 BREAKS = st.sampled_from(["\n", "\n", "\n", "\n", "\r\n", " \n", "\n\n", " ", ""])
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), breaks=st.lists(BREAKS, min_size=4, max_size=4), indented=st.sampled_from([None, None, None, 0]))
+@pytest.mark.slow
 def test_any_lines_of_json_are_scored_or_refused_as_in_a_run(
     tmp_path: Path, data: st.DataObject, breaks: list[str], indented: int | None
 ) -> None:
@@ -314,8 +315,9 @@ LINE = st.lists(CELLS, min_size=5, max_size=7).map(" ".join)
 GOOD = st.builds("{} Q0 {} 1 {} t".format, st.sampled_from("12"), st.sampled_from("abcdefgh"), st.integers(0, 9))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(st.one_of(GOOD, GOOD, GOOD, LINE), max_size=12), end=st.sampled_from(["\n", "\r\n", " \n"]))
+@pytest.mark.slow
 def test_any_lines_are_scored_or_refused_as_in_a_run(tmp_path: Path, lines: list[str], end: str) -> None:
     assert_as_in_a_run(written(tmp_path, "qrels.txt", QRELS), written(tmp_path, "x.run", end.join(lines) + end))
 
@@ -349,7 +351,7 @@ def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
     monkeypatch.setattr(trec_rankings, "_PIECE", size)
     qrels = written(tmp_path, "qrels.txt", "1 0 d1 1\n1 0 d11 1\n2 0 d13 1\n3 0 a4 1\n3 0 x 1\n")
 
-    @settings(max_examples=200, deadline=None, database=None)
+    @settings(max_examples=200, database=None)
     @given(changes=st.dictionaries(st.integers(0, len(REGULAR) - 1), CHANGES, max_size=4), ended=st.booleans())
     def check(changes: dict[int, Callable[[str], str]], ended: bool) -> None:  # drawn by name
         lines = [changes[place](line) if place in changes else line for place, line in enumerate(REGULAR)]
@@ -510,7 +512,6 @@ def test_a_cut_off_below_one_is_refused() -> None:
         judgekit.score_rankings(GOLD, LISTS, ks=(0,))
 
 
-@settings(deadline=None)
 @given(
     gold=st.dictionaries(st.integers(0, 9), st.sets(st.integers(0, 30), max_size=25), min_size=1),
     seed=st.integers(0, 2**32),

@@ -179,7 +179,7 @@ values = st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 1.0, 2.0, 3.5, 5.0])
 outcomes = st.one_of(values, st.just(NA), st.just(TIMEOUT), st.none())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(outcomes, outcomes), max_size=25), st.randoms(use_true_random=False))
 def test_swapping_the_runs_flips_signs_and_the_order_of_cases_moves_nothing(
     rows: list[Row], rng: random.Random

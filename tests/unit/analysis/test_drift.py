@@ -80,6 +80,7 @@ def test_a_judge_that_flips_stays_found_until_week_26() -> None:
     assert share("judge", reports) == 1.0
 
 
+@pytest.mark.slow
 def test_quiet_histories_with_5_percent_noise_raise_at_most_5_percent_of_alarms() -> None:
     reports = [drift_report(history(random.Random(seed))) for seed in range(3 * N_SEEDS)]
     assert 1.0 - share("none", reports) <= 0.05
@@ -110,6 +111,7 @@ def test_failures_that_rise_from_week_9_are_the_instrument() -> None:
     assert share("judge", reports) == 0.0
 
 
+@pytest.mark.slow
 def test_answers_that_score_worse_from_week_9_with_a_steady_judge_are_the_system() -> None:
     reports = []
     for seed in range(N_SEEDS):
@@ -249,7 +251,7 @@ def test_a_report_is_about_one_history() -> None:
         drift_report([check(0), check(0, judge="correctness")])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, N), st.integers(0, N), st.integers(0, 2), st.integers(0, 1)), min_size=1))
 def test_every_history_has_one_state_and_a_timeline_that_ends_in_it(weeks: list[tuple[int, int, int, int]]) -> None:
     kinds = ("rejudge", "spot_check", "noise_floor")

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.analysis.estimates import FigureRules, Tally
@@ -154,7 +154,6 @@ def tallied(drawn: list[tuple[str, str | None, Outcome, Outcome]], rules: Figure
     return tally
 
 
-@settings(deadline=None)
 @given(DRAWN, RULES, st.sampled_from(["exclude", "as_zero"]), st.randoms(use_true_random=False))
 def test_the_order_of_cases_changes_no_stored_digit(
     drawn: list[tuple[str, str | None, Outcome, Outcome]], rules: FigureRules, policy: str, rng: random.Random
@@ -174,7 +173,6 @@ def test_the_order_of_cases_changes_no_stored_digit(
     assert stored(rng.sample(drawn, len(drawn))) == stored(drawn)
 
 
-@settings(deadline=None)
 @given(DRAWN, st.sampled_from(["exclude", "as_zero"]))
 def test_the_slices_of_a_partition_add_up_to_all_cases(
     drawn: list[tuple[str, str | None, Outcome, Outcome]], policy: str

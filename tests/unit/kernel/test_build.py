@@ -14,6 +14,8 @@ import hatch_build
 from judgekit.kernel import kernel
 from tests.builders import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 SOURCES = REPOSITORY / hatch_build.FOLDER
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
 HEADERS = Path(sysconfig.get_path("include"))

@@ -277,7 +277,7 @@ def test_scores_as_single_floats_are_tied_sooner_and_then_out_of_order() -> None
 SHAPES = ["d{}", "{}", "a-much-longer-name-{}-with-a-common-end", "{}" + "x" * 300, "abcdefgh{}", "{}abcdefgh"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), shape=st.sampled_from(SHAPES), n_most=st.sampled_from([3, 40, 3000]))
 def test_runs_of_any_length_are_cut_and_searched(seed: int, shape: str, n_most: int) -> None:
     rng = random.Random(seed)

@@ -201,7 +201,6 @@ def test_ends_are_clipped_to_the_range_of_the_metric() -> None:
 SCORES = st.lists(st.sampled_from([0.0, 0.1, 0.2, 1 / 3, 0.5, 2 / 3, 1.0]), min_size=2, max_size=130)
 
 
-@settings(deadline=None)
 @given(SCORES, st.randoms(use_true_random=False))
 def test_the_order_of_values_changes_nothing_and_the_mean_lies_in_its_interval(
     values: list[float], rng: random.Random
@@ -220,7 +219,6 @@ def test_the_order_of_values_changes_nothing_and_the_mean_lies_in_its_interval(
         assert high <= max(values) + 1e-12
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(*[st.integers(0, 3).map(float)] * 3), min_size=2, max_size=120),
     st.randoms(use_true_random=False),
@@ -237,7 +235,7 @@ def test_the_order_of_rows_changes_nothing_and_a_pooled_figure_keeps_its_range(
     assert 0.0 <= low <= high <= 1.0
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 5).map(float), min_size=2, max_size=100))
 def test_a_mean_is_the_pooled_figure_of_sums_and_sizes(values: list[float]) -> None:
     mean = bootstrap_mean(values, ANY, Resampling())

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
@@ -88,7 +88,6 @@ def test_fewer_than_two_clusters_have_no_interval(clusters: list[int]) -> None:
     assert clustered_bootstrap_mean([1.0, 2.0, 3.0][: len(clusters)], clusters, (0.0, 5.0), BY_CLUSTER) == expected
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=2, max_size=60), st.randoms(use_true_random=False)
 )

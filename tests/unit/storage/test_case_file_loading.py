@@ -484,7 +484,7 @@ JSON_VALUES = st.recursive(
 FIELD_NAMES = st.sampled_from([*SystemOutput.model_fields, *Case.model_fields, "id", "note"]) | st.text(max_size=8)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.dictionaries(FIELD_NAMES, JSON_VALUES, max_size=5) | JSON_VALUES, min_size=1, max_size=4))
 def test_any_json_gives_records_that_can_be_written_or_one_line_errors(tmp_path: Path, rows: list[Any]) -> None:
     texts = {"o.jsonl": "\n".join(map(json.dumps, rows)), "o.json": json.dumps(rows)}
@@ -500,7 +500,7 @@ def test_any_json_gives_records_that_can_be_written_or_one_line_errors(tmp_path:
                     json.dumps(record.model_dump(mode="json"), allow_nan=False, ensure_ascii=False).encode("utf-8")
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=200) | st.text(alphabet='[]{},:"\\ \n\r1ai\ufeff', max_size=60).map(str.encode))
 @pytest.mark.parametrize("name", ["c.jsonl", "c.json", "c.csv"])
 def test_any_bytes_give_cases_or_an_input_error(tmp_path: Path, name: str, data: bytes) -> None:

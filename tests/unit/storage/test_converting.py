@@ -82,7 +82,7 @@ CASES = st.fixed_dictionaries(
 
 
 @given(CASES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_stands_in_a_case_reads_back(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     folder = tmp_path_factory.mktemp("convert")
     source = write_lines(folder / "c.jsonl", [data])

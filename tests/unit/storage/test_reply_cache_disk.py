@@ -46,7 +46,7 @@ def test_every_text_comes_back_as_it_was(cache: DiskReplyCache, text: str) -> No
     assert cache.n_damaged == 0
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(alphabet=st.characters(codec=None)))
 def test_any_text_comes_back(cache: DiskReplyCache, text: str) -> None:
     cache.put_many([("key", text)])

@@ -6,23 +6,15 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
 
+from judgekit.core.addresses import check_address, public_address, variables_in
 from judgekit.core.data_files import DataFile, Section
+from judgekit.core.request_fields import check_body, check_headers, looks_like_a_key
 
 DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")
 
 _ENV_NAME = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*)")
-_KEY_START = re.compile(r"(sk|pk|rk|gsk|csk|hf|xai|r8|ghp|github_pat|nvapi|fw|tgp)_|AIza")
-"""How keys of well-known services begin."""
-
-
-def _looks_like_a_key(text: str) -> bool:
-    """Whether what could be a variable's name is more likely a key: with digits, long, and not CAPITALS_AND_LINES."""
-    if not any(character.isdigit() for character in text):
-        return False
-    is_long_mix = len(text) >= 16 and (text.upper() != text or "_" not in text)
-    return is_long_mix or _KEY_START.match(text) is not None
 
 
 class SystemConfig(BaseModel):
@@ -76,7 +68,8 @@ class ModelConfig(Section):
     model: str
     """Model name as the server knows it."""
     base_url: str | None = None
-    """Left out: the provider's own address."""
+    """Left out: the provider's own address. A query, such as `?api-version=2024-10-21`, goes with every request; a
+    secret in it is written `${NAME}`, and whatever may be one is hidden where the address is stored."""
     api_key_env: str | None = None
     """Name of the environment variable that holds the key, `OPENAI_API_KEY` or `${OPENAI_API_KEY}`; never the key."""
     pin: Pin = Pin()
@@ -95,6 +88,14 @@ class ModelConfig(Section):
     """Go on where the model refuses temperature 0; every judgment then says temperature_accepted: false."""
     system_role: bool = True
     """Send instructions as a system message; false puts them at the head of the user message."""
+    reply_format: Literal["json_schema", "json_object", "text"] | None = None
+    """The form of reply to ask for; left out: the strictest that the server takes."""
+    reasoning_effort: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")] | None = None
+    """How long a reasoning model thinks, such as `low`; another effort is another instrument. Left out: not sent."""
+    extra_body: dict[str, Any] = {}
+    """Further fields of each request, such as {"enable_thinking": false}; part of the cache key, no place for a key."""
+    extra_headers: dict[str, str] = {}
+    """Further headers of each request; a secret is written `${NAME}`, such as {"api-key": "${AZURE_API_KEY}"}."""
 
     @field_validator("timeout_seconds")
     @classmethod
@@ -109,21 +110,48 @@ class ModelConfig(Section):
         match = _ENV_NAME.fullmatch(value)
         name = (match[1] or match[2]) if match else ""
         # A key pasted here by mistake must not come back in this message or a later one.
-        if not name or _looks_like_a_key(name):
+        if not name or looks_like_a_key(name):
             raise ValueError("expected the name of an environment variable such as OPENAI_API_KEY, not the key itself")
         return name
 
     @field_validator("base_url")
     @classmethod
-    def _is_plain_url(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("expected an address such as http://127.0.0.1:8000/v1")
-        if parts.username or parts.password or "key" in parts.query.lower():
-            raise ValueError("a key does not belong into base_url; name its variable in api_key_env")
-        return value.rstrip("/")
+    def _is_an_address(cls, value: str | None) -> str | None:
+        return None if value is None else check_address(value)
+
+    @field_validator("extra_body")
+    @classmethod
+    def _holds_json(cls, value: dict[str, Any]) -> dict[str, Any]:
+        return check_body(value)
+
+    @field_validator("extra_headers")
+    @classmethod
+    def _holds_headers(cls, value: dict[str, str]) -> dict[str, str]:
+        return check_headers(value)
+
+    @field_serializer("base_url")
+    def _without_secrets(self, value: str | None) -> str | None:
+        return None if value is None else public_address(value)
+
+    @property
+    def public_url(self) -> str | None:
+        """base_url as it is stored and shown."""
+        return self._without_secrets(self.base_url)
+
+    @property
+    def variables(self) -> list[str]:
+        """Environment variables that base_url and extra_headers refer to."""
+        texts = [self.base_url or "", *self.extra_headers.values()]
+        return list(dict.fromkeys(name for text in texts for name in variables_in(text)))
+
+    def further_fields(self) -> dict[str, Any]:
+        """What is set of reasoning_effort, extra_body and extra_headers; the names of variables, never their values."""
+        fields = {
+            "reasoning_effort": self.reasoning_effort,
+            "extra_body": self.extra_body,
+            "extra_headers": self.extra_headers,
+        }
+        return {name: value for name, value in fields.items() if value}
 
 
 class PanelConfig(Section):

@@ -5,7 +5,14 @@ from typing import Any
 RESUMABLE_CHANGES = ("budget", "results_dir", "$schema", "gates", "report")
 """Parts of a config that may change between a run and its resume: they change no verdict."""
 
-RESUMABLE_MODEL_CHANGES = ("max_concurrency", "timeout_seconds", "max_attempts", "api_key_env")
+RESUMABLE_MODEL_CHANGES = (
+    "max_concurrency",
+    "timeout_seconds",
+    "max_attempts",
+    "api_key_env",
+    "allow_provider_temperature",
+)
+"""Of `models.<id>`. Allowing the provider's temperature changes no request: the server decides which one it takes."""
 
 
 def config_changes(old: Any, new: Any, path: str = "") -> list[str]:

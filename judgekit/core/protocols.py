@@ -57,18 +57,23 @@ class Capabilities:
     max_tokens_name: str = "max_completion_tokens"
     """The name of the output limit that the server takes."""
 
-    def parameters(self, *, seed: int, max_output_tokens: int) -> dict[str, Any]:
-        """The parameters of a request, as far as the model takes them; temperature is always 0."""
+    def parameters(self, model: ModelConfig, max_output_tokens: int | None = None) -> dict[str, Any]:
+        """The parameters of a request, as far as the model takes them; temperature is always 0.
+
+        Args:
+            model: as configured; what it sets beyond the usual is there only where it is set.
+            max_output_tokens: left out, the model's.
+        """
         found: dict[str, Any] = {
-            "max_output_tokens": max_output_tokens,
+            "max_output_tokens": max_output_tokens or model.max_output_tokens,
             "max_tokens_name": self.max_tokens_name,
             "response_format": self.response_format,
         }
         if self.temperature:
             found["temperature"] = 0
         if self.seed:
-            found["seed"] = seed
-        return found
+            found["seed"] = model.seed
+        return found | model.further_fields()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,8 @@ class Provider(ABC):
     def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
         self.model = model
         self.api_key = api_key
+        self.variables: Mapping[str, str] = {}
+        """Values of the environment variables that the config names in base_url and extra_headers; they are secrets."""
         self.on_rate_limits: Callable[[RateLimits], None] | None = None
         """Told of what a reply says of the server's limits."""
 

@@ -13,7 +13,9 @@ def wire_body(request: ModelRequest) -> dict[str, Any]:
     """The body of a chat completion request."""
     parameters = request.parameters
     body: dict[str, Any] = {"model": request.model, "messages": [dict(message) for message in request.messages]}
-    for name in ("temperature", "seed"):
+    # Some gateways stream unless they are told not to.
+    body["stream"] = False
+    for name in ("temperature", "seed", "reasoning_effort"):
         if name in parameters:
             body[name] = parameters[name]
     body[parameters["max_tokens_name"]] = parameters["max_output_tokens"]
@@ -22,6 +24,7 @@ def wire_body(request: ModelRequest) -> dict[str, Any]:
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     elif parameters["response_format"] == "json_object":
         body["response_format"] = {"type": "json_object"}
+    body |= parameters.get("extra_body", {})
     return body
 
 
@@ -32,9 +35,9 @@ def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
         CallError: the body is JSON, but no chat completion.
     """
     try:
-        choice = payload["choices"][0]
+        choice = _first(payload["choices"])
         if choice.get("error"):
-            raise error_from_ok(choice, {}, now=0.0, secret=None)
+            raise error_from_ok(choice, {}, now=0.0)
         message = choice["message"]
         text, source = message.get("content"), "content"
         calls = message.get("tool_calls")
@@ -56,6 +59,11 @@ def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
         source="tool_call" if source == "tool_call" else "content",
         latency_seconds=latency_seconds,
     )
+
+
+def _first(choices: list[Any]) -> Any:
+    """The choice that was asked for: the one with index 0, wherever it stands."""
+    return choices[0] if len(choices) == 1 else next((item for item in choices if item.get("index") == 0), choices[0])
 
 
 def _text(value: Any) -> str | None:

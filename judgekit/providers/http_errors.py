@@ -5,9 +5,11 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from judgekit.core.judgments import FailureKind
 from judgekit.core.protocols import CallError
+from judgekit.providers.rate_limits import wait_in_text
 
 LONGEST_WAIT_SECONDS = 120.0
 """A server that asks to wait longer is not waited for: the run stops and can be resumed."""
@@ -43,6 +45,25 @@ _RETRYABLE: Mapping[int, FailureKind] = {408: "timeout", 409: "server_error", 42
 _PERMANENT = {501, 505}
 """Server errors that say that the server will never be able to; every other 5xx may pass."""
 
+_REMEDIES = (
+    (re.compile(r"enable_thinking"), 'set "extra_body": {"enable_thinking": false} for this model'),
+    (
+        re.compile(r"reasoning[_.]?effort", re.IGNORECASE),
+        'set "reasoning_effort" of this model to what it takes, or leave it out',
+    ),
+    (
+        re.compile(
+            r"(?:only|must|need|require)[^.]{0,40}\bstream|\bstream(?:ing)?\b[^.]{0,40}\b(?:only|must|required)", re.I
+        ),
+        "calls here are not streamed, so this model cannot be asked; name another one, or another server",
+    ),
+    (
+        re.compile(r"api[-_ ]version", re.IGNORECASE),
+        'set it in base_url, as in "https://.../v1?api-version=2024-10-21"',
+    ),
+)
+"""What the user can set where a server says so."""
+
 _STATUS_OF_CODE = {
     "insufficient_quota": 429,
     "rate_limit_exceeded": 429,
@@ -54,30 +75,30 @@ _STATUS_OF_CODE = {
 """The status that a code would have come with, for error bodies that come with status 200."""
 
 
-def redact(text: str, secret: str | None = None) -> str:
+def redact(text: str) -> str:
     """The text without anything that looks like a key, on one line, 400 characters at most."""
-    if secret and len(secret) >= 4:
-        text = text.replace(secret, "[key]")
     return " ".join(_KEY_LIKE.sub("[key]", text).split())[:400]
 
 
 def error_from_status(
-    status: int, body: Any, headers: Mapping[str, str], *, now: float, secret: str | None = None
+    status: int, body: Any, headers: Mapping[str, str], *, now: float, shown: str | None = None
 ) -> CallError:
     """The failure that an error status stands for.
 
     Args:
-        status: HTTP status, or the code inside a 200 that carries an error body.
-        body: decoded JSON, or text.
-        headers: response headers, names in lower case.
+        status: HTTP status, or the one that the code inside a reply without an error status stands for.
+        body: decoded JSON, or text; secrets are masked already.
+        headers: response headers, names in lower case; secrets are masked already.
         now: seconds since the epoch, for a Retry-After that is a date.
-        secret: the key that was sent; never shown.
+        shown: how the message begins where `status` is not what the server sent.
     """
-    detail, code = _detail(body)
-    message = f"HTTP {status}: {redact(detail, secret) or 'no message'}"
+    detail, code, parameter = _detail(body)
+    message = f"{shown or f'HTTP {status}'}: {redact(detail) or 'no message'}"
+    if parameter and parameter not in detail:
+        message += f" ({redact(parameter)[:80]})"
     if headers.get("x-request-id"):
-        message += f" (request {redact(headers['x-request-id'], secret)[:80]})"
-    said = f"{code} {detail}"
+        message += f" (request {redact(headers['x-request-id'])[:80]})"
+    said = f"{code} {parameter} {detail}"
     of_this_case = _of_this_case(status, said)
     if of_this_case is not None:
         return CallError(of_this_case, message)
@@ -86,8 +107,33 @@ def error_from_status(
     if status in _FATAL_STATUS:
         return CallError("bad_request", f"{_FATAL_STATUS[status]}: {message}", fatal=True)
     if status in _RETRYABLE or (status >= 500 and status not in _PERMANENT):
-        return _again_later(_RETRYABLE.get(status, "server_error"), message, headers, now)
+        wait = retry_after(headers, now) or wait_in_text(detail)
+        return _again_later(_RETRYABLE.get(status, "server_error"), message, wait)
+    remedy = next((text for pattern, text in _REMEDIES if pattern.search(said)), None)
+    message += f"; {remedy}" if remedy else ""
     return CallError("server_error" if status >= 500 else "bad_request", message)
+
+
+def error_from_redirect(status: int, request_url: str, location: str | None, suffix: str) -> CallError:
+    """A redirect, which is never followed: it may lead to another host, and most turn a POST into a GET.
+
+    Args:
+        status: 3xx.
+        request_url: where the request went.
+        location: where the server points to, as its header says.
+        suffix: what stands behind base_url in `request_url`.
+    """
+    if not location:
+        return CallError("bad_request", f"HTTP {status} without an address to go to", fatal=True)
+    try:
+        parts = urlsplit(urljoin(request_url, location))
+        target = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    except ValueError:
+        target = location
+    base = target.removesuffix(suffix)
+    advice = f"set base_url to {redact(base)}" if base != target else "set base_url to the address of the API itself"
+    message = f"HTTP {status}: redirected to {redact(target)}, which is not followed; {advice} if you trust it"
+    return CallError("bad_request", message, fatal=True)
 
 
 def _of_this_case(status: int, said: str) -> FailureKind | None:
@@ -103,7 +149,7 @@ def _of_this_case(status: int, said: str) -> FailureKind | None:
     return "filtered" if status < 500 and _FILTER.search(said) else None
 
 
-def error_from_ok(body: Mapping[str, Any], headers: Mapping[str, str], *, now: float, secret: str | None) -> CallError:
+def error_from_ok(body: Mapping[str, Any], headers: Mapping[str, str], *, now: float) -> CallError:
     """The failure that an error body stands for which came with status 200, by the status that its code names."""
     inner = body.get("error") or body
     code = inner.get("code") if isinstance(inner, Mapping) else None
@@ -111,11 +157,11 @@ def error_from_ok(body: Mapping[str, Any], headers: Mapping[str, str], *, now: f
     digits = str(code)
     if digits.isdecimal() and 400 <= int(digits[:9]) < 600:
         status = int(digits)
-    return error_from_status(status, body, headers, now=now, secret=secret)
+    named = f" (code {redact(digits)[:40]})" if code is not None else ""
+    return error_from_status(status, body, headers, now=now, shown=f"an error in a reply with HTTP 200{named}")
 
 
-def _again_later(kind: FailureKind, message: str, headers: Mapping[str, str], now: float) -> CallError:
-    wait = retry_after(headers, now)
+def _again_later(kind: FailureKind, message: str, wait: float | None) -> CallError:
     if wait is not None and wait > LONGEST_WAIT_SECONDS:
         return CallError(kind, f"{message}; the server asks to wait {in_words(wait)}", fatal=True)
     return CallError(kind, message, retryable=True, retry_after_seconds=wait)
@@ -152,16 +198,16 @@ def in_words(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def _detail(body: Any) -> tuple[str, str]:
-    """(message, code) of an error body, whatever its shape."""
+def _detail(body: Any) -> tuple[str, str, str]:
+    """(message, code, parameter) of an error body, whatever its shape."""
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
     if isinstance(body, Mapping):
         inner = body.get("error", body)
         if isinstance(inner, str):
-            return inner, ""
+            return inner, "", ""
         if isinstance(inner, Mapping):
             message = inner.get("message") or inner.get("detail") or inner.get("msg") or str(dict(inner))
-            code = " ".join(str(inner.get(key) or "") for key in ("code", "type", "param"))
-            return str(message), code
-    if isinstance(body, bytes):
-        body = body.decode("utf-8", "replace")
-    return str(body)[:2000], ""
+            code = " ".join(str(inner.get(key) or "") for key in ("code", "type"))
+            return str(message), code, str(inner.get("param") or "")
+    return str(body)[:2000], "", ""

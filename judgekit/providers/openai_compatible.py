@@ -8,29 +8,29 @@ and reading a reply costs three times the call itself.
 import asyncio
 import errno
 import hashlib
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from socket import gaierror
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from judgekit.core.addresses import filled, secret_values, split_address
 from judgekit.core.canonical import canonical_json
 from judgekit.core.config import ModelConfig, is_local
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
+from judgekit.core.masking import Masker
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
-from judgekit.core.text import clean_text
+from judgekit.providers.bodies import decode_body, read_body
 from judgekit.providers.completions import read_completion, wire_body
-from judgekit.providers.connection import Connection, proxy_for
-from judgekit.providers.http_errors import error_from_ok, error_from_status, redact
+from judgekit.providers.connection import CHAT, Connection, proxy_for
+from judgekit.providers.http_errors import error_from_ok, error_from_redirect, error_from_status, redact
 from judgekit.providers.probing import probe_capabilities
 from judgekit.providers.rate_limits import rate_limits
-
-_decode = msgspec.json.Decoder().decode
 
 
 class OpenAICompatible(Provider):
@@ -46,7 +46,7 @@ class OpenAICompatible(Provider):
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One chat completion, with a wall-clock limit from sending to the last byte."""
         started = time.perf_counter()
-        payload = await self._exchange("/chat/completions", wire_body(request))
+        payload = await self._exchange(CHAT, wire_body(request))
         return read_completion(payload, time.perf_counter() - started)
 
     async def probe(self) -> Capabilities:
@@ -75,66 +75,90 @@ class OpenAICompatible(Provider):
             return await self._exchange(url, None)
         except CallError as error:
             # A server that is still loading its model says nothing of it, which is not having nothing to say.
-            if error.kind in ("connection", "timeout") or error.status in (429, 503):
+            is_wrong = error.fatal and error.status is None
+            if error.kind in ("connection", "timeout") or error.status in (429, 503) or is_wrong:
                 raise
             return None
 
     async def _exchange(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        import httpx2
-
+        """The decoded body of a reply, without secrets; everything that a server says comes through here."""
         connection = self._connection or self._open()
         request = connection.request(path, None if body is None else msgspec.json.encode(body))
+        response, content = await self._send(connection, request)
+        self._has_answered = True
+        headers, status = response.headers, response.status_code
+        if self.on_rate_limits is not None:
+            limits = rate_limits(headers)
+            if limits is not None:
+                self.on_rate_limits(limits)
+        if 200 <= status < 300:
+            return self._body(status, headers, content)
+        error = self._status_error(status, headers, content, str(request.url))
+        error.status = status
+        raise error
+
+    async def _send(self, connection: Connection, request: Any) -> tuple[Any, bytes]:
+        """The reply to a request, and its body.
+
+        Raises:
+            CallError: no reply, or one that is not HTTP.
+        """
+        import httpx2
+
         try:
             async with asyncio.timeout(self._timeout):
-                response = await connection.pool.send(request)
+                response = await connection.pool.send(request, stream=True)
+                return response, await read_body(response)
+        except CallError:
+            raise
         except TimeoutError:
             raise self._timed_out() from None
         except httpx2.TimeoutException as error:
             # The aiohttp transport calls every connection that cannot be made a time-out; its cause tells them apart.
-            refused = any(isinstance(cause, OSError) and not isinstance(cause, TimeoutError) for cause in causes(error))
-            raise (self._connection_error(error) if refused else self._timed_out()) from None
+            kinds = [isinstance(cause, TimeoutError) for cause in causes(error) if isinstance(cause, OSError)]
+            raise (self._timed_out() if kinds and all(kinds) else self._connection_error(error)) from None
         except (httpx2.HTTPError, OSError) as error:
             raise self._connection_error(error) from None
-        if self.on_rate_limits is not None:
-            limits = rate_limits(response.headers)
-            if limits is not None:
-                self.on_rate_limits(limits)
-        if response.status_code >= 400:
-            raise self._status_error(response.status_code, response)
-        self._has_answered = True
-        return self._body(response)
+        except Exception as error:  # noqa: BLE001  # whatever a transport makes of bytes that are not HTTP
+            raise self._not_http(error) from None
 
-    def _content(self, response: Any) -> bytes:
-        """The body, without the key that a proxy may have put into it."""
-        content: bytes = response.content
-        # Stand-ins for a key, such as `none`, are words that a reply may hold.
-        is_secret = self.api_key is not None and len(self.api_key) >= 8
-        return content.replace((self.api_key or "").encode(), b"[key]") if is_secret else content
-
-    def _body(self, response: Any) -> Any:
-        content = self._content(response)
+    def _body(self, status: int, headers: Mapping[str, str], content: bytes) -> Any:
         try:
-            payload = decode_body(content)
+            payload = self._masker.value(decode_body(content))
         except ValueError:
-            kind = response.headers.get("content-type", "no content type")
-            start = redact(content.decode("utf-8", "replace"))[:200]
-            message = f"HTTP {response.status_code} with {kind} instead of JSON: {start}"
+            kind = self._masker.text(headers.get("content-type", "no content type"))
+            start = self._shown(content)
+            if "event-stream" in kind:
+                message = f'the server streams its reply in spite of "stream": false, and it cannot be read: {start}'
+                # A server that streams does so with every reply.
+                raise CallError("server_error", message, fatal=True) from None
+            message = f"HTTP {status} with {kind} instead of JSON: {start}"
             raise CallError("server_error", message, retryable=True) from None
         if isinstance(payload, dict) and (payload.get("error") or payload.get("object") == "error"):
-            raise error_from_ok(payload, lower_names(response.headers), now=time.time(), secret=self.api_key)
+            raise error_from_ok(payload, self._masked_names(headers), now=time.time())
         return payload
 
-    def _status_error(self, status: int, response: Any) -> CallError:
-        self._has_answered = True
-        content = self._content(response)
+    def _status_error(self, status: int, headers: Mapping[str, str], content: bytes, url: str) -> CallError:
+        masked = self._masked_names(headers)
+        if 300 <= status < 400:
+            return error_from_redirect(status, url.partition("?")[0], masked.get("location"), CHAT)
+        if not 400 <= status < 600:
+            return CallError(
+                "server_error", f"HTTP {status:03d}, which is no reply to a request: {self._shown(content)}"
+            )
         try:
-            body = decode_body(content)
-        except ValueError:
-            text = redact(content.decode("utf-8", "replace"))[:200]
-            body = f"{response.headers.get('content-type', '')}: {text}"
-        error = error_from_status(status, body, lower_names(response.headers), now=time.time(), secret=self.api_key)
-        error.status = status
-        return error
+            body = self._masker.value(decode_body(content))
+        except (ValueError, CallError):
+            body = f"{masked.get('content-type', '')}: {self._shown(content)}"
+        return error_from_status(status, body, masked, now=time.time())
+
+    def _shown(self, content: bytes) -> str:
+        """The beginning of a body that cannot be read."""
+        return redact(self._masker.text(content[:4000].decode("utf-8", "replace")))[:200]
+
+    def _masked_names(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Headers with their names in lower case."""
+        return {name.lower(): self._masker.text(value) for name, value in headers.items()}
 
     def _connection_error(self, error: BaseException) -> CallError:
         chain = list(causes(error))
@@ -144,7 +168,7 @@ class OpenAICompatible(Provider):
         root = next((cause for cause in chain if isinstance(cause, OSError)), chain[0])
         # What the system says is shorter than the client's account, which has the address and its TLS settings again.
         said = [os.strerror(cause.errno) for cause in chain if isinstance(cause, ConnectionError) and cause.errno]
-        text = said[-1] if said else redact(str(root), self.api_key) or type(root).__name__
+        text = said[-1] if said else self._words_of(root)
         proxy = proxy_for(self.address())
         through = f" through the proxy of {proxy[0]}" if proxy is not None else ""
         message = f"cannot reach {self.address()}{through}: {text}"
@@ -154,12 +178,31 @@ class OpenAICompatible(Provider):
         )
         return CallError("connection", message, retryable=not is_wrong, fatal=is_wrong)
 
+    def _not_http(self, error: Exception) -> CallError:
+        message = (
+            f"cannot reach {self.address()}: what answers there is not HTTP as it should be: {self._words_of(error)}"
+        )
+        # An address that never answered is a wrong one, as where nothing listens.
+        return CallError("server_error", message, retryable=self._has_answered, fatal=not self._has_answered)
+
+    def _words_of(self, error: BaseException) -> str:
+        """What an exception says, without the status 400 that aiohttp makes up for a reply that it cannot read."""
+        words = [cause.message for cause in causes(error) if hasattr(cause, "message")]
+        if words and not isinstance(words[0], str):
+            return "the connection was closed before the reply was complete"
+        return redact(self._masker.text(words[0] if words else str(error)))[:200].rstrip(" ^") or type(error).__name__
+
     def _timed_out(self) -> CallError:
         return CallError("timeout", f"no reply within {self._timeout:g} s", retryable=True)
 
     def address(self) -> str:
         """The server, for messages."""
-        return self.model.base_url or "https://api.openai.com/v1"
+        return self.model.public_url or "https://api.openai.com/v1"
+
+    @cached_property
+    def _masker(self) -> Masker:
+        model = self.model
+        return Masker([self.api_key, *self.variables.values(), *secret_values(model.base_url)])
 
     def _open(self) -> Connection:
         import httpx2
@@ -175,37 +218,20 @@ class OpenAICompatible(Provider):
             max_connections=self.model.max_concurrency, max_keepalive_connections=self.model.max_concurrency
         )
         timeout = httpx2.Timeout(self._timeout, pool=None)
-        pool = DefaultAioHttpClient(limits=limits, timeout=timeout)
+        # A redirect may lead the judged texts to another host.
+        pool = DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
+        address, query = split_address(self.model.base_url, self.variables)
         client = AsyncOpenAI(
             # An empty key would make the client read its own environment variable.
             api_key=self.api_key or "none",
-            base_url=self.model.base_url,
+            base_url=address,
             max_retries=0,
             timeout=timeout,
             http_client=pool,
         )
-        self._connection = Connection(client, pool)
+        headers = {name: filled(value, self.variables) for name, value in self.model.extra_headers.items()}
+        self._connection = Connection(client, pool, query=query, headers=headers)
         return self._connection
-
-
-def lower_names(headers: Any) -> dict[str, str]:
-    """Headers with their names in lower case."""
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def decode_body(content: bytes) -> Any:
-    """A JSON body; halves of surrogate pairs, which msgspec refuses, are put together or replaced.
-
-    Raises:
-        ValueError: no JSON, or nested too deeply.
-    """
-    try:
-        try:
-            return _decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return json.loads(clean_text(json.dumps(json.loads(content), ensure_ascii=False)))
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

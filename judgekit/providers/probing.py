@@ -14,6 +14,8 @@ _SCHEMA: dict[str, Any] = {
     "required": ["ready"],
     "properties": {"ready": {"type": "boolean"}},
 }
+_ONLY_DEFAULT = re.compile(r"\b0(?:\.0)?\b.{0,60}\bonly the default\b.{0,10}\b1(?:\.0)?\b.{0,20}\bsupported", re.DOTALL)
+"""A refusal of temperature 0 that does not name it; nothing else that is sent is 0 with a default of 1."""
 _FORMATS = ("json_schema", "json_object", "text")
 
 
@@ -25,14 +27,21 @@ async def probe_capabilities(provider: Provider) -> Capabilities:
     """
     # OpenAI's own models take the new name only; most local servers know the old one only and ignore the new.
     name = "max_completion_tokens" if provider.model.base_url is None else "max_tokens"
-    now = Capabilities(max_tokens_name=name, system_role=provider.model.system_role)
+    forced = provider.model.reply_format
+    now = Capabilities(
+        max_tokens_name=name, system_role=provider.model.system_role, response_format=forced or _FORMATS[0]
+    )
     for _ in range(MOST_STEPS):
         error = await _fault(provider, now)
         if error is None:
             return now
         adjusted = adjust(now, error)
+        if forced and adjusted is not None and adjusted.response_format != forced:
+            text = f'{error}; the server refuses "reply_format": "{forced}", which is set for this model'
+            raise CallError("bad_request", text, fatal=True)
         if adjusted is None:
-            plainer = await _without_faults(provider, now) if error.kind == "server_error" else None
+            may_be_plainer = error.kind == "server_error" and not forced and not error.fatal
+            plainer = await _without_faults(provider, now) if may_be_plainer else None
             if plainer is None:
                 raise error
             return plainer
@@ -72,7 +81,8 @@ def adjust(now: Capabilities, error: CallError) -> Capabilities | None:
     said = str(error).lower()
     if error.fatal or error.kind not in ("bad_request", "server_error"):
         return None
-    if now.temperature and "temperature" in said and "template" not in said:
+    names_temperature = ("temperature" in said and "template" not in said) or _ONLY_DEFAULT.search(said)
+    if now.temperature and names_temperature:
         return replace(now, temperature=False)
     if now.seed and re.search(r"\bseed\b", said):
         return replace(now, seed=False)
@@ -99,11 +109,11 @@ def _request(provider: Provider, now: Capabilities) -> ModelRequest:
     model = provider.model
     return ModelRequest(
         provider=model.provider,
-        base_url=model.base_url,
+        base_url=model.public_url,
         model=model.model,
         pinned_model=model.model,
         messages=messages,
-        parameters=now.parameters(seed=model.seed, max_output_tokens=16),
+        parameters=now.parameters(model, max_output_tokens=16),
         reply_schema=_SCHEMA,
         prompt_sha256="probe",
     )

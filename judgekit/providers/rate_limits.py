@@ -1,11 +1,19 @@
 """What a reply's headers say of the server's limits."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from judgekit.core.protocols import RateLimits
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_UNIT = r"(?:ms|m(?:illi)?sec(?:ond)?s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:ours?|rs?)?|d(?:ays?)?)(?![a-z])"
+_PART_TEXT = rf"\d+(?:\.\d+)?\s*{_UNIT}"
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
+_WAIT = re.compile(
+    r"\b(?:again|retry(?:ing|delay)?|wait(?:ing)?|resets?|refresh(?:es)?|available|allowed|back|after)\b[^\d\n]{0,20}?"
+    rf"({_PART_TEXT}(?:(?:\s|,|and)*{_PART_TEXT}){{0,3}})",
+    re.IGNORECASE,
+)
+_BARE_WAIT = re.compile(r"\bretry.after\b\D{0,3}(\d+(?:\.\d+)?)(?![\w:/-])", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -36,4 +44,22 @@ def seconds(text: str | None) -> float | None:
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    return _total(parts) if all(unit in _SECONDS for _, unit in parts) else None
+
+
+def wait_in_text(text: str) -> float | None:
+    """Seconds that an error message asks to wait, such as `Please try again in 1m12s`; None where it names none."""
+    match = _WAIT.search(text[:2000])
+    if match is not None:
+        return _total(_PART.findall(match[1].lower())) or None
+    bare = _BARE_WAIT.search(text[:2000])
+    return (float(bare[1]) or None) if bare is not None else None
+
+
+def _total(parts: Iterable[tuple[str, str]]) -> float:
+    return sum(float(number) * _SECONDS[_unit(name)] for number, name in parts)
+
+
+def _unit(name: str) -> str:
+    """`ms` for it and for milliseconds in any spelling, else the first letter."""
+    return "ms" if name == "ms" or name.startswith(("mil", "mse")) else name[0]

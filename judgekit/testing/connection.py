@@ -80,6 +80,7 @@ class Connection(asyncio.Protocol):
         n_before = self._service.n_chat
         self._service.n_chat += is_chat
         request = Request(wire.method, wire.path, wire.headers, wire.body, _decoded(wire.body), n_before)
+        request.query = wire.query
         self._entry = self._service.log.begin(request, is_chat)
         reply = self._service.answer(request)
         self._entry.fault = reply.fault.kind if reply.fault is not None else None
@@ -117,6 +118,10 @@ class Connection(asyncio.Protocol):
         elif fault.kind == "reset":
             self._end(None)
             self._reset()
+        elif fault.kind == "raw_bytes":
+            self._end(None)
+            self._transport.write(encode_body(reply.body)[0])
+            self._transport.close()
         elif fault.kind == "close_after_bytes":
             self._cut(reply, request, fault.n_bytes)
         elif fault.kind == "headers_then_trickle":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-TRANSPORT_FAULTS: Final = frozenset({"reset", "close_after_bytes", "hang", "headers_then_trickle"})
+TRANSPORT_FAULTS: Final = frozenset({"reset", "close_after_bytes", "hang", "headers_then_trickle", "raw_bytes"})
 """Kinds of fault that are played on the connection; every other kind only labels what the reply says."""
 
 
@@ -56,6 +56,8 @@ class Request:
     """Chat requests that came before this one, in order of arrival."""
     n_in_flight: int = 1
     """Requests that are being answered, this one included."""
+    query: str = field(default="", repr=False)
+    """What stands behind `?` in the address, as sent."""
     _body_hash: str | None = field(default=None, repr=False)
     _text: str | None = field(default=None, repr=False)
 

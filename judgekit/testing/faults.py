@@ -34,6 +34,11 @@ def headers_then_trickle(interval_seconds: float, n_bytes: int = 1, reply: Reply
     return _with_fault(reply, Fault("headers_then_trickle", n_bytes=n_bytes, interval_seconds=interval_seconds))
 
 
+def raw_bytes(content: bytes) -> Reply:
+    """Bytes as they are in place of a reply, which need not be HTTP; then the connection is closed."""
+    return Reply(body=content, fault=Fault("raw_bytes"))
+
+
 def html_page(status: int = 502, text: str = "<html><body><h1>Bad gateway</h1></body></html>") -> Reply:
     """A page of a proxy or a login form where JSON is expected; with status 200 too."""
     return Reply(status, text, {"content-type": "text/html; charset=utf-8"}, Fault("html"))

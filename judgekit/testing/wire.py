@@ -25,6 +25,8 @@ class WireRequest:
     """Names in lower case; of a repeated header the last one."""
     keep_alive: bool
     body: bytes = b""
+    query: str = ""
+    """What stands behind `?` in the address."""
 
 
 class RequestReader:
@@ -77,7 +79,8 @@ class RequestReader:
             headers[name.lower()] = value.strip()
         connection = headers.get("connection", "").lower()
         keep_alive = connection != "close" if parts[2] == "HTTP/1.1" else connection == "keep-alive"
-        return WireRequest(parts[0], parts[1].partition("?")[0], headers, keep_alive)
+        path, _, query = parts[1].partition("?")
+        return WireRequest(parts[0], path, headers, keep_alive, query=query)
 
     def _take_body(self, headers: Mapping[str, str]) -> bytes | None:
         if headers.get("transfer-encoding", "").lower() == "chunked":

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from judgekit.core.addresses import has_hidden_values
 from judgekit.core.components import Judge
 from judgekit.core.config import Budget, ModelConfig, is_floating, is_local
 from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.request_fields import header_problem
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
 from judgekit.storage.config_files import load_config
@@ -69,6 +71,7 @@ def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: b
             )
     limiter = AdaptiveLimiter(min(model.max_concurrency, options.most_connections))
     provider = provider_class(model, api_key=key)
+    provider.variables = _variables_of(name, model, environment, needs_key=needs_key)
     provider.check()
     runtime = ModelRuntime(
         model_id=name,
@@ -81,6 +84,27 @@ def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: b
         provider.on_rate_limits = limiter.learn
         runtime.provider = Retrying(provider, runtime.observe)
     return runtime
+
+
+def _variables_of(name: str, model: ModelConfig, environment: Mapping[str, str], *, needs_key: bool) -> dict[str, str]:
+    """Values of the environment variables that the model's address and headers refer to."""
+    found = {}
+    for variable in model.variables:
+        value = environment.get(variable, "").strip()
+        if value:
+            found[variable] = value
+        elif needs_key:
+            raise ConfigError(f"models.{name}: environment variable {variable} is not set")
+    for header, value in model.extra_headers.items():
+        problem = header_problem(value, found)
+        if problem is not None:
+            raise ConfigError(f"models.{name}.extra_headers.{header}: the value of its variable {problem}")
+    if needs_key and model.base_url is not None and has_hidden_values(model.base_url):
+        raise ConfigError(
+            f"models.{name}.base_url: a run does not store secrets of an address; name the config by --config, "
+            "or write them as ${NAME} of an environment variable there"
+        )
+    return found
 
 
 def check_plays(judge: Judge, runtime: ModelRuntime, where: str) -> None:

@@ -176,7 +176,10 @@ def _capabilities(runtime: ModelRuntime, found_out: Mapping[str, Any]) -> tuple[
         return Capabilities(), [f"what model {runtime.model_id} takes is not known yet; a run finds it out by one call"]
     note = f"what model {runtime.model_id} takes is not remembered; as the run found it out, a new run asks again"
     assumed = Capabilities(**stored)
-    return replace(assumed, system_role=assumed.system_role and runtime.config.system_role), [note]
+    config = runtime.config
+    system_role = assumed.system_role and config.system_role
+    response_format = config.reply_format or assumed.response_format
+    return replace(assumed, system_role=system_role, response_format=response_format), [note]
 
 
 async def _identify(
@@ -221,7 +224,7 @@ def _leave_build_open(parts: list[dict[str, Any]]) -> None:
 
 def _is_where_it_was(runtime: ModelRuntime, judgment: Judgment) -> bool:
     same_model = judgment.model == runtime.config.model and judgment.provider == runtime.config.provider
-    return same_model and judgment.key_parts.get("base_url", "") == (runtime.config.base_url or "")
+    return same_model and judgment.key_parts.get("base_url", "") == (runtime.config.public_url or "")
 
 
 def _state(cache: CacheLookup | None, key: str) -> EntryState:

@@ -138,7 +138,10 @@ class ModelRuntime:
 
     def _memory_key(self) -> str:
         # Another build behind the same address may take other parameters.
-        parts = [self.config.provider, self.config.base_url, self.model_as_pinned(), self.config.system_role]
+        config = self.config
+        parts: list[Any] = [config.provider, config.public_url, self.model_as_pinned(), config.system_role]
+        set_fields = config.further_fields() | ({"reply_format": config.reply_format} if config.reply_format else {})
+        parts += [set_fields] if set_fields else []
         return CAPABILITIES_PREFIX + hashlib.sha256(canonical_json(parts)).hexdigest()
 
     def record(self) -> dict[str, Any]:

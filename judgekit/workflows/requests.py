@@ -17,7 +17,7 @@ class RequestMaker:
         config = plan.runtime.config
         self.plan = plan
         self.capabilities = capabilities
-        self._parameters = capabilities.parameters(seed=config.seed, max_output_tokens=config.max_output_tokens)
+        self._parameters = capabilities.parameters(config)
         keys = ", ".join(f'"{key}"' for key in plan.prompt.reply_schema.get("required", ()))
         # Small models fill the schema in as if it were the form, so the keys are named once more without it.
         of_keys = f" whose own keys are {keys}" if keys else ""
@@ -45,7 +45,7 @@ class RequestMaker:
         config = self.plan.runtime.config
         return ModelRequest(
             provider=config.provider,
-            base_url=config.base_url,
+            base_url=config.public_url,
             model=config.model,
             pinned_model=self.plan.runtime.model_as_pinned(),
             messages=messages,

@@ -250,7 +250,7 @@ def test_a54_a_refused_seed_is_left_out_once_and_for_all_and_only_what_is_set_is
     assert [entry.status for entry in ran.server.log.chat].count(422) == 1
     assert len(ran.judgments) == 6
     assert "seed_not_accepted" in ran.warnings
-    wanted = {"model", "messages", "temperature", "max_tokens", "response_format"}
+    wanted = {"model", "messages", "stream", "temperature", "max_tokens", "response_format"}
     assert all(set(body) == wanted for body in ran.asked)
 
 

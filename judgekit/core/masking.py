@@ -1,0 +1,100 @@
+"""Secrets taken out of what a server says: whole, in part, in another case, and in the usual escaped forms."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+LEAST_RUN = 8
+"""So many characters of a secret in a row are masked. A shorter key, such as `none`, is a stand-in and no secret."""
+
+MASK = "[key]"
+
+_BLOCK = 4
+_STEP = LEAST_RUN - _BLOCK + 1
+"""Every run of `LEAST_RUN` characters holds a whole block of 4 that begins at a multiple of 5."""
+
+_ESCAPE = re.compile(
+    r"\\+(?:u([0-9a-f]{4})|x([0-9a-f]{2})|/)|%(?:25)*([0-9a-f]{2})|&#(?:x([0-9a-f]{2,4})|(\d{2,5}));", re.I
+)
+"""One character as JSON, Python, an address or HTML may write it; layers of JSON double the backslash, those of
+addresses write `%25` for `%`."""
+_ESCAPE_MARKS = ("\\u", "\\/", "\\x", "%", "&#")
+
+
+class Masker:
+    """Knows the secrets of one model and takes them out of texts and decoded JSON."""
+
+    def __init__(self, secrets: Iterable[str | None]) -> None:
+        """Prepare; what is shorter than `LEAST_RUN` is no secret."""
+        kept = {secret.lower() for secret in secrets if secret and len(secret) >= LEAST_RUN}
+        self._blocks = tuple(
+            {secret[at : at + _BLOCK] for secret in kept for at in range(0, len(secret) - _BLOCK + 1, _STEP)}
+        )
+        self._runs = {secret[at : at + LEAST_RUN] for secret in kept for at in range(len(secret) - LEAST_RUN + 1)}
+
+    def text(self, text: str) -> str:
+        """The text with every run of a secret masked."""
+        if len(text) < LEAST_RUN or not self._blocks:
+            return text
+        # Escapes first: a secret that is only partly escaped is one run once they are resolved.
+        if any(mark in text for mark in _ESCAPE_MARKS) and self._may_hold(_ESCAPE.sub(_character, text).lower()):
+            text = self._masked(*_unescaped(text), text)
+        if self._may_hold(text.lower()):
+            text = self._masked(text, [(at, at + 1) for at in range(len(text))], text)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """Decoded JSON with every text in it masked, names of fields included."""
+        if not self._blocks:
+            return value
+        return self._value(value)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(name): self._value(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._value(item) for item in value]
+        return value
+
+    def _may_hold(self, lower: str) -> bool:
+        return any(block in lower for block in self._blocks)
+
+    def _masked(self, plain: str, places: list[tuple[int, int]], text: str) -> str:
+        """Mask in `text` what is found in `plain`, whose characters stand at `places` of it."""
+        # Character by character: the lower case of a whole text may be longer than the text.
+        lower = "".join(character.lower()[:1] for character in plain)
+        pieces: list[str] = []
+        end = masked_to = 0
+        for at in range(len(lower) - LEAST_RUN + 1):
+            if lower[at : at + LEAST_RUN] not in self._runs:
+                continue
+            start = places[at][0]
+            if at >= masked_to:
+                pieces += [text[end:start], MASK]
+            masked_to = at + LEAST_RUN
+            end = places[masked_to - 1][1]
+        return "".join([*pieces, text[end:]])
+
+
+def _unescaped(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text with its escapes resolved, and where each character of it stood."""
+    characters: list[str] = []
+    places: list[tuple[int, int]] = []
+    end = 0
+    for match in _ESCAPE.finditer(text):
+        start = match.start()
+        characters += text[end:start]
+        places += [(at, at + 1) for at in range(end, start)]
+        characters.append(_character(match))
+        end = match.end()
+        places.append((start, end))
+    characters += text[end:]
+    places += [(at, at + 1) for at in range(end, len(text))]
+    return "".join(characters), places
+
+
+def _character(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3] or match[4]
+    return chr(int(digits, 16) if digits else int(match[5] or ord("/")))

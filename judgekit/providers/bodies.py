@@ -1,0 +1,94 @@
+"""The body of a reply: read up to a limit, decompressed, and decoded, an event stream too."""
+
+import json
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from judgekit.core.protocols import CallError
+from judgekit.core.text import clean_text
+from judgekit.providers.event_streams import event_data, streamed_reply
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+MOST_BYTES = 8 * 2**20
+"""A reply with more bytes, once decompressed, is not read to its end."""
+
+ENCODINGS = "gzip, deflate"
+"""What the server may compress with."""
+
+_decode = msgspec.json.Decoder().decode
+
+
+async def read_body(response: "Response") -> bytes:
+    """All bytes of a reply, decompressed; the reply is closed.
+
+    Raises:
+        CallError: it is larger than `MOST_BYTES`, or not compressed as its headers say.
+    """
+    try:
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        inflate = None if encoding in ("", "identity") else _Inflating(encoding)
+        pieces: list[bytes] = []
+        n_bytes = 0
+        async for piece in response.aiter_raw():
+            part = piece if inflate is None else inflate(piece, MOST_BYTES + 1 - n_bytes)
+            n_bytes += len(part)
+            if n_bytes > MOST_BYTES:
+                raise CallError(
+                    "server_error", f"the reply is larger than {MOST_BYTES // 2**20} MB; it was not read to its end"
+                )
+            pieces.append(part)
+        return b"".join(pieces)
+    finally:
+        await response.aclose()
+
+
+class _Inflating:
+    """Decompresses piece by piece, and no more than is asked for."""
+
+    def __init__(self, encoding: str) -> None:
+        if encoding not in ("gzip", "x-gzip", "deflate"):
+            message = f"the reply is compressed as {clean_text(encoding)[:40]}, which was not asked for"
+            raise CallError("server_error", message)
+        self._object = zlib.decompressobj(wbits=47 if encoding != "deflate" else 15)
+        self._may_be_raw = encoding == "deflate"
+
+    def __call__(self, piece: bytes, most: int) -> bytes:
+        try:
+            return self._object.decompress(piece, most)
+        except zlib.error as error:
+            if self._may_be_raw:
+                # Some servers send deflate without the zlib header that belongs to it.
+                self._may_be_raw = False
+                self._object = zlib.decompressobj(wbits=-15)
+                return self(piece, most)
+            raise CallError("server_error", f"the compressed reply is damaged: {error}", retryable=True) from None
+
+
+def decode_body(content: bytes) -> Any:
+    """A JSON body, or the completion that an event stream adds up to.
+
+    Halves of surrogate pairs, which msgspec refuses, are put together or replaced.
+
+    Raises:
+        ValueError: it is neither, or nested too deeply.
+    """
+    try:
+        try:
+            return _decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            try:
+                return _with_whole_characters(content)
+            except ValueError:
+                if b"data:" not in content:
+                    raise
+                return streamed_reply(_with_whole_characters(item) for item in event_data(content))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _with_whole_characters(content: bytes | str) -> Any:
+    return json.loads(clean_text(json.dumps(json.loads(content), ensure_ascii=False)))

@@ -277,7 +277,8 @@ def queries_of(seen: list[tuple[str, str, str]], script: Any) -> Callable[[Reque
 
     def answer(request: Request) -> Reply:
         seen.append((request.method, request.path, request.query))
-        return script(request)
+        reply: Reply = script(request)
+        return reply
 
     return answer
 

@@ -37,6 +37,12 @@ def convert_command(
     part: Annotated[str | None, typer.Option("--part", help="Split or system of a source that holds several.")] = None,
     ties: Annotated[str | None, typer.Option("--ties", help="given or trec_eval, for TREC runs.")] = None,
     list_separator: Annotated[str | None, typer.Option("--list-separator", help="Between items of a CSV cell.")] = None,
+    separator: Annotated[
+        str | None, typer.Option("--separator", help="Between cells of a CSV file; left out: found by the header.")
+    ] = None,
+    records: Annotated[
+        str | None, typer.Option("--records", help="What holds the records of a JSON or YAML document.")
+    ] = None,
     encoding: Annotated[str | None, typer.Option("--encoding", help="Left out: UTF-8.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
@@ -49,10 +55,10 @@ def convert_command(
     from judgekit.storage.converting import convert
 
     with reported(debug=debug):
-        options = {"format": format_, "part": part, "ties": ties, "encoding": encoding}
+        options = {"format": format_, "part": part, "ties": ties, "encoding": encoding, "separator": separator}
         mapping = field_mapping(field or [])
         try:
-            file = DataFile(path=str(source), fields=mapping, list_separator=list_separator)
+            file = DataFile(path=str(source), fields=mapping, list_separator=list_separator, records=records)
             file = DataFile.model_validate({**file.model_dump(), **options})
         except ValidationError as error:
             option, _, problem = first_problem(error).removeprefix("$.").partition(":")

@@ -37,6 +37,13 @@ def _tuple(value: object) -> object:
     return () if found is None else found
 
 
+def _one_or_more(value: object) -> object:
+    """A list where one text counts as a list of one, and a blank one as none."""
+    if isinstance(value, str):
+        return (value,) if value.strip() else ()
+    return _tuple(value)
+
+
 DEEPEST = 100
 """Levels of nesting in metadata; what is deeper could be read but not written again."""
 
@@ -71,6 +78,7 @@ Text = Annotated[str, BeforeValidator(_text)]
 OptionalText = Annotated[str | None, BeforeValidator(_text)]
 OptionalIds = Annotated[tuple[Id, ...] | None, BeforeValidator(_optional_list)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_tuple)]
+TextOrTexts = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more)]
 Object = Annotated[dict[str, Any], BeforeValidator(_plain)]
 """A JSON object as it stands, with NaN and infinities made null."""
 Metadata = Object
@@ -137,8 +145,9 @@ class Case(Record):
     category: OptionalText = None
     difficulty: OptionalText = None
     lang: OptionalText = None
-    tags: Texts = ()
-    vaults: Texts = ()
+    tags: TextOrTexts = ()
+    """Slices; one text is one tag."""
+    vaults: TextOrTexts = ()
     gold_supports: Annotated[tuple[Support, ...], BeforeValidator(_tuple)] = ()
     required_support_groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_tuple)] = ()
     """Groups of indices into gold_supports: OR of groups, AND inside a group."""
@@ -195,6 +204,7 @@ class Hit(Record):
     rank: Annotated[int, Field(ge=1)] | None = None
     """1-based; left out, the position in the list counts."""
     score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    metadata: Metadata = {}
 
 
 class Citation(Record):

@@ -3,14 +3,15 @@
 It stands apart since commands that read files and no config load this alone.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 FormatName = Literal[
     "jsonl",
     "json",
     "csv",
+    "xlsx",
     "yaml",
     "folder",
     "parquet",
@@ -24,7 +25,10 @@ FormatName = Literal[
     "inspect",
     "promptfoo",
 ]
-"""How cases or outputs are written: the first seven say how rows are stored, the others also what they hold."""
+"""How cases or outputs are written: the first eight say how rows are stored, the others also what they hold."""
+
+KNOWN_FORMATS = ", ".join(get_args(FormatName))
+"""For messages."""
 
 
 class Section(BaseModel):
@@ -50,7 +54,19 @@ class DataFile(Section):
     """Left out: UTF-8, or what a byte order mark says."""
     list_separator: str | None = None
     """In CSV, what separates the items of a list cell; left out, a cell that is no JSON list is one item."""
+    separator: str | None = None
+    """In CSV, the one character between cells; left out, it is found by the header: comma, semicolon, tab or bar."""
+    records: str | None = None
+    """In a JSON or YAML document, what holds the records, such as "results" or "run.items"; left out, it is found."""
     part: str | None = None
-    """Which part of a source that holds several is read: the split of a data set, the provider of promptfoo results."""
+    """Which part of a source that holds several is read: the split of a data set, the provider of promptfoo results,
+    the sheet of a workbook."""
     ties: Literal["given", "trec_eval"] | None = None
     """How a TREC run orders documents with equal scores: as the file has them (left out), or as trec_eval does."""
+
+    @field_validator("separator")
+    @classmethod
+    def _is_one_character(cls, value: str | None) -> str | None:
+        if value is not None and (len(value) != 1 or value in '"\r\n'):
+            raise ValueError(f"expected one character such as ';' or a tab, found {value!r}")
+        return value

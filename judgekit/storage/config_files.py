@@ -12,6 +12,7 @@ from judgekit.core.errors import ConfigError, json_path
 from judgekit.core.text import clean_text
 from judgekit.storage.json_lines import line_of, repeated_keys
 from judgekit.storage.problems import Location, kind_of, one_line, problems
+from judgekit.storage.yaml_text import CONFIG_VALUES, line_of_node, node_at, parsed_yaml
 
 COMMENT = "$comment"
 """Key that may stand in every object and as often as one likes; what it holds is not read."""
@@ -67,7 +68,7 @@ def _parse(text: str, path: Path) -> Any:
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{path}: not valid TOML: {error}") from None
     if suffix in (".yaml", ".yml"):
-        return _parse_yaml(text, path)
+        return parsed_yaml(text, str(path), CONFIG_VALUES)[0]
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
@@ -80,20 +81,6 @@ def _parse(text: str, path: Path) -> Any:
     if twice:
         raise ConfigError("\n".join(twice))
     return data
-
-
-def _parse_yaml(text: str, path: Path) -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{path}:{mark.line + 1}" if mark is not None else str(path)
-        raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from None
-    except (YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
 
 
 def _plain(value: Any, place: Location, unfit: list[tuple[Location, str]]) -> Any:
@@ -129,18 +116,4 @@ def _line_of(text: str, location: Location, suffix: str) -> int | None:
         return None
     if suffix not in (".yaml", ".yml"):
         return line_of(text, location)
-    from ruamel.yaml import YAML
-
-    node = YAML(pure=True).compose(text)
-    line = int(node.start_mark.line) + 1
-    for part in location:
-        entries: dict[str | int, Any] = {}
-        if node.id == "sequence":
-            entries = dict(enumerate(node.value))
-        elif node.id == "mapping":
-            entries = {key.value: item for key, item in node.value if isinstance(key.value, str)}
-        if part not in entries:
-            break
-        node = entries[part]
-        line = int(node.start_mark.line) + 1
-    return line
+    return line_of_node(node_at(parsed_yaml(text, "", CONFIG_VALUES)[1], location))

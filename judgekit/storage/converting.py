@@ -17,13 +17,17 @@ from pydantic import ValidationError
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError
-from judgekit.storage.case_files import FieldMapping, iterate_cases, iterate_outputs
+from judgekit.storage.case_files import iterate_cases, iterate_outputs
+from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.formats.source import Kind, Notices
 from judgekit.storage.rows import OWN_FORMATS, Row
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.score_columns import FORMULA_STARTS
 
 Record = Case | SystemOutput
+
+_WRITTEN = {suffix: form for suffix, form in OWN_FORMATS.items() if suffix not in (".tsv", ".xlsx", ".xlsm")}
+"""Formats that are written, by extension."""
 
 
 @dataclass
@@ -69,8 +73,8 @@ def convert(
     else:
         wanted = [(kind, target)]
     for _, path in wanted:
-        if path.suffix.lower() not in OWN_FORMATS:
-            raise ConfigError(f"{path}: expected a file that ends in {', '.join(OWN_FORMATS)}")
+        if path.suffix.lower() not in _WRITTEN:
+            raise ConfigError(f"{path}: expected a file that ends in {', '.join(_WRITTEN)}")
         if path.exists() and not replace:
             raise ConfigError(f"{path}: exists already; --force replaces it")
     return [_written(file, source, path, one, notices) for one, path in wanted]
@@ -80,7 +84,7 @@ def _written(file: DataFile, source: Path, target: Path, kind: Kind, notices: No
     records: Iterable[Record] = (iterate_cases if kind == "cases" else iterate_outputs)(file, source, notices)
     written = Written(target, kind)
     write: Callable[[IO[bytes], Iterable[Record], Written], None]
-    write = {"jsonl": _jsonl, "json": _json, "csv": _csv}[OWN_FORMATS[target.suffix.lower()]]
+    write = {"jsonl": _jsonl, "json": _json, "csv": _csv}[_WRITTEN[target.suffix.lower()]]
     target.parent.mkdir(parents=True, exist_ok=True)
     with RunFolder(target.parent).replacing(target.name) as stream:
         write(stream, records, written)

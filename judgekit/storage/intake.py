@@ -1,5 +1,6 @@
 """What was read of a file so far: ids with their places, and what is wrong, with one line for each thing."""
 
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ from judgekit.storage.problems import one_line
 from judgekit.storage.rows import Row, read_text
 
 SHOWN_PROBLEMS = 20
-"""Bad records that are named; the rest is counted."""
+"""Problems that are named; the rest is counted."""
 
 T = TypeVar("T")
 
@@ -93,10 +94,18 @@ class Intake:
 
 
 def _said(wrong: list[tuple[Row | None, str]], reading: Reading) -> list[str]:
-    """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here."""
+    """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here.
+
+    What is wrong in several records, such as a column of another type, is one problem.
+    """
     texts: dict[str, str] = {}
     lines = []
-    for row, problem in wrong[:SHOWN_PROBLEMS]:
+    alike: dict[tuple[str, str], list[tuple[Row | None, str]]] = {}
+    for number, (row, problem) in enumerate(wrong):
+        key = (row.file, _without_places(row, problem)) if row is not None else ("", str(number))
+        alike.setdefault(key, []).append((row, problem))
+    for group in list(alike.values())[:SHOWN_PROBLEMS]:
+        row, problem = group[0]
         where = str(reading.path)
         if row is not None:
             line: int | None = row.line
@@ -105,10 +114,27 @@ def _said(wrong: list[tuple[Row | None, str]], reading: Reading) -> list[str]:
                     texts[row.file] = read_text(reading.file, reading.path / row.file)
                 line = line_of(texts[row.file], row.place)
             where += f"/{row.file}" * bool(row.file) + f":{line}" * bool(line)
-        lines.append(f"{where}: {problem}")
-    if len(wrong) > SHOWN_PROBLEMS:
-        lines.append(f"... and {len(wrong) - SHOWN_PROBLEMS} more")
+        lines.append(f"{where}: {problem}{_others([row for row, _ in group if row is not None])}")
+    if len(alike) > SHOWN_PROBLEMS:
+        lines.append(f"... and {len(alike) - SHOWN_PROBLEMS} more")
     return lines
+
+
+def _without_places(row: Row, problem: str) -> str:
+    """What makes problems alike: not the record, the index in a list, or the text that was found."""
+    path, colon, message = problem.removeprefix(row.path).partition(": ")
+    return re.sub(r"\[\d+\]", "[]", path) + colon + message.partition(", found the text ")[0]
+
+
+def _others(rows: list[Row]) -> str:
+    """The records beside the first that have the same problem."""
+    others = list(dict.fromkeys((row.line, row.path) for row in rows))[1:]
+    if not others:
+        return ""
+    numbers = [str(line) for line, _ in others if line]
+    shown = ", ".join(numbers[:5]) + " ..." * (len(numbers) > 5)
+    said = f"the same in {len(others)} more record{'s' * (len(others) > 1)}"
+    return f" ({said}, on line{'s' * (len(numbers) > 1)} {shown})" if numbers else f" ({said})"
 
 
 def _place(row: Row | int) -> str:

@@ -14,7 +14,8 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.scores import Failed
 from judgekit.metrics.anchors import SnippetMode
 from judgekit.metrics.positions import Labels, Positions, SameRanks, labels_of, positions_of_output
-from judgekit.storage.case_files import FieldMapping, record_of
+from judgekit.storage.case_files import record_of
+from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.formats.lookup import reading_of
 from judgekit.storage.formats.source import Notices
 from judgekit.storage.hashed_file import Hashes

@@ -1,29 +1,40 @@
-"""Rows of JSONL, JSON and CSV files, each with the place where it stands."""
+"""Rows of JSONL, JSON, CSV and .xlsx files, each with the place where it stands."""
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, get_args
+from typing import IO, Any
 
 import msgspec
 
+from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import keep_freed_memory
-from judgekit.core.data_files import DataFile, FormatName
+from judgekit.core.data_files import KNOWN_FORMATS, DataFile
 from judgekit.core.errors import InputError
+from judgekit.storage.documents import records_of
+from judgekit.storage.dotted import field_heads
 from judgekit.storage.encodings import encoding_of, faults_named, undecodable_named, utf8_pieces
 from judgekit.storage.hashed_file import Hashes, hashed
 from judgekit.storage.problems import Location, kind_of
 from judgekit.storage.ready import Labelled, Rankings, Ready
+from judgekit.storage.separated import Record, checked_header, csv_records
+from judgekit.storage.sheets import sheet_records
 
-OWN_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv"}
+OWN_FORMATS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+}
 """Formats that this file reads, by extension."""
 
-KNOWN_FORMATS = ", ".join(get_args(FormatName))
-"""For messages."""
+_OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+_FIELDS = {*Case.model_fields, *SystemOutput.model_fields}
 
 BLANKS = b" \t\r\n"
 """What may stand around a record on its line."""
@@ -51,6 +62,8 @@ class Row(msgspec.Struct, frozen=True):
     data: dict[str, Any] | None
     problem: str | None = None
     from_csv: bool = False
+    has_commas: bool = False
+    """Numbers have decimal commas, as in files whose cells are separated by semicolons."""
     file: str = ""
     """The file inside a folder or archive."""
     place: Location | None = None
@@ -75,12 +88,27 @@ def read_rows(source: DataFile, path: Path) -> Iterator[Row]:
     """
     kind = source.format if source.format in OWN_FORMATS.values() else OWN_FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise InputError(f'{path}: unknown extension {path.suffix!r}; set "format" to one of {KNOWN_FORMATS}')
+        raise InputError(unknown_extension(path))
+    if source.records is not None and kind != "json":
+        raise InputError(f'{path}: "records" is for JSON and YAML documents, this is a {kind} file')
     with faults_named(path, f"a {kind} file"), path.open("rb") as stream:
+        if kind == "xlsx":
+            yield from _table(source, sheet_records(stream, path, source.part), path)
+            return
         encoding = encoding_of(source.encoding, stream, path)
-        reader = {"jsonl": _jsonl, "json": _json, "csv": _csv}[kind]
         with undecodable_named(path, encoding):
-            yield from reader(stream, path, encoding)
+            if kind == "csv":
+                with csv_records(stream, path, encoding, source.separator) as (separator, records):
+                    yield from _table(source, records, path, has_commas=separator == ";")
+            else:
+                yield from _json(source, stream, path, encoding) if kind == "json" else _jsonl(stream, path, encoding)
+
+
+def unknown_extension(path: Path) -> str:
+    """What is said of a file whose extension says nothing."""
+    if path.suffix.lower() in _OTHER_SHEETS:
+        return f"{path}: {path.suffix} is not read; save the sheet as .xlsx or as CSV UTF-8"
+    return f'{path}: unknown extension {path.suffix!r}; set "format" to one of {KNOWN_FORMATS}'
 
 
 def read_text(source: DataFile, path: Path) -> str:
@@ -180,19 +208,16 @@ def jsonl_row(body: bytes, number: int) -> Row:
     return Row(number, "$", data)
 
 
-def _json(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
-    """Item by item, so that only one is held beside the text."""
+def _json(source: DataFile, stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
+    """Item by item, so that only one is held beside the text, where the file is a list."""
     text = stream.read().decode(encoding)
     if not text.strip():
         raise InputError(f"{path}: the file is empty")
     number = -1
     try:
-        if not text.lstrip().startswith("["):
-            found = _shape(json.loads(text))
-            raise InputError(
-                f"{path}: unsupported shape: expected a list of objects, found {found}; write one object a record, "
-                f'or set "format" to what it is: {KNOWN_FORMATS}'
-            )
+        if not text.lstrip().startswith("[") or source.records is not None:
+            yield from document_rows(source, json.loads(text), path)
+            return
         for number, (line, item) in enumerate(_items(text)):
             if isinstance(item, dict):
                 yield Row(line, f"$[{number}]", item)
@@ -208,8 +233,17 @@ def _json(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
         raise InputError(f"{path}: the list is empty")
 
 
-def _shape(value: object) -> str:
-    return kind_of(value) + (f" with keys {', '.join(list(value)[:5])}" if isinstance(value, dict) else "")
+def document_rows(source: DataFile, document: Any, path: Path) -> Iterator[Row]:
+    """The records inside a parsed document that is not just a list of them.
+
+    Raises:
+        InputError: nothing in it is plainly a list of records.
+    """
+    for found in records_of(document, source.records, _FIELDS | field_heads(source.fields.values()), path):
+        problem = found.problem
+        if problem is None and not isinstance(found.item, dict):
+            problem = f"expected an object, found {kind_of(found.item)}"
+        yield Row(0, found.path, None if problem else found.item, problem, place=found.place)
 
 
 def _items(text: str) -> Iterator[tuple[int, Any]]:
@@ -248,44 +282,18 @@ def _end(space: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _csv(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
-    """Columns without a name, such as the index that pandas writes, are left out; so are rows of blank cells."""
-    csv.field_size_limit(2**31 - 1)
-    text = io.TextIOWrapper(stream, encoding=encoding, newline="")
-    line = 1
-    names: list[str] | None = None
-    n_rows = 0
-    try:
-        reader = csv.reader(text, strict=True)
-        for cells in reader:
-            start, line = line, reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if names is None:
-                names = _csv_header(cells, f"{path}:{start}")
-                continue
-            n_rows += 1
-            if len(cells) != len(names):
-                yield Row(start, "$", None, f"{len(cells)} cells, but the header has {len(names)}", from_csv=True)
-                continue
-            data = {name: cell for name, cell in zip(names, cells, strict=True) if name}
-            yield Row(start, "$", data, from_csv=True)
-    except csv.Error as error:
-        message = "a quote is opened and not closed" if "unexpected end" in str(error) else error
-        raise InputError(f"{path}:{line}: not valid CSV in the record that starts here: {message}") from None
-    finally:
-        text.detach()
-    if names is None:
+def _table(source: DataFile, records: Iterator[Record], path: Path, *, has_commas: bool = False) -> Iterator[Row]:
+    """Columns without a name, such as the index that pandas writes, are left out."""
+    header = next(records, None)
+    if header is None:
         raise InputError(f"{path}: the file is empty")
-    if not n_rows:
+    names = checked_header(header[1], f"{path}:{header[0]}", source.separator)
+    line = 0
+    for line, cells in records:
+        if len(cells) != len(names):
+            yield Row(line, "$", None, f"{len(cells)} cells, but the header has {len(names)}", from_csv=True)
+        else:
+            data = {name: cell for name, cell in zip(names, cells, strict=True) if name}
+            yield Row(line, "$", data, from_csv=True, has_commas=has_commas)
+    if not line:
         raise InputError(f"{path}: the file has a header but no rows")
-
-
-def _csv_header(cells: list[str], where: str) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    if len(names) == 1 and re.search(r"[;\t|]", names[0]):
-        raise InputError(f"{where}: the header is one column, {names[0][:60]!r}; cells must be separated by commas")
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        raise InputError(f"{where}: column {twice[0]!r} comes twice in the header; rename one of them")
-    return names

@@ -149,14 +149,24 @@ def test_a_floating_alias_of_a_hosted_model_is_refused(tmp_path: Path) -> None:
 
 def test_bad_cases_are_named_with_file_line_and_path_and_counted(tmp_path: Path) -> None:
     config = write_suite(tmp_path)
-    rows = [case(f"c{number}", tags="not a list") for number in range(25)]
+    rows = [case(f"c{number}") for number in range(25)] * 2
     write_lines(tmp_path / "cases.jsonl", rows)
     result = judgekit("run", str(config), cwd=tmp_path)
     lines = [line for line in result.stderr.splitlines() if line.startswith("judgekit: error: ")]
     assert result.returncode == 2
     assert len(lines) == 21
-    assert f"{tmp_path}/cases.jsonl:1: $.tags: expected a list" in lines[0]
+    assert f"{tmp_path}/cases.jsonl:26: $: id 'c0' is already on line 1" in lines[0]
     assert lines[-1].endswith("... and 5 more")
+
+
+def test_a_column_that_is_wrong_in_every_row_is_one_line(tmp_path: Path) -> None:
+    config = write_suite(tmp_path)
+    write_lines(tmp_path / "cases.jsonl", [case(f"c{number}", must_contain=f"text {number}") for number in range(25)])
+    result = judgekit("run", str(config), cwd=tmp_path)
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("judgekit: error: ")]
+    assert result.returncode == 2
+    assert "cases.jsonl:1: $.must_contain: expected a list, found the text 'text 0'" in line
+    assert line.endswith("(the same in 24 more records, on lines 2, 3, 4, 5, 6 ...)")
 
 
 @pytest.mark.parametrize(

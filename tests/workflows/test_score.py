@@ -240,7 +240,10 @@ def test_any_lines_of_json_are_scored_or_refused_as_in_a_run(
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ({"retrieved_ids": ["a"], "retrieved": []}, "$: retrieved_ids: the record has retrieved too; give one of them"),
+        (
+            {"retrieved_ids": ["a"], "retrieved": []},
+            "$: retrieved_ids: the record has retrieved too, with 0 entries for 1 ids",
+        ),
         ({"retrieved_ids": "a"}, "$: retrieved_ids: expected a list of ids, found a text"),
         ({"retrieved_ids": ["a", " "]}, "$: retrieved_ids[1]: an id is empty"),
         ({"retrieved_ids": ["a", {}]}, "$: retrieved_ids[1]: an id is text or a whole number, found an object"),

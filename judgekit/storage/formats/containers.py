@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from judgekit.core.data_files import DataFile
+from judgekit.core.data_files import KNOWN_FORMATS, DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.formats import columns, folder, yaml
 from judgekit.storage.formats.source import Notices, has_own_suffix, is_folder
-from judgekit.storage.rows import KNOWN_FORMATS, OWN_FORMATS, Row, read_rows, read_text
+from judgekit.storage.rows import OWN_FORMATS, Row, read_rows, read_text
 
 CONTAINERS = ("yaml", "folder", "parquet", "arrow")
 """Formats that say how rows are stored and not what they hold, beside JSONL, JSON and CSV."""

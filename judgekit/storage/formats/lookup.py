@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.data_files import DataFile
+from judgekit.core.data_files import KNOWN_FORMATS, DataFile
 from judgekit.core.errors import InputError
+from judgekit.storage.dotted import field_heads
 from judgekit.storage.encodings import faults_named
 from judgekit.storage.formats import columns, folder
 from judgekit.storage.formats.beir import Beir
@@ -39,7 +40,7 @@ from judgekit.storage.formats.trec import Trec
 from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.ready_cases import cases_in
 from judgekit.storage.ready_outputs import outputs_in
-from judgekit.storage.rows import KNOWN_FORMATS, ReadyRow, Row, ready_jsonl
+from judgekit.storage.rows import ReadyRow, Row, ready_jsonl, unknown_extension
 
 FORMATS: dict[str, Format] = {
     "trec": Trec(),
@@ -155,11 +156,12 @@ def reading_of(file: DataFile, path: Path) -> Reading:
     container = container_of(file, path)
     if container is None and not is_folder(path):
         return _unknown(file, path)
-    if container == "json" and is_plain_file(path):
+    if container == "json" and is_plain_file(path) and file.records is None:
         document = _document(file, path)
-        if document is not None:
-            return _by_document(file, path, document) or Reading(file, path, None)
-    if container in (None, "yaml") or _CONTENT & file.fields.keys():  # who maps them has said what the rows are
+        found = _by_document(file, path, document) if document is not None else None
+        if found is not None:
+            return found
+    if container in (None, "yaml") or _CONTENT & field_heads(file.fields):  # who maps them has said what the rows are
         return Reading(file, path, None)
     first = first_row(file, path)
     form_found = _by_record(first.data) if first is not None and first.data is not None else None
@@ -191,7 +193,7 @@ def _unknown(file: DataFile, path: Path) -> Reading:
         document = _document(file, path)
         found = _by_document(file, path, document) if document is not None else None
     if found is None:
-        raise InputError(f'{path}: unknown extension {path.suffix!r}; set "format" to one of {KNOWN_FORMATS}')
+        raise InputError(unknown_extension(path))
     return found
 
 

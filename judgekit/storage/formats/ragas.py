@@ -42,7 +42,7 @@ class Ragas(RecordFormat):
         _question(fields)
         fields.drop(*_REFERENCES, _EXPECTED_IDS, "reference_contexts")
         texts = fields.texts("retrieved", *_CONTEXTS)
-        ids = fields.texts("retrieved", _CONTEXT_IDS)
+        ids = fields.texts("retrieved_ids", _CONTEXT_IDS)
         return {"answer": fields.take("answer", *_ANSWER), "retrieved": _hits(texts, ids)}
 
 

@@ -4,16 +4,17 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import pairwise
 from typing import Any
 
 from msgspec.structs import replace
 
 from judgekit.core.errors import InputError, json_path
+from judgekit.storage.cells import PROSE, ListCells
+from judgekit.storage.dotted import field_heads
 from judgekit.storage.formats.containers import container_rows
 from judgekit.storage.formats.source import Document, Format, Source, is_folder
 from judgekit.storage.problems import Location, kind_of
-from judgekit.storage.rows import Origin, Row, read_text
+from judgekit.storage.rows import Origin, Row, document_rows, read_text
 
 NO_ID = "ids_by_position"
 """Code of the notice that cases and outputs are joined by their order."""
@@ -26,14 +27,14 @@ class UnfitError(ValueError):
 class Fields:
     """The fields of one record; what is not taken stays in `rest`."""
 
-    def __init__(self, row: Row, separator: str | None = None, mapped: Collection[str] = ()) -> None:
+    def __init__(self, row: Row, cells: ListCells, mapped: Collection[str] = ()) -> None:
         self.record: Mapping[str, Any] = row.data or {}
         self.mapped = mapped
         """Fields of ours that the user maps, so that the format need not find them."""
         self.rest = dict(self.record)
         self.names: dict[str, str] = {}
         self.from_csv = row.from_csv
-        self.separator = separator
+        self._cells = cells
 
     def take(self, ours: str, *theirs: str) -> Any:
         """The first of some fields that says something; None where none does. NaN and null say nothing."""
@@ -59,7 +60,7 @@ class Fields:
             raise ValueError(f"{self.names[ours]}: expected a list, found {kind_of(value)}")
         if not self.from_csv:
             return [value] if value.strip() else []
-        return list_in_cell(self.names[ours], value, self.separator)
+        return self._cells.items(self.names[ours], value, are_texts=ours in PROSE)
 
     def text(self, ours: str, *theirs: str) -> str | None:
         """A field that holds a text; blank counts as absent."""
@@ -72,42 +73,6 @@ class Fields:
 def is_absent(value: object) -> bool:
     """Whether a value stands for nothing: null or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def list_in_cell(name: str, cell: str, separator: str | None) -> list[Any] | None:
-    """The list that a cell of a CSV file holds: JSON, what Python's `str` makes of a list, or separated texts.
-
-    Raises:
-        ValueError: it begins like a list and is none.
-    """
-    if not cell.strip():
-        return None
-    if cell.lstrip().startswith("["):
-        try:
-            found = json.loads(cell)
-        except ValueError:
-            found = _python_list(name, cell.strip())
-        if isinstance(found, list):
-            return found
-    if separator:
-        return [item.strip() for item in cell.split(separator)]
-    return [cell]
-
-
-def _python_list(name: str, cell: str) -> Any:
-    """`['a', 'b']`, as pandas writes lists. `['a' 'b']`, as numpy does, would be read as one text and is refused."""
-    import ast
-    import io
-    import tokenize
-
-    try:
-        kinds = [token.type for token in tokenize.generate_tokens(io.StringIO(cell).readline)]
-        told = [kind for kind in kinds if kind != tokenize.NL]
-        if any(pair == (tokenize.STRING, tokenize.STRING) for pair in pairwise(told)):
-            raise ValueError(f"{name}: a list without commas, as numpy prints arrays; write it as a JSON list")
-        return ast.literal_eval(cell)
-    except (SyntaxError, tokenize.TokenError, MemoryError, RecursionError):
-        raise ValueError(f"{name}: starts like a list, but is none") from None
 
 
 class RecordFormat(Format):
@@ -136,17 +101,14 @@ class RecordFormat(Format):
         """The records of a file that is one JSON object.
 
         Raises:
-            InputError: the object is not of this format.
+            InputError: it holds no records.
         """
-        raise InputError(
-            f"{source.path}: unsupported shape: expected a list of records of the format {self.name}, "
-            f"found an object with keys {', '.join(list(document)[:5])}"
-        )
+        return document_rows(source.file, document, source.path)
 
     def records(self, source: Source) -> Iterable[Row]:
         """The records as they stand in the file."""
         document = source.document
-        if document is None and not is_folder(source.path):
+        if source.file.records is None and document is None and not is_folder(source.path):
             document = read_document(source)
         if document is not None:
             return self.from_document(document, source)
@@ -166,13 +128,14 @@ def translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> It
     id_field = "id" if source.kind == "cases" else "case_id"
     translate: Callable[[Fields], dict[str, Any]] = form.case if source.kind == "cases" else form.output
     numbered: bool | None = False if id_field in source.file.fields else None
-    separator = form.separator(source)
+    cells = ListCells(form.separator(source))
+    mapped = field_heads(source.file.fields)
     number = 0
     for number, row in enumerate(records, start=1):
         if row.data is None:
             yield row
             continue
-        fields = Fields(row, separator, source.file.fields)
+        fields = Fields(row, cells, mapped)
         found = fields.take(id_field, *form.ids)
         if numbered is None:
             numbered = is_absent(found)
@@ -191,6 +154,8 @@ def translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> It
         yield replace(row, data={**fields.rest, **present}, origin=Origin(fields.record, fields.names))
     if not number:
         raise InputError(f"{source.path}: holds no records")
+    for code, message in cells.notices():
+        source.notice(code, message)
 
 
 def read_document(source: Source) -> Document | None:

@@ -195,9 +195,9 @@ def test_a_golden_set_in_yaml(tmp_path: Path) -> None:
     [
         ("- id: 1\n- id: 1\n", "g.yaml:2: $[1]: id '1' is already on line 1 ($[0])"),
         ("- id: 1\n\n- id: 2\n  query: [a]\n", "g.yaml:3: $[1].query: expected a text, found a list"),
-        ("- a\n", "g.yaml:1: $[0]: expected a mapping, found a text"),
-        ("x: 1\n", "g.yaml: unsupported shape: expected a list of records, or one under cases"),
-        ("", "g.yaml: unsupported shape: expected a list of records, or one under cases"),
+        ("- a\n", "g.yaml:1: $[0]: expected an object, found a text"),
+        ("x: 1\n", "g.yaml: unsupported shape: expected a list of objects, found an object with keys x; write one"),
+        ("", "g.yaml: unsupported shape: expected a list of objects, found nothing"),
         ("[]", "g.yaml: the list is empty"),
         ("- id: 1\n  id: 2\n", "g.yaml:2: not valid YAML: found duplicate key"),
         ("- id: [\n", "g.yaml:2: not valid YAML"),
@@ -268,7 +268,7 @@ def test_a_format_is_known_by_decisive_keys_only(tmp_path: Path, name: str, text
 
 @pytest.mark.parametrize("text", ["1 0 d 1\n", "", "hello world\n", "1 Q0 d one 0x1f tag\n"])
 def test_a_file_that_nothing_names_is_refused_with_the_list(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"unknown extension '.out'; set \"format\" to one of jsonl, json, csv, yaml"):
+    with pytest.raises(InputError, match=r"unknown extension '.out'; set \"format\" to one of jsonl, json, csv"):
         cases_of(written(tmp_path, "x.out", text))
 
 

@@ -90,7 +90,7 @@ def test_predictions_are_outputs_and_an_empty_one_is_a_refusal(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"data": [{"title": "x"}], "version": 1}', "unsupported shape: expected a list of objects, found an object"),
+        ('{"data": [{"title": "x"}], "version": 1}', "$.data[0].id: required, but missing; the record has title"),
         (
             '{"data": [{"paragraphs": [{}]}]}',
             ":1: $.data[0].paragraphs[0]: expected an object, found nothing called qas",

@@ -1,0 +1,122 @@
+"""Spreadsheets (.xlsx) as records of texts. openpyxl is imported only here and only when such a file is read."""
+
+import datetime
+import zipfile
+import zlib
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, Any
+from xml.etree.ElementTree import ParseError
+
+from judgekit.core.errors import InputError
+from judgekit.storage.separated import Record
+
+UNPACKED_BYTES = 1024**3
+"""A few kilobytes of a workbook can stand for any number of cells."""
+
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, ParseError, EOFError, KeyError, ValueError, TypeError, AttributeError,
+               IndexError, NotImplementedError, RuntimeError)  # fmt: skip
+
+
+def sheet_records(stream: IO[bytes], path: Path, part: str | None) -> Iterator[Record]:
+    """The rows of a sheet that are not blank, the header among them, with their numbers.
+
+    Args:
+        stream: the workbook.
+        path: names it in messages.
+        part: name of the sheet; None: the only one that is not blank.
+
+    Raises:
+        InputError: openpyxl is not installed, the workbook cannot be read, or several sheets and none named.
+    """
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise InputError(
+            f"{path}: reading .xlsx needs openpyxl: pip install 'judgekit[xlsx]' (or pip install openpyxl); "
+            "or save the sheet as CSV UTF-8"
+        ) from None
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what openpyxl says of charts, rules and styles
+            _check_size(stream, path)
+            values = load_workbook(stream, read_only=True, data_only=True)
+            formulas = load_workbook(stream, read_only=True)
+            name = _chosen(values, part, path)
+            found = list(_records(values[name], formulas[name], f"{path}: sheet {name!r}"))
+    except (*_UNREADABLE, InvalidFileException) as error:
+        raise InputError(
+            f"{path}: is not a readable .xlsx file ({' '.join(str(error).split())[:100]}); save it as .xlsx without a "
+            "password, or as CSV UTF-8"
+        ) from None
+    yield from found
+
+
+def _check_size(stream: IO[bytes], path: Path) -> None:
+    with zipfile.ZipFile(stream) as archive:
+        n_bytes = sum(info.file_size for info in archive.infolist())
+    if n_bytes > UNPACKED_BYTES:
+        raise InputError(f"{path}: unpacks to more than {UNPACKED_BYTES // 1024**3} GiB; save the sheet as CSV UTF-8")
+    stream.seek(0)
+
+
+def _chosen(book: Any, part: str | None, path: Path) -> str:
+    names = [sheet.title for sheet in book.worksheets]
+    if part is None and len(names) > 1:
+        names = [name for name in names if _is_filled(book[name])] or names[:1]
+    shown = ", ".join(map(repr, names[:20]))
+    if part is not None:
+        if part not in names:
+            raise InputError(f"{path}: no sheet {part!r}; it has {shown or 'none'}")
+        return part
+    if len(names) != 1:
+        raise InputError(f'{path}: holds {len(names)} sheets, {shown}; name one with "part"')
+    return str(names[0])
+
+
+def _is_filled(sheet: Any) -> bool:
+    sheet.reset_dimensions()
+    return any(value is not None for row in sheet.iter_rows(values_only=True) for value in row)
+
+
+def _records(values: Any, formulas: Any, where: str) -> Iterator[Record]:
+    values.reset_dimensions()  # what a file says of its size may be wrong
+    formulas.reset_dimensions()
+    width = 0
+    for number, (cells, sources) in enumerate(zip(values.iter_rows(), formulas.iter_rows(), strict=True), start=1):
+        texts = [_text(cell, source, where) for cell, source in zip_longest(cells, sources)]
+        if not any(text.strip() for text in texts):
+            continue
+        while texts and not texts[-1] and len(texts) > width:  # cells that only have a colour or a border
+            texts.pop()
+        width = width or len(texts)
+        yield number, texts + [""] * (width - len(texts))
+
+
+def _text(cell: Any, source: Any, where: str) -> str:
+    """What a CSV file would hold for a cell: of a formula the stored value."""
+    from openpyxl.utils.escape import unescape
+
+    value = cell.value
+    if value is None:
+        if source is not None and source.data_type == "f" and cell.data_type != "str":
+            raise InputError(
+                f"{where}: cell {cell.coordinate} holds a formula without a value; open and save the file in a "
+                "spreadsheet program"
+            )
+        return ""
+    if cell.data_type == "e":
+        raise InputError(f"{where}: cell {cell.coordinate} holds the error {value}; clear or mend it")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return unescape(value) if isinstance(value, str) and "_x" in value else str(value)  # a CR is _x000D_ in Excel

@@ -42,6 +42,7 @@ class AskedAgain:
     served_models: Sequence[str] = ()
     """What the servers of both sides say they used."""
     fingerprints: Sequence[str] = ()
+    upstreams: Sequence[str] = ()
     builds: Sequence[str] = ()
     """Of the model that was asked."""
     verdict_builds: Sequence[str] = ()
@@ -127,6 +128,7 @@ def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence
         parser_version=verdicts.parser_version,
         served_models=tuple(sorted(set(asked.served_models))),
         fingerprints=tuple(sorted(set(asked.fingerprints))),
+        upstreams=tuple(sorted(set(asked.upstreams))),
         builds=tuple(sorted(set(asked.builds))),
         verdict_builds=tuple(sorted(set(asked.verdict_builds))),
         answers_sha256=verdicts.answers_sha256,

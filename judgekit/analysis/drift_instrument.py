@@ -35,9 +35,9 @@ def instrument_changes(checks: Sequence[DriftCheck]) -> list[InstrumentChange]:
 
     Wording and parser are compared over the whole history. Names that servers give are compared among checks of one
     kind and comparator, since another comparator has names of its own; a check whose servers say nothing is passed
-    over. A served model is another one where a name comes up that the first check did not have. Fingerprints are
-    where none of the first check's is left, since a large server runs several at a time. Builds are too; a judge that
-    is asked the same again is held against the build of the first stored verdicts.
+    over. A served model or an upstream is another one where a name comes up that the first check did not have.
+    Fingerprints are where none of the first check's is left, since a large server runs several at a time. Builds are
+    too; a judge that is asked the same again is held against the build of the first stored verdicts.
 
     Args:
         checks: one history, in the order of time.
@@ -51,6 +51,7 @@ def instrument_changes(checks: Sequence[DriftCheck]) -> list[InstrumentChange]:
         streams.setdefault((check.kind, check.comparator), []).append(check)
     for stream in streams.values():
         found += _changes("served model", stream, lambda check: check.served_models, _has_new)
+        found += _changes("upstream", stream, lambda check: check.upstreams, _has_new)
         found += _changes("fingerprint", stream, lambda check: check.fingerprints, _has_none_of)
         first = () if stream[0].kind == "spot_check" else stream[0].verdict_builds
         found += _changes("build", stream, lambda check: check.builds, _has_none_of, first)

@@ -95,11 +95,13 @@ def instrument(judgments: Iterable[Judgment]) -> dict[str, Any]:
     last: Judgment | None = None
     served: Counter[str] = Counter()
     fingerprints: Counter[str] = Counter()
+    upstreams: Counter[str] = Counter()
     parsers: set[int] = set()
     accepted = True
     for last in judgments:
         served.update([last.served_model] if last.served_model else [])
         fingerprints.update([last.fingerprint] if last.fingerprint else [])
+        upstreams.update([last.upstream] if last.upstream else [])
         parsers.add(last.parser_version)
         accepted = accepted and last.temperature_accepted
     return {
@@ -108,6 +110,7 @@ def instrument(judgments: Iterable[Judgment]) -> dict[str, Any]:
         "model": last and last.model,
         "served_models": dict(sorted(served.items())),
         "fingerprints": dict(sorted(fingerprints.items())),
+        "upstreams": dict(sorted(upstreams.items())),
         "prompt_version": last and last.prompt_version,
         "prompt_sha256": last and last.prompt_sha256,
         "temperature": 0,

@@ -89,6 +89,9 @@ def _model(name: str, a: JudgeIdentity, b: JudgeIdentity) -> Iterator[Cause]:
         yield _of_judge(name, f"build of {a.model}", _hash(a.build_hash), _hash(b.build_hash))
     elif a.served_models and b.served_models and a.served_models != b.served_models:
         yield _of_judge(name, "served model", _listed(a.served_models), _listed(b.served_models))
+    elif a.upstreams and b.upstreams and a.upstreams != b.upstreams:
+        moved = _of_judge(name, "upstream of the gateway", _listed(a.upstreams), _listed(b.upstreams))
+        yield replace(moved, is_refused=a.upstreams.isdisjoint(b.upstreams))
     elif a.fingerprints and b.fingerprints and a.fingerprints != b.fingerprints:
         moved = _of_judge(name, "fingerprint of the server", _listed(a.fingerprints), _listed(b.fingerprints))
         yield replace(moved, is_refused=False)

@@ -124,6 +124,7 @@ def judge_record(judgments: Iterable[Judgment], about: Mapping[str, Any]) -> dic
     flags: Counter[str] = Counter()
     served: Counter[str] = Counter()
     fingerprints: Counter[str] = Counter()
+    upstreams: Counter[str] = Counter()
     n_judged = n_failed = n_asked_again = 0
     accepted = True
     for judgment in judgments:
@@ -140,6 +141,8 @@ def judge_record(judgments: Iterable[Judgment], about: Mapping[str, Any]) -> dic
             served[judgment.served_model] += 1
         if judgment.fingerprint is not None:
             fingerprints[judgment.fingerprint] += 1
+        if judgment.upstream is not None:
+            upstreams[judgment.upstream] += 1
     return {
         **about,
         "n_judged": n_judged,
@@ -151,47 +154,7 @@ def judge_record(judgments: Iterable[Judgment], about: Mapping[str, Any]) -> dic
         "temperature_accepted": accepted,
         "served_models": dict(sorted(served.items())),
         "fingerprints": dict(sorted(fingerprints.items())),
-    }
-
-
-def cost_record(judgments: Iterable[Judgment], price_list: str | None, unpriced: Sequence[str]) -> dict[str, Any]:
-    """Tokens and money of all judge calls; cached replies are counted apart and cost nothing.
-
-    Args:
-        judgments: every stored judgment, spot checks included; what was copied from another run cost nothing here.
-        price_list: where prices come from.
-        unpriced: models whose price is not known; with any of them used, the total is null.
-    """
-    prompt = completion = cached = n_calls = n_from_cache = n_unmetered = 0
-    usd = 0.0
-    called: set[str] = set()
-    for judgment in judgments:
-        if judgment.copied_from is not None:
-            continue
-        n_calls += judgment.n_requests
-        if judgment.n_requests:
-            called.add(judgment.model_id)
-        if judgment.from_cache:
-            n_from_cache += 1
-            continue
-        if judgment.usage is None:
-            n_unmetered += judgment.n_requests > 0
-            continue
-        prompt += judgment.usage.prompt_tokens or 0
-        completion += judgment.usage.completion_tokens or 0
-        cached += judgment.usage.cached_tokens or 0
-        usd += judgment.cost_usd or 0.0
-    return {
-        "n_calls": n_calls,
-        "n_from_cache": n_from_cache,
-        "n_without_usage": n_unmetered,
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "cached_tokens": cached,
-        "usd": None if called & set(unpriced) else usd,
-        "usd_of_priced_models": usd,
-        "price_list": price_list,
-        "unpriced_models": sorted(called & set(unpriced)),
+        "upstreams": dict(sorted(upstreams.items())),
     }
 
 

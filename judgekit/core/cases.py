@@ -234,7 +234,23 @@ class Usage(Record):
 
     prompt_tokens: Annotated[int, Field(ge=0)] | None = None
     completion_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Those of thinking included."""
     cached_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Of the prompt, those that the server had in its own cache."""
+    reasoning_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Of the completion, those of thinking, as far as the server says."""
+    total_tokens: Annotated[int, Field(ge=0)] | None = None
+    """As the server says; prompt and completion together are what counts."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Both prompt and completion were counted."""
+        return self.prompt_tokens is not None and self.completion_tokens is not None
+
+    @property
+    def known_tokens(self) -> int:
+        """Prompt and completion, as far as they were counted, or the total where that is more."""
+        return max((self.prompt_tokens or 0) + (self.completion_tokens or 0), self.total_tokens or 0)
 
 
 class SystemOutput(Record):

@@ -36,6 +36,8 @@ class JudgeIdentity:
     prompt_sha256: str
     args: Mapping[str, Any]
     temperature_accepted: bool = True
+    upstreams: frozenset[str] = frozenset()
+    """Who served the replies behind a gateway."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,21 @@ class Pin(Section):
     """`system_fingerprint` that replies must carry."""
     build_hash: Annotated[str, Field(min_length=1)] | None = None
     """What `judgekit pin` prints for a local server: a hash over what the server says about the model it has loaded."""
+    upstream: Annotated[str, Field(min_length=1)] | None = None
+    """Who must have served the reply behind a gateway, as the reply names it, such as `Azure`."""
     on_mismatch: Literal["stop", "flag"] = "stop"
     """Stop the run (exit 3), or go on and flag it in metrics.json."""
+
+
+class Prices(Section):
+    """What a model costs, in US dollars for a million tokens; all 0: it is free."""
+
+    input: Annotated[float, Field(ge=0)]
+    """Prompt tokens."""
+    output: Annotated[float, Field(ge=0)]
+    """Completion tokens, those of thinking included."""
+    cached: Annotated[float, Field(ge=0)] | None = None
+    """Prompt tokens that the server had in its own cache; left out: as `input`."""
 
 
 class ModelConfig(Section):
@@ -73,6 +86,8 @@ class ModelConfig(Section):
     api_key_env: str | None = None
     """Name of the environment variable that holds the key, `OPENAI_API_KEY` or `${OPENAI_API_KEY}`; never the key."""
     pin: Pin = Pin()
+    prices: Prices | None = None
+    """Left out: a cost that the reply carries, else the price list that is installed."""
     max_output_tokens: Annotated[int, Field(ge=16)] = 1024
     max_prompt_bytes: Annotated[int, Field(ge=1)] | None = None
     """A prompt with more bytes of UTF-8 is not sent, and its case fails as `context_length`; left out: no limit."""

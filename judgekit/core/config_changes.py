@@ -11,6 +11,7 @@ RESUMABLE_MODEL_CHANGES = (
     "max_attempts",
     "api_key_env",
     "allow_provider_temperature",
+    "prices",
 )
 """Of `models.<id>`. Allowing the provider's temperature changes no request: the server decides which one it takes."""
 

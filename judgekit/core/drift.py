@@ -46,6 +46,8 @@ class DriftCheck(BaseModel):
     served_models: tuple[str, ...] = ()
     """What the servers say they used, sorted; empty where they do not say."""
     fingerprints: tuple[str, ...] = ()
+    upstreams: tuple[str, ...] = ()
+    """Who served the replies behind a gateway, sorted; empty where nothing says it."""
     builds: tuple[str, ...] = ()
     """Builds of the model that was asked now, sorted; empty where its server reports none."""
     verdict_builds: tuple[str, ...] = ()

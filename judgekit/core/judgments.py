@@ -31,6 +31,12 @@ FailureKind = Literal[
 ]
 
 
+NO_REPLY_KINDS: frozenset[FailureKind] = frozenset(
+    {"rate_limited", "server_error", "connection", "bad_request", "context_length", "panel_quorum", "internal"}
+)
+"""Failures without a reply, which nobody charges for; of a call that timed out nothing tells whether it was charged."""
+
+
 class Frozen(BaseModel):
     """Base of the records of this module."""
 
@@ -113,8 +119,12 @@ class ModelResponse:
     finish_reason: str | None = None
     refusal: str | None = None
     usage: Usage | None = None
+    cost_usd: float | None = None
+    """What the reply says that it cost."""
     served_model: str | None = None
     fingerprint: str | None = None
+    upstream: str | None = None
+    """Who served the reply behind a gateway, such as `Azure`."""
     source: Literal["content", "tool_call"] = "content"
     """Where the text stood in the reply."""
     n_requests: int = 1
@@ -195,6 +205,23 @@ class Attempt(Frozen):
     failure: JudgeFailure
 
 
+CostSource = Literal["reply", "config", "price_list"]
+"""Where a cost comes from: the reply itself, `models.<id>.prices`, or the price list that is installed."""
+
+COST_SOURCES: tuple[CostSource, ...] = ("reply", "config", "price_list")
+"""From the most certain one to the least."""
+
+
+class Unmetered(Frozen):
+    """Calls of a judgment whose tokens the server did not count, and what a budget takes them for."""
+
+    n_calls: int
+    tokens: int
+    """As many as were set aside for them."""
+    usd: float | None = None
+    """None: the price is not known."""
+
+
 def build_in(key_parts: Mapping[str, str], model: str) -> str | None:
     """The build that a judgment was made with, which its key names behind the model; None where none was known.
 
@@ -227,6 +254,8 @@ class Judgment(Frozen):
     served_model: str | None = None
     """Model that the server says it used."""
     fingerprint: str | None = None
+    upstream: str | None = None
+    """Who served the reply behind a gateway, where the reply says so."""
     key: str
     """Cache key of the last request."""
     key_parts: dict[str, str] = {}
@@ -245,7 +274,12 @@ class Judgment(Frozen):
     earlier_attempts: tuple[Attempt, ...] = ()
     flags: tuple[str, ...] = ()
     usage: Usage | None = None
+    unmetered: Unmetered | None = None
+    """Calls whose tokens are not known; None where all are."""
     cost_usd: float | None = None
+    """None: not known, or nothing was asked."""
+    cost_source: CostSource | None = None
+    """Where the cost comes from; the least certain source where there are several."""
     from_cache: bool = False
     n_requests: int = 0
     """Requests on the wire for this judgment, retries included; 0 where all came from the cache."""

@@ -120,6 +120,8 @@ class Provider(ABC):
         """Values of the environment variables that the config names in base_url and extra_headers; they are secrets."""
         self.on_rate_limits: Callable[[RateLimits], None] | None = None
         """Told of what a reply says of the server's limits."""
+        self.may_ask_again: Callable[[], bool] = lambda: True
+        """Asked before a call is made again, since a budget may not hold that."""
 
     def check(self) -> None:  # noqa: B027  # most providers have nothing to check
         """Check what can be checked without a call.

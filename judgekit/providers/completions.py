@@ -1,11 +1,12 @@
 """A chat completion on the wire: the body of a request, and a reply as our response."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from judgekit.core.cases import Usage
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError
+from judgekit.providers.accounting import read_cost, read_upstream, read_usage
 from judgekit.providers.http_errors import error_from_ok, redact
 
 
@@ -28,8 +29,13 @@ def wire_body(request: ModelRequest) -> dict[str, Any]:
     return body
 
 
-def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
+def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, str]) -> ModelResponse:
     """A chat completion as our response; parts that a server leaves out stay None.
+
+    Args:
+        payload: the body.
+        latency_seconds: from sending to the last byte.
+        headers: of the reply, found by names in lower case.
 
     Raises:
         CallError: the body is JSON, but no chat completion.
@@ -49,13 +55,16 @@ def read_completion(payload: Any, latency_seconds: float) -> ModelResponse:
     except (TypeError, KeyError, IndexError, AttributeError):
         shown = str(payload)[:200]
         raise CallError("server_error", f"the reply is no chat completion: {redact(shown)}", retryable=True) from None
+    text = text if isinstance(text, str) else None
     return ModelResponse(
-        text=text if isinstance(text, str) else None,
+        text=text,
         finish_reason=_text(choice.get("finish_reason")),
         refusal=_text(message.get("refusal")),
-        usage=_usage(payload.get("usage")),
+        usage=read_usage(payload, has_text=bool(text)),
+        cost_usd=read_cost(payload, headers),
         served_model=_text(payload.get("model")),
         fingerprint=_text(payload.get("system_fingerprint")),
+        upstream=read_upstream(payload, headers),
         source="tool_call" if source == "tool_call" else "content",
         latency_seconds=latency_seconds,
     )
@@ -69,17 +78,3 @@ def _first(choices: list[Any]) -> Any:
 def _text(value: Any) -> str | None:
     """What should be a text, as one: a record that holds anything else could not be read back."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def _usage(usage: Any) -> Usage | None:
-    if not isinstance(usage, dict):
-        return None
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
-    prompt, completion, cached = (count if _is_count(count) else None for count in counts)
-    return Usage.model_construct(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53

@@ -11,6 +11,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from socket import gaierror
 from typing import Any
@@ -46,8 +47,13 @@ class OpenAICompatible(Provider):
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One chat completion, with a wall-clock limit from sending to the last byte."""
         started = time.perf_counter()
-        payload = await self._exchange(CHAT, wire_body(request))
-        return read_completion(payload, time.perf_counter() - started)
+        payload, headers = await self._exchange(CHAT, wire_body(request))
+        response = read_completion(payload, time.perf_counter() - started, headers)
+        return response if response.upstream is None else self._masked(response)
+
+    def _masked(self, response: ModelResponse) -> ModelResponse:
+        """The response without secrets in the name of its upstream, which may come from a header."""
+        return replace(response, upstream=self._masker.text(response.upstream or ""))
 
     async def probe(self) -> Capabilities:
         """Which parameters the model takes; one small call where it takes them all."""
@@ -72,7 +78,7 @@ class OpenAICompatible(Provider):
             CallError: the server cannot be reached, or says that it cannot answer yet.
         """
         try:
-            return await self._exchange(url, None)
+            return (await self._exchange(url, None))[0]
         except CallError as error:
             # A server that is still loading its model says nothing of it, which is not having nothing to say.
             is_wrong = error.fatal and error.status is None
@@ -80,8 +86,8 @@ class OpenAICompatible(Provider):
                 raise
             return None
 
-    async def _exchange(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        """The decoded body of a reply, without secrets; everything that a server says comes through here."""
+    async def _exchange(self, path: str, body: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, str]]:
+        """Decoded body and headers of a reply, the body without secrets; all that a server says comes through here."""
         connection = self._connection or self._open()
         request = connection.request(path, None if body is None else msgspec.json.encode(body))
         response, content = await self._send(connection, request)
@@ -92,7 +98,7 @@ class OpenAICompatible(Provider):
             if limits is not None:
                 self.on_rate_limits(limits)
         if 200 <= status < 300:
-            return self._body(status, headers, content)
+            return self._body(status, headers, content), headers
         error = self._status_error(status, headers, content, str(request.url))
         error.status = status
         raise error

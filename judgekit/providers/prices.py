@@ -1,20 +1,31 @@
-"""What a call costs, from a maintained price list that ships its data."""
+"""What a call costs: by the prices of the config, else from a maintained price list that ships its data."""
 
 from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 from judgekit.core.cases import Usage
-from judgekit.core.config import ModelConfig, is_local
+from judgekit.core.config import ModelConfig, Prices, is_local
+from judgekit.core.judgments import CostSource
 
 Price = Callable[[Usage], float]
 """US dollars for the tokens of one call."""
 
 
-def price_of(model: ModelConfig) -> Price | None:
-    """The price of a hosted model; None where the list does not know it, or where the user runs it himself."""
-    if is_local(model.base_url):
-        return None
+def price_of(model: ModelConfig) -> tuple[Price, CostSource] | None:
+    """The price of a model and where it comes from; None where nothing knows it, or the user runs the model himself."""
+    if model.prices is not None:
+        return _configured(model.prices), "config"
+    listed = None if is_local(model.base_url) else _listed(model)
+    return None if listed is None else (listed, "price_list")
+
+
+def _configured(prices: Prices) -> Price:
+    cached = prices.input if prices.cached is None else prices.cached
+    return _by_rates(prices.input / 1e6, prices.output / 1e6, cached / 1e6)
+
+
+def _listed(model: ModelConfig) -> Price | None:
     from genai_prices import Usage as PricedUsage
     from genai_prices import calc_price
 
@@ -45,14 +56,16 @@ def _linear(price: Price) -> Price | None:
         if abs(large - 2000 * small) > 1e-9 * max(large, 1.0):
             return None
         rates.append(small / 1000)
-    prompt_rate, completion_rate, cached_rate = rates
+    return _by_rates(*rates)
 
-    def linear(usage: Usage) -> float:
+
+def _by_rates(prompt_rate: float, completion_rate: float, cached_rate: float) -> Price:
+    def price(usage: Usage) -> float:
         cached = usage.cached_tokens or 0
         fresh = (usage.prompt_tokens or 0) - cached
         return fresh * prompt_rate + cached * cached_rate + (usage.completion_tokens or 0) * completion_rate
 
-    return linear
+    return price
 
 
 def price_list(today: date) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
+from tenacity.stop import stop_base
 
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
@@ -17,6 +18,16 @@ LONGEST_TOTAL_SECONDS = 600.0
 """No attempt begins later than so long after the first one has failed."""
 
 T = TypeVar("T")
+
+
+class _StopWhere(stop_base):
+    """Stop where a condition holds, which is looked at only where nothing else stops."""
+
+    def __init__(self, holds: Callable[[], bool]) -> None:
+        self._holds = holds
+
+    def __call__(self, retry_state: RetryCallState) -> bool:  # noqa: ARG002  # the signature of tenacity
+        return self._holds()
 
 
 class Retrying(Provider):
@@ -90,7 +101,9 @@ class Retrying(Provider):
                 raise
 
         retrying: AsyncRetrying = AsyncRetrying(
-            stop=stop_after_attempt(self.model.max_attempts) | stop_before_delay(LONGEST_TOTAL_SECONDS),
+            stop=stop_after_attempt(self.model.max_attempts)
+            | stop_before_delay(LONGEST_TOTAL_SECONDS)
+            | _StopWhere(lambda: first is not None and not self.may_ask_again()),  # last, since it counts a request
             wait=self._wait,
             retry=retry_if_exception(lambda error: isinstance(error, CallError) and error.retryable),
             sleep=asyncio.sleep,

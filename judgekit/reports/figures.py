@@ -253,9 +253,35 @@ def cost_line(summary: RunSummary) -> str:
     cost = summary.cost
     if not cost["n_calls"] and not cost["n_from_cache"]:
         return "cost: no model was called"
-    tokens = f"{cost['prompt_tokens']:,} prompt and {cost['completion_tokens']:,} completion tokens"
-    money = "price unknown" if cost["usd"] is None else f"{cost['usd']:.4f} USD"
-    return f"cost: {cost['n_calls']:,} calls, {cost['n_from_cache']:,} answered from the cache, {tokens}, {money}"
+    calls = f"{cost['n_calls']:,} calls, {cost['n_from_cache']:,} answered from the cache"
+    return f"cost: {calls}, {tokens_text(cost)}, {money_text(cost)}"
+
+
+def tokens_text(cost: Mapping[str, Any]) -> str:
+    """Tokens of all calls, and of how many they are not known."""
+    n_unknown, prompt = cost["n_without_usage"], cost["prompt_tokens"]
+    unknown = f"tokens of {n_unknown:,} call{'' if n_unknown == 1 else 's'} not known"
+    # A run of an older version has 0 where nothing was counted.
+    if prompt is None or (n_unknown and not prompt):
+        return unknown
+    known = f"{prompt:,} prompt and {cost['completion_tokens']:,} completion tokens"
+    thinking = f" ({cost['reasoning_tokens']:,} of them thinking)" if cost.get("reasoning_tokens") else ""
+    return f"{known}{thinking}{f' and {unknown}' if n_unknown else ''}"
+
+
+def money_text(cost: Mapping[str, Any]) -> str:
+    """US dollars of all calls, where they are known from, and of how many calls they are not known."""
+    by_source = cost.get("usd_by_source") or {}
+    words = {"reply": "as the replies say", "config": "by the prices of the config"}
+    named = [words.get(name, f"by {cost['price_list'] or 'a price list'}") for name in by_source]
+    where = f" ({', '.join(named)})" if named else ""
+    if cost["usd"] is not None:
+        return f"{cost['usd']:.4f} USD{where}"
+    if not by_source:
+        return "cost unknown" if cost["price_list"] else "price unknown"
+    n_unknown = cost["n_without_cost"]
+    more = "1 more judgment" if n_unknown == 1 else f"{n_unknown:,} more judgments"
+    return f"{cost['usd_of_priced_models']:.4f} USD{where}, and the cost of {more} is not known"
 
 
 def _ms(value: float | int | None) -> str:

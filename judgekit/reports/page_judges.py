@@ -146,10 +146,12 @@ def _identity(found: Part | None) -> list[tuple[str, str, str]]:
     def row(label: str, *texts: str) -> tuple[str, str, str]:
         return (label, texts[0] or "not known", texts[1] or "not known")
 
+    upstreams = [_counted(item.get("upstreams")) for item in pairs]
     return [
         row("model asked for", *(str(item.get("model") or "") for item in pairs)),
         row("served as", *(_counted(item.get("served_models")) for item in pairs)),
         row("fingerprint", *(_counted(item.get("fingerprints")) for item in pairs)),
+        *([row("upstream", *upstreams)] if any(upstreams) else []),
         row("prompt", *(_prompt(item) for item in pairs)),
         row("temperature", *(_temperature(item) for item in pairs)),
         row("parser", *(", ".join(map(str, item.get("parser_versions") or ())) for item in pairs)),

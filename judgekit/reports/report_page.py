@@ -21,10 +21,12 @@ from judgekit.reports.figures import (
     if_failed,
     indexing_lines,
     interval,
+    money_text,
     number,
     reliability_line,
     shown,
     slice_figures,
+    tokens_text,
 )
 from judgekit.reports.page_judges import bridge_part, judge_blocks, rejudged_text
 from judgekit.reports.pages import inert, render
@@ -129,6 +131,7 @@ def page_context(record: RunRecord) -> dict[str, Any]:
     if summary is None:
         return context
     blocks = judge_blocks(summary, record.histories)
+    not_called = not summary.cost["n_calls"] and not summary.cost["n_from_cache"]
     return context | {
         "gates": [({True: "good", False: "bad", None: "plain"}[passed], line) for passed, line in gate_lines(summary)],
         "min_n": summary.min_n,
@@ -146,6 +149,8 @@ def page_context(record: RunRecord) -> dict[str, Any]:
         "latency": _latency(summary),
         "cost": summary.cost,
         "cost_line": cost_line(summary),
+        "tokens": "none" if not_called else tokens_text(summary.cost),
+        "money": "no model was called" if not_called else money_text(summary.cost),
         "indexing": indexing_lines(summary.indexing_coverage),
         "extraction": summary.extraction,
     }

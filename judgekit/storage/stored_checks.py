@@ -43,6 +43,7 @@ class _StoredJudgment(msgspec.Struct):
     verdict: _StoredVerdict | None = None
     served_model: str | None = None
     fingerprint: str | None = None
+    upstream: str | None = None
     model: str = ""
     key_parts: dict[str, str] = {}
 
@@ -55,6 +56,7 @@ class _Opinions:
     """By case id."""
     served_models: set[str] = field(default_factory=set)
     fingerprints: set[str] = field(default_factory=set)
+    upstreams: set[str] = field(default_factory=set)
     builds: set[str] = field(default_factory=set)
     last_at: str = ""
 
@@ -66,6 +68,8 @@ class _Opinions:
             self.served_models.add(judgment.served_model)
         if judgment.fingerprint is not None:
             self.fingerprints.add(judgment.fingerprint)
+        if judgment.upstream is not None:
+            self.upstreams.add(judgment.upstream)
         build = build_in(judgment.key_parts, judgment.model)
         if build is not None:
             self.builds.add(build)
@@ -115,6 +119,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
             created_at=second.last_at,
             served_models=[*first.served_models, *second.served_models],
             fingerprints=fingerprints,
+            upstreams=[*second.upstreams],
             builds=[*second.builds],
             verdict_builds=[*first.builds],
         )

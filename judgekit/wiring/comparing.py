@@ -127,6 +127,7 @@ def _judge(stored: StoredRun, name: str, record: Mapping[str, Any]) -> JudgeIden
             **({} if panel is None else {"rule": panel.rule, "quorum": panel.least}),
         },
         temperature_accepted=bool(record.get("temperature_accepted", all(takes))),
+        upstreams=_seen(record, seen, "upstreams"),
     )
 
 
@@ -139,7 +140,7 @@ def _build(record: Mapping[str, Any], builds: Sequence[str | None]) -> str | Non
 
 
 def _seen(record: Mapping[str, Any], seen: Sequence[Mapping[str, Any]], what: str) -> frozenset[str]:
-    """Served models or fingerprints: of the judge's own replies, else of all replies of its models."""
+    """Served models, fingerprints or upstreams: of the judge's own replies, else of all replies of its models."""
     return frozenset(record.get(what) or [name for found in seen for name in _part(found, what)])
 
 

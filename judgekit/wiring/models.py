@@ -128,13 +128,17 @@ def price_models(models: Mapping[str, ModelRuntime], budget: Budget) -> str | No
             continue
         from judgekit.providers.prices import price_list, price_of
 
-        if not is_local(runtime.config.base_url):
+        if runtime.config.prices is None and not is_local(runtime.config.base_url):
             found = price_list(datetime.now(UTC).date())
-        runtime.price = price_of(runtime.config)
-        if runtime.price is None and budget.max_usd is not None:
+        priced = price_of(runtime.config)
+        if priced is not None:
+            runtime.price, runtime.price_source = priced
+        elif budget.max_usd is not None:
+            example = '{"input": 0.5, "output": 2}'
             raise ConfigError(
-                f"budget.max_usd: the price of model {name} is not known, so it cannot be held; "
-                "set max_tokens or max_calls instead"
+                f"budget.max_usd: the price of model {name} is not known, so it cannot be held; set "
+                f"models.{name}.prices, such as {example} (US dollars for a million tokens; all 0 for a free model), "
+                "or set max_tokens or max_calls instead"
             )
     return found
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from judgekit.core.cases import Usage
-from judgekit.core.errors import Interrupted, JudgekitError, ProviderError
+from judgekit.core.errors import JudgekitError, ProviderError
 from judgekit.core.judgments import (
     Attempt,
     JudgeFailure,
@@ -25,6 +24,7 @@ from judgekit.core.judgments import (
 from judgekit.core.protocols import CallError, Capabilities, JudgmentSink, ReplyCache
 from judgekit.core.text import clean_text
 from judgekit.judges.parsing import ParsedReply, parse_reply
+from judgekit.workflows.billing import Bill, BilledError
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, decode_reply, encode_reply
 from judgekit.workflows.requests import RequestMaker
@@ -89,6 +89,7 @@ class JudgingPass:
         self._on_judgment: Callable[[], None] = lambda: None
         self._flights: dict[str, asyncio.Future[Reply]] = {}
         self._requests = RequestMaker(plan, Capabilities())
+        plan.runtime.provider.may_ask_again = spending.may_ask_again
 
     async def run(self, inputs: Iterator[JudgeInput], on_judgment: Callable[[], None]) -> None:
         """Judge every input; `on_judgment` is called after each.
@@ -182,7 +183,7 @@ class JudgingPass:
             except CallError as error:
                 if error.fatal:
                     raise ProviderError(f"model {self.plan.runtime.model_id}: {error}") from None
-                draft.n_requests += error.n_requests
+                draft.spent.add(error.n_requests, error.bill if isinstance(error, BilledError) else None)
                 return draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
             except VerdictError as error:
                 # The flight stays: an equal question later in this run gets the same reply without a call of its own.
@@ -191,9 +192,9 @@ class JudgingPass:
                     return draft.failed(failure)
                 raw_reply = draft.reply.response.text if draft.reply is not None else None
                 earlier = (Attempt(key=draft.key, raw_reply=raw_reply, failure=failure),)
-                spent = draft.n_requests, draft.usage
+                spent = draft.spent
                 draft = self._draft(judge_input, 2, error, earlier)
-                draft.n_requests, draft.usage = spent
+                draft.spent = spent
             except JudgekitError:
                 raise
             except Exception as error:  # noqa: BLE001  # our own fault must not cost the other cases
@@ -216,8 +217,7 @@ class JudgingPass:
         """One question and its verdict."""
         draft.reply = reply = await self._reply(draft.request, draft.key)
         if not reply.from_cache:
-            draft.n_requests += reply.response.n_requests
-            draft.usage = _added(draft.usage, reply.response.usage)
+            draft.spent.add(reply.response.n_requests, reply.bill)
         judged = draft.judged(self._parse(draft, reply))
         judged.to_cache, judged.committed = reply.to_cache, partial(self._landed, draft.key)
         return judged
@@ -244,8 +244,9 @@ class JudgingPass:
             return replace(shared, from_cache=True, to_cache=None)
         if self._cache is not None:
             stored = self._cache.get(key)
-            if stored is not None:
-                return Reply(decode_reply(stored), from_cache=True)
+            response = None if stored is None else decode_reply(stored)
+            if response is not None and self.plan.runtime.guard.takes(response):
+                return Reply(response, from_cache=True)
         if self.plan.runtime.provider.is_deterministic:
             return await self._ask(request, key)
         flight = asyncio.get_running_loop().create_future()
@@ -271,34 +272,42 @@ class JudgingPass:
         runtime = self.plan.runtime
         _check_length(request, runtime.config.max_prompt_bytes)
         await runtime.identified()
-        n_prompt = sum(len(message["content"]) for message in request.messages) // 4
-        tokens = n_prompt + runtime.config.max_output_tokens
-        guess = Usage(prompt_tokens=n_prompt, completion_tokens=runtime.config.max_output_tokens)
-        usd = runtime.price(guess) if runtime.price is not None else 0.0
-        await runtime.limiter.acquire(tokens)
+        await runtime.limiter.acquire(self._spending.hold_for(runtime, request).tokens)
         try:
-            why = self._spending.reached(tokens, usd) if runtime.provider.needs_network else None
-            if why is not None:
-                raise Interrupted(f"{why}; raise it and go on with --resume")
-            ticket = self._spending.start(tokens, usd)
-            n_calls, spent = 0, None
-            try:
-                response = await runtime.provider.complete(request)
-                n_calls, spent = response.n_requests, response.usage
-                runtime.limiter.observe(None)
-            except CallError as error:
-                n_calls = error.n_requests
-                raise
-            finally:
-                used = (spent.prompt_tokens or 0) + (spent.completion_tokens or 0) if spent is not None else 0
-                paid = runtime.price(spent) if spent is not None and runtime.price is not None else 0.0
-                self._spending.finish(ticket, n_calls, used, paid)
+            if not runtime.provider.needs_network:
+                response, bill = await runtime.provider.complete(request), None
+            else:
+                response, bill = await self._paid(request)
         finally:
             runtime.limiter.release()
         await runtime.identified_again()
         pinned = runtime.guard.check_reply(response)
         to_cache = (key, encode_reply(response)) if pinned and self._cache is not None else None
-        return Reply(response, from_cache=False, pinned=pinned, to_cache=to_cache)
+        return Reply(response, from_cache=False, pinned=pinned, to_cache=to_cache, bill=bill)
+
+    async def _paid(self, request: ModelRequest) -> tuple[ModelResponse, Bill]:
+        """A call that the budget has to hold, and what it took."""
+        runtime, spending = self.plan.runtime, self._spending
+        # Made once there is a slot: what calls take is learned while others wait for one.
+        hold = spending.hold_for(runtime, request)
+        await spending.start(hold)
+        n_calls, bill = 0, None
+        try:
+            if self._stop.error is not None:
+                raise self._stop.error
+            response = await runtime.provider.complete(request)
+            n_calls, bill = response.n_requests, spending.bill_of(hold, response)
+            runtime.limiter.observe(None)
+            return response, bill
+        except CallError as error:
+            n_calls = error.n_requests
+            if error.kind != "timeout":
+                raise
+            # The server may have worked on it to its end, and charged for it.
+            bill = spending.bill_of(hold, None)
+            raise BilledError(error, bill) from None
+        finally:
+            spending.finish(hold, n_calls, bill)
 
 
 def _check_length(request: ModelRequest, most: int | None) -> None:
@@ -322,16 +331,6 @@ def _was_truncated(request: ModelRequest, response: ModelResponse) -> bool:
         return False  # a server that counts 0 does not count
     n_characters = sum(len(message["content"]) for message in request.messages)
     return n_characters >= TRUNCATION_FLOOR_CHARACTERS and usage.prompt_tokens < n_characters / 8
-
-
-def _added(total: Usage | None, more: Usage | None) -> Usage | None:
-    if total is None or more is None:
-        return more or total
-    return Usage.model_construct(
-        prompt_tokens=(total.prompt_tokens or 0) + (more.prompt_tokens or 0),
-        completion_tokens=(total.completion_tokens or 0) + (more.completion_tokens or 0),
-        cached_tokens=(total.cached_tokens or 0) + (more.cached_tokens or 0),
-    )
 
 
 def _internal(error: Exception) -> JudgeFailure:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Capabilities
 from judgekit.core.text import clean_text
 from judgekit.judges.parsing import PARSER_VERSION, ParsedReply
+from judgekit.workflows.billing import Bill, Spent
 from judgekit.workflows.model_runtime import ModelRuntime
 
 
@@ -52,6 +53,8 @@ class Reply:
     from_cache: bool
     pinned: bool = True
     to_cache: tuple[str, str] | None = None
+    bill: Bill | None = None
+    """What it took; None: it came from the cache."""
 
 
 @dataclass(slots=True)
@@ -78,8 +81,7 @@ class JudgmentDraft:
     key_parts: dict[str, str]
     earlier: tuple[Attempt, ...]
     reply: Reply | None = None
-    n_requests: int = 0
-    usage: Usage | None = None
+    spent: Spent = field(default_factory=Spent)
 
     def judged(self, parsed: ParsedReply) -> Judged:
         """The judgment with a verdict."""
@@ -93,8 +95,8 @@ class JudgmentDraft:
         plan = self.plan
         runtime = plan.runtime
         response = self.reply.response if self.reply is not None else None
-        paid = self.usage is not None and runtime.price is not None
-        from_cache = self.reply is not None and self.reply.from_cache and not self.n_requests
+        spent = self.spent
+        from_cache = self.reply is not None and self.reply.from_cache and not spent.n_requests
         # A line with the fields of `Judgment`, without making one: that would be a third of the cost of a cached item.
         fields = dict(
             case_id=self.judge_input.case_id,
@@ -109,6 +111,7 @@ class JudgmentDraft:
             model=self.request.model,
             served_model=response.served_model if response is not None else None,
             fingerprint=response.fingerprint if response is not None else None,
+            upstream=response.upstream if response is not None else None,
             key=self.key,
             key_parts=self.key_parts,
             parameters=dict(self.request.parameters),
@@ -118,11 +121,13 @@ class JudgmentDraft:
             parser_version=PARSER_VERSION,
             earlier_attempts=self.earlier,
             flags=self._flags(verdict, failure),
-            usage=self.usage,
-            cost_usd=runtime.price(self.usage) if paid and self.usage and runtime.price else None,
+            usage=spent.usage,
+            unmetered=spent.unmetered,
+            cost_usd=spent.cost_usd,
+            cost_source=spent.cost_source,
             from_cache=from_cache,
-            n_requests=self.n_requests,
-            latency_seconds=response.latency_seconds if response is not None and self.n_requests else None,
+            n_requests=spent.n_requests,
+            latency_seconds=response.latency_seconds if response is not None and spent.n_requests else None,
             created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             verdict=verdict,
             failure=failure,
@@ -172,6 +177,7 @@ def encode_reply(response: ModelResponse) -> str:
         "usage": usage,
         "served_model": response.served_model,
         "fingerprint": response.fingerprint,
+        "upstream": response.upstream,
         "source": response.source,
     }
     return canonical_json(fields).decode("utf-8", "replace")

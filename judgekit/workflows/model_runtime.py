@@ -14,6 +14,7 @@ from judgekit.core.canonical import canonical_json
 from judgekit.core.cases import Usage
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ProviderError, StorageError
+from judgekit.core.judgments import CostSource, ModelResponse
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider, ReplyCache
 from judgekit.workflows.limiter import AdaptiveLimiter
 from judgekit.workflows.pinning import PinGuard
@@ -35,6 +36,8 @@ class ModelRuntime:
     limiter: AdaptiveLimiter
     guard: PinGuard
     price: Price | None = None
+    price_source: CostSource | None = None
+    """Where the price comes from."""
     cache: ReplyCache | None = None
     """Where capabilities are remembered between runs; None for an embedded provider."""
     capabilities: Capabilities | None = None
@@ -144,6 +147,22 @@ class ModelRuntime:
         parts += [set_fields] if set_fields else []
         return CAPABILITIES_PREFIX + hashlib.sha256(canonical_json(parts)).hexdigest()
 
+    def cost_of(self, response: ModelResponse | None) -> tuple[float, CostSource] | None:
+        """What a call cost and where that is known from: the reply itself comes first. None: it is not known.
+
+        Args:
+            response: the reply; None: the call timed out.
+        """
+        if response is not None and response.cost_usd is not None:
+            return response.cost_usd, "reply"
+        if self.price is None or self.price_source is None:
+            return None
+        if response is not None and response.usage is not None and response.usage.is_whole:
+            return self.price(response.usage), self.price_source
+        # What is free is free without a count.
+        is_free = self.price(Usage.model_construct(prompt_tokens=1_000_000, completion_tokens=1_000_000)) == 0.0
+        return (0.0, self.price_source) if is_free else None
+
     def record(self) -> dict[str, Any]:
         """What manifest.json says of the model."""
         return {
@@ -152,6 +171,7 @@ class ModelRuntime:
             "build_source": self.identity.source if self.identity is not None else None,
             "served_models": dict(sorted(self.guard.served.items())),
             "fingerprints": dict(sorted(self.guard.fingerprints.items())),
+            "upstreams": dict(sorted(self.guard.upstreams.items())),
             "n_pin_mismatches": self.guard.n_mismatches,
             "n_rate_limit_cuts": self.limiter.n_cuts,
             "n_probes": self.n_probes,

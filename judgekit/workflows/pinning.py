@@ -2,12 +2,32 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from judgekit.core.config import ModelConfig, is_local
 from judgekit.core.errors import ProviderError
-from judgekit.core.judgments import ModelResponse
+from judgekit.core.judgments import Judgment, ModelResponse
 from judgekit.core.protocols import ModelIdentity
+
+
+@dataclass
+class Seen:
+    """Who gave stored judgments."""
+
+    served: Counter[str] = field(default_factory=Counter)
+    fingerprints: Counter[str] = field(default_factory=Counter)
+    upstreams: Counter[str] = field(default_factory=Counter)
+
+    def add(self, judgment: Judgment) -> None:
+        """Count one judgment."""
+        for names, name in (
+            (self.served, judgment.served_model),
+            (self.fingerprints, judgment.fingerprint),
+            (self.upstreams, judgment.upstream),
+        ):
+            if name:
+                names[name] += 1
 
 
 class PinGuard:
@@ -19,6 +39,7 @@ class PinGuard:
         self.pin = model.pin
         self.served: Counter[str] = Counter()
         self.fingerprints: Counter[str] = Counter()
+        self.upstreams: Counter[str] = Counter()
         self.n_mismatches = 0
         self.last_mismatch: str | None = None
         self._expected = model.pin.served_model
@@ -32,13 +53,15 @@ class PinGuard:
         """Count on from the manifest of a run that is resumed, and hold the model to what it was then."""
         self.served.update(record.get("served_models") or {})
         self.fingerprints.update(record.get("fingerprints") or {})
+        self.upstreams.update(record.get("upstreams") or {})
         self._hold_name()
         self.build_hash = self.build_hash or record.get("build_hash")
 
-    def recount(self, served: Counter[str], fingerprints: Counter[str]) -> None:
+    def recount(self, stored: "Seen") -> None:
         """Count at least what stored judgments show: a run that was killed did not write its last counts."""
-        self.served |= served
-        self.fingerprints |= fingerprints
+        self.served |= stored.served
+        self.fingerprints |= stored.fingerprints
+        self.upstreams |= stored.upstreams
         self._hold_name()
 
     def _hold_name(self) -> None:
@@ -73,13 +96,28 @@ class PinGuard:
             self._expected = self._expected or served
         if fingerprint is not None:
             self.fingerprints[fingerprint] += 1
+        if response.upstream is not None:
+            self.upstreams[response.upstream] += 1
         if self._expected is not None and served != self._expected and (served or self.pin.served_model):
             self._mismatch(f"the reply comes from {served or 'an unnamed model'}, expected {self._expected}")
             return False
         if self.pin.fingerprint is not None and fingerprint != self.pin.fingerprint:
             self._mismatch(f"the reply carries fingerprint {fingerprint}, pinned is {self.pin.fingerprint}")
             return False
+        if self.pin.upstream is not None and response.upstream != self.pin.upstream:
+            found = response.upstream or "an unnamed upstream"
+            self._mismatch(f"the reply was served by {found}, pinned is {self.pin.upstream}")
+            return False
         return True
+
+    def takes(self, response: ModelResponse) -> bool:
+        """Whether a reply that was cached by an earlier run is one that the pin of this run asks for.
+
+        The names that it pins need not be those of that run, and are no part of the cache key.
+        """
+        pin = self.pin
+        wanted = ((pin.served_model, response.served_model), (pin.fingerprint, response.fingerprint))
+        return all(name in (None, found) for name, found in (*wanted, (pin.upstream, response.upstream)))
 
     def _mismatch(self, what: str) -> None:
         self.n_mismatches += 1

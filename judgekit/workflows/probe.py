@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from judgekit.analysis.costs import cost_record
 from judgekit.analysis.pairs import Pair
 from judgekit.analysis.probe_effects import Probed, probe_report
-from judgekit.analysis.summary import cost_record, rounded
+from judgekit.analysis.summary import rounded
 from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError
@@ -264,7 +265,6 @@ def _found(
     checks = {item.plan.check for item in probes.values()}
     keys = [_key(item, judge_input) for item in probes.values() for judge_input in item.inputs]
     spent = (item for item in job.store.judgments(PROBE_JUDGMENTS) if item.check in checks and item.judge == name)
-    priceless = [plan.runtime.model_id] if plan.runtime.price is None and plan.runtime.provider.needs_network else []
     return {
         "set": record.set,
         "model_id": record.model_id,
@@ -279,7 +279,7 @@ def _found(
         "from_cache": record.from_cache,
         "n_unanswered": sum(is_unanswered(judgments.get(key)) for key in keys),
         "probes": probe_report(probed, scale_of(plan.judge), pass_score_of(plan.judge), record.seed),
-        "cost": cost_record(spent, job.summary.cost.get("price_list"), priceless),
+        "cost": cost_record(spent, job.summary.cost.get("price_list")),
     }
 
 

@@ -96,6 +96,7 @@ def _check(
         created_at=asked_at,
         served_models=sorted(served),
         fingerprints=sorted({new.fingerprint for _, new in pairs if new.fingerprint is not None}),
+        upstreams=sorted({new.upstream for _, new in pairs if new.upstream is not None}),
         builds=sorted(builds),
         verdict_builds=sorted(before),
     )

@@ -6,7 +6,6 @@ call, every judgment as it comes, and the figures last, so that a run can be sto
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
 from judgekit.workflows.panels import rule, says_the_same
 from judgekit.workflows.passes import Passes, Wanted, left_for, ready
+from judgekit.workflows.pinning import Seen
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
 from judgekit.workflows.reliability import check_kind, write_checks
@@ -170,15 +170,13 @@ async def _ready(job: RunJob, left_for: Set[str]) -> None:
 
 def _go_on(job: RunJob, spending: Spending) -> None:
     """Count on from the stored judgments: what was spent, and which models answered."""
-    served: dict[str, Counter[str]] = {name: Counter() for name in job.models}
-    fingerprints: dict[str, Counter[str]] = {name: Counter() for name in job.models}
+    seen = {name: Seen() for name in job.models}
     for judgment in job.store.judgments():
         spending.add(judgment)
-        if not (judgment.from_cache or judgment.copied_from) and judgment.model_id in job.models:
-            served[judgment.model_id].update([judgment.served_model] if judgment.served_model else [])
-            fingerprints[judgment.model_id].update([judgment.fingerprint] if judgment.fingerprint else [])
+        if not (judgment.from_cache or judgment.copied_from) and judgment.model_id in seen:
+            seen[judgment.model_id].add(judgment)
     for name, runtime in job.models.items():
-        runtime.guard.recount(served[name], fingerprints[name])
+        runtime.guard.recount(seen[name])
 
 
 def _check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from judgekit.analysis.costs import cost_record
 from judgekit.analysis.gates import check_gates
-from judgekit.analysis.summary import cost_record
 from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
@@ -117,13 +117,11 @@ def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSumm
     reliability, unstable = reliability_of(job.judges, records, judgments, earlier, clusters)
     warnings = [item for item in job.summary.warnings if item.code != "judge_unstable"]
     warnings += [Notice(code=code, message=message) for code, message in unstable]
-    priceless = [name for name, model in job.models.items() if model.price is None and model.provider.needs_network]
-    unpriced = [*priceless, *job.summary.cost.get("unpriced_models", ())]
     summary = job.summary.model_copy(
         update={
             "judge_reliability": reliability,
             "warnings": tuple(warnings),
-            "cost": cost_record(job.store.judgments(), job.summary.cost.get("price_list"), unpriced),
+            "cost": cost_record(job.store.judgments(), job.summary.cost.get("price_list")),
         }
     )
     summary = summary.model_copy(update={"gates": _gates(job, summary)})

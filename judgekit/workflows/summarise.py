@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judgekit.analysis.costs import cost_record
 from judgekit.analysis.indexing import other_index
-from judgekit.analysis.summary import RunTally, cost_record, judge_record
+from judgekit.analysis.summary import RunTally, judge_record
 from judgekit.core.checks import RUN_CHECK, CheckRecord
 from judgekit.core.config import is_local
 from judgekit.core.judgments import Judgment
@@ -37,6 +38,8 @@ def summarise(
     stand, to_redo = parts_that_stand(before, job.judge_components)
     reliability, unstable = reliability_of(job.judge_components, checks, judgments, stand, clusters)
     warnings = [*_warnings(job, scored, judgments), *to_redo, *unstable]
+    cost = cost_record(job.store.judgments(), job.price_list)
+    warnings += _spending_warnings(job, cost)
     return RunSummary(
         run_id=job.manifest.run_id,
         name=job.manifest.name,
@@ -55,7 +58,7 @@ def summarise(
         rejudged=rejudged(job, judgments),
         judges=_judge_records(job, judgments),
         latency=scored.tally.latency(),
-        cost=cost_record(job.store.judgments(), job.price_list, _unpriced(job)),
+        cost=cost,
         operational=_operational(job, scored.tally),
         indexing_coverage=None if job.indexing is None else dict(job.indexing),
         extraction=scored.digests.get("extraction"),
@@ -129,10 +132,22 @@ def _warnings(job: RunJob, scored: Scored, judgments: Mapping[JudgmentKey, Judgm
     found += _failures(job.manifest.run_id, judgments)
     for panel in job.panels:
         found += member_failures(panel, judgments)
-    called = {judgment.model_id for judgment in judgments.values() if judgment.n_requests}
-    for name in _unpriced(job):
-        if name in called and not is_local(job.models[name].config.base_url):
-            found.append(("unknown_price", f"the price of {name} is not known, so cost is null"))
+    return found
+
+
+def _spending_warnings(job: RunJob, cost: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is not known of tokens and money; who runs a model himself pays nobody for it."""
+    found = []
+    for name in cost["unpriced_models"]:
+        runtime = job.models.get(name)
+        if runtime is None or is_local(runtime.config.base_url):
+            continue
+        if runtime.price is None:
+            hint = f"set models.{name}.prices"
+            found.append(("unknown_price", f"the price of {name} is not known, so cost is null; {hint}"))
+    if cost["n_without_usage"]:
+        text = f"the server did not count the tokens of {cost['n_without_usage']} calls, so they are not known"
+        found.append(("tokens_not_known", text))
     return found
 
 
@@ -164,6 +179,10 @@ def _model_warnings(name: str, runtime: ModelRuntime) -> list[tuple[str, str]]:
     if len(guard.fingerprints) > 1:
         shown = ", ".join(f"{name} ({n})" for name, n in guard.fingerprints.most_common(5))
         found.append(("fingerprint_changed", f"model {name}: the server changed under way, it says {shown}"))
+    if len(guard.upstreams) > 1:
+        shown = ", ".join(f"{name} ({n})" for name, n in guard.upstreams.most_common(5))
+        hint = 'pin one with "upstream"'
+        found.append(("upstream_changed", f"model {name}: replies were served by several upstreams, {shown}; {hint}"))
     if takes is not None and not takes.seed:
         found.append(("seed_not_accepted", f"model {name} refuses a seed; it was left out"))
     reported = runtime.identity.build_hash if runtime.identity is not None else None
@@ -172,7 +191,3 @@ def _model_warnings(name: str, runtime: ModelRuntime) -> list[tuple[str, str]]:
     elif runtime.config.pin.allow_floating:
         found.append(("floating_model", f"model {name}: {runtime.config.model} may change at any time"))
     return found
-
-
-def _unpriced(job: RunJob) -> list[str]:
-    return [name for name, runtime in job.models.items() if runtime.price is None and runtime.provider.needs_network]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from judgekit.analysis.costs import cost_record
 from judgekit.analysis.reliability import instrument, kept_parts, unstable_warning
-from judgekit.analysis.summary import cost_record
 from judgekit.core.cases import Usage
 from judgekit.core.judgments import Judgment, Verdict
 
@@ -58,7 +58,7 @@ def test_parts_that_come_from_elsewhere_are_kept_and_those_of_a_check_are_not() 
 
 
 def test_what_was_copied_cost_nothing_here() -> None:
-    found = cost_record([judgment(), judgment(copied_from="parent")], None, ())
+    found = cost_record([judgment(), judgment(copied_from="parent")], None)
     assert (found["n_calls"], found["prompt_tokens"], found["usd"]) == (1, 10, 0.5)
 
 

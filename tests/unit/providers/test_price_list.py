@@ -11,8 +11,9 @@ from judgekit.providers.prices import price_list, price_of
 
 
 def test_a_known_model_costs_what_its_provider_publishes() -> None:
-    price = price_of(ModelConfig(model="gpt-4o-2024-08-06"))
+    price, source = price_of(ModelConfig(model="gpt-4o-2024-08-06")) or (None, None)
     assert price is not None
+    assert source == "price_list"
     # 2.50, cached 1.25, and 10.00 USD a million: 600 x 2.5e-6 + 400 x 1.25e-6 + 100 x 10e-6
     usage = Usage(prompt_tokens=1000, cached_tokens=400, completion_tokens=100)
     assert price(usage) == pytest.approx(0.0015 + 0.0005 + 0.001)

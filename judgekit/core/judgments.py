@@ -125,8 +125,8 @@ class ModelResponse:
     fingerprint: str | None = None
     upstream: str | None = None
     """Who served the reply behind a gateway, such as `Azure`."""
-    source: Literal["content", "tool_call"] = "content"
-    """Where the text stood in the reply."""
+    source: str = "content"
+    """Where the text stood in the reply: `content`, `tool_call`, or the field for thinking that holds it."""
     n_requests: int = 1
     """Requests on the wire, retries included."""
     latency_seconds: float = 0.0

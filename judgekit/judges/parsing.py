@@ -1,7 +1,7 @@
 """From a model's reply to a verdict, without being talked into a score.
 
 The order is fixed: what the server says of the reply (cut off, filtered, refused), then a strict parse of the
-whole text, then one surrounding fence, then closed think blocks taken out, then the one top-level object of
+whole text, then one surrounding fence, then the model's thinking taken out, then the one top-level object of
 the right shape, mended only in ways that cannot change what it says. Whatever is left is a failure with a
 kind: no number is looked for in prose, nothing is clamped, rounded or filled in.
 
@@ -13,25 +13,25 @@ that a better parser needs no new calls.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, ModelResponse, Quote, Verdict, VerdictError
 from judgekit.core.text import clean_text
-from judgekit.judges.mending import decode, fold, mend, stands
+from judgekit.judges.mending import decode
+from judgekit.judges.objects import Found, read_object, top_level_spans, verdict_object
+from judgekit.judges.thinking import without_thinking
 
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _BROKEN_OFF = frozenset({"abort", "cancelled", "error", "insufficient_system_resource"})
 _FILTERED = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
+_REPLY_FIELDS = ("content", "tool_call")
 
 _BLANK = " \t\r\n\f\v\ufeff\u200b"
-_THINK_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
-_BRACE = re.compile(r"[{}]")
-_BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
 _WHOLE_TEXT = re.compile(r"\s*[0-9]{1,3}(?:\.0{1,9})?\s*")
 _ONLY_DOTS = re.compile(r"[\s\[(]*(?:\.{2,}|…)[\s.…\])]*")
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -43,15 +43,6 @@ class ParsedReply:
 
     verdict: Verdict
     parse_path: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A decoded object, the text it was read from, and how."""
-
-    payload: Mapping[str, Any]
-    source: str
-    path: str
 
 
 def parse_reply(
@@ -77,11 +68,12 @@ def parse_reply(
     if not text:
         raise VerdictError("empty", "the reply is empty")
     asked = frozenset(judge.optional_keys).intersection((reply_schema or {}).get("properties", ()))
-    found = _find(text, judge, asked)
-    verdict, mended = _read(found, judge, asked)
+    is_reply = response.source in _REPLY_FIELDS
+    found = _find(text, judge, asked) if is_reply else _in_thinking(text, response.source)
+    verdict, mended = read_object(found, judge, asked)
     if judge_input is not None and _is_copied(found.source, judge_input.variables):
         raise VerdictError("invalid", "the object of the reply is copied from the judged text")
-    source = "tool_call+" if response.source == "tool_call" else ""
+    source = "" if response.source == "content" else f"{response.source}+"
     return ParsedReply(verdict, source + found.path + mended)
 
 
@@ -90,6 +82,8 @@ def _check_server_word(response: ModelResponse) -> None:
     if reason in _CUT:
         spent = response.usage.completion_tokens if response.usage is not None else None
         after = f" after {spent} tokens" if spent is not None else ""
+        if response.text and response.source not in _REPLY_FIELDS:
+            after += f", in its thinking ({len(response.text)} characters in `{response.source}`, none in content)"
         raise VerdictError("truncated", f"the reply was cut off at max_output_tokens{after}; raise it for this model")
     if reason in _BROKEN_OFF:
         raise VerdictError("truncated", f"the server broke the reply off ({reason})")
@@ -99,22 +93,33 @@ def _check_server_word(response: ModelResponse) -> None:
         raise VerdictError("refused", f"the model declined: {clean_text(str(response.refusal or ''))[:300]}")
 
 
-def _find(text: str, judge: Judge, asked: Collection[str]) -> _Found:
+def _in_thinking(text: str, source: str) -> Found:
+    """A reply that stands in a field for thinking counts only where it is one object and nothing else."""
+    try:
+        value = decode(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise VerdictError("empty", f"content is empty; {len(text)} characters in `{source}`")
+    return Found(value, text, "strict")
+
+
+def _find(text: str, judge: Judge, asked: Collection[str]) -> Found:
     whole = _whole(text)
     if whole is not None:
         return whole
-    rest = _without_thinking(text)
-    if rest == text:
+    rest, thinking = without_thinking(text, judge.decisive_key)
+    if not thinking:
         return _only_object(text, judge, asked, "object")
     if not rest.strip(_BLANK):
         raise VerdictError("empty", "the reply is empty but for its thinking")
     whole = _whole(rest)
     if whole is not None:
-        return _Found(whole.payload, whole.source, "think" if whole.path == "strict" else "think+fence")
-    return _only_object(rest, judge, asked, "think+object")
+        return Found(whole.payload, whole.source, thinking if whole.path == "strict" else f"{thinking}+fence")
+    return _only_object(rest, judge, asked, f"{thinking}+object")
 
 
-def _whole(text: str) -> _Found | None:
+def _whole(text: str) -> Found | None:
     """The text as one object, as it is or in one fence; None where it is no JSON."""
     for path, body in (("strict", text), ("fence", _unfenced(text))):
         # Prose may begin with a word that JSON readers take for a number: Infinity, NaN.
@@ -126,7 +131,7 @@ def _whole(text: str) -> _Found | None:
             continue
         if not isinstance(value, dict):
             raise VerdictError("invalid", f"the reply is {_type_name(value)}, not a JSON object")
-        return _Found(value, body, path)
+        return Found(value, body, path)
     return None
 
 
@@ -138,155 +143,24 @@ def _unfenced(text: str) -> str | None:
     return inner if newline and (not tag.strip() or tag.strip().isalnum()) else None
 
 
-def _without_thinking(text: str) -> str:
-    """The text without closed think blocks.
-
-    Only a block that starts a line before any object is the model's own thinking. Tags elsewhere are quoted
-    (a judged answer may hold them) and stay, so that a verdict between them cannot vanish.
-
-    Raises:
-        VerdictError: a block is not closed, so that what follows may be a draft.
-    """
-    kept: list[str] = []
-    position = searched = 0
-    is_after_brace = False
-    opened: re.Match[str] | None = None
-    for tag in _THINK_TAG.finditer(text):
-        if not tag[1]:
-            opened = opened or tag
-        elif opened is not None:
-            start = opened.start()
-            is_after_brace = is_after_brace or text.find("{", searched, start) >= 0
-            searched = start
-            while start > position and text[start - 1] in " \t":
-                start -= 1
-            if not is_after_brace and (start == position or text[start - 1] == "\n"):
-                kept.append(text[position:start])
-                position = searched = tag.end()
-            opened = None
-    if opened is not None:
-        raise VerdictError("invalid", "a think block is not closed")
-    return "".join(kept) + text[position:]
-
-
-def _only_object(text: str, judge: Judge, asked: Collection[str], path: str) -> _Found:
+def _only_object(text: str, judge: Judge, asked: Collection[str], path: str) -> Found:
     """The one top-level object that holds a verdict, between whatever else was said."""
-    first: tuple[_Found, Verdict] | None = None
-    for start, end in _top_level_spans(text):
-        found = _verdict_object(text[start:end], judge)
+    first: tuple[Found, Verdict] | None = None
+    for start, end in top_level_spans(text):
+        found = verdict_object(text[start:end], judge)
         if found is None:
             continue
         before = text[max(0, start - 80) : start].rstrip()
         if before.endswith("[") or text[end : end + 80].lstrip().startswith("]"):
             raise VerdictError("invalid", "the verdict stands in a list")
-        verdict, _ = _read(found, judge, asked)
+        verdict, _ = read_object(found, judge, asked)
         if first is None:
             first = found, verdict
         elif verdict != first[1]:
             raise VerdictError("ambiguous", "the reply holds two different verdicts")
     if first is None:
         raise VerdictError("invalid", f"the reply holds no JSON object with {judge.decisive_key!r}")
-    return _Found(first[0].payload, first[0].source, path + first[0].path)
-
-
-def _top_level_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of balanced `{...}` outside any other; braces inside JSON strings do not count.
-
-    Raises:
-        VerdictError: braces do not pair, so that an object may be a part of something else.
-    """
-    depth = start = position = 0
-    while mark := (_BRACE_OR_STRING if depth else _BRACE).search(text, position):
-        position = mark.end()
-        if mark[0] == "{":
-            start = start if depth else mark.start()
-            depth += 1
-        elif mark[0] == "}":
-            if not depth:
-                raise VerdictError("invalid", "the reply closes an object that was not opened")
-            depth -= 1
-            if not depth:
-                yield start, position
-    if depth:
-        raise VerdictError("invalid", "the reply holds an object that is not closed")
-
-
-def _verdict_object(span: str, judge: Judge) -> _Found | None:
-    """A balanced span as an object with a verdict; None where it is something else, such as `{a, b}`.
-
-    Raises:
-        VerdictError: the span may hold a verdict, but says nothing certain.
-    """
-    decisive = judge.decisive_key.casefold()
-    is_mentioned = decisive in span.casefold()
-    if not is_mentioned and '"' not in span and "'" not in span:
-        return None
-    how = ""
-    try:
-        payload = decode(span)
-    except ValueError:
-        if not is_mentioned:
-            raise VerdictError("invalid", "an object of the reply is no valid JSON") from None
-        payload, how = mend(span, judge)
-    if decisive in map(fold, payload):
-        return _Found(payload, span, how)
-    if how or _holds_deeper(payload, decisive):
-        raise VerdictError("invalid", f"{judge.decisive_key!r} stands inside another object of the reply")
-    return None
-
-
-def _holds_deeper(payload: Mapping[str, Any], key: str) -> bool:
-    """Whether a nested object gives the key a value; a schema, whose value is an object, does not."""
-    waiting: list[Any] = [payload]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            if any(fold(name) == key and not isinstance(item, dict) for name, item in value.items()):
-                return True
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-    return False
-
-
-def _read(found: _Found, judge: Judge, asked: Collection[str]) -> tuple[Verdict, str]:
-    """The verdict of a decoded object, whose keys may be written in another case.
-
-    Returns:
-        The verdict, and what had to be read with good will, as a part of the parse path.
-    """
-    payload = found.payload
-    known = {name.casefold(): name for name in (*judge.verdict_keys, judge.decisive_key, *asked)}
-    named: dict[str, Any] = {}
-    mended = ""
-    for key, value in payload.items():
-        name = known.get(fold(key), key)
-        if name in named:
-            raise VerdictError("invalid", f"{name!r} comes twice in the reply, in different spelling")
-        if name != key:
-            mended = "+keys"
-            if key.lower() != name.lower():
-                raise VerdictError("invalid", f"the reply has {key[:40]!a} for {name!r}")
-        if name in asked and found.path.endswith("+repaired") and not stands(found.source, key, value):
-            raise VerdictError("invalid", f"{name!r} cannot be read without guessing")
-        named[name] = value
-    if judge.decisive_key not in named:
-        if "properties" in payload and "type" in payload:
-            raise VerdictError("invalid", "the reply repeats the JSON Schema instead of filling it in")
-        raise VerdictError("invalid", f"the reply has no {judge.decisive_key!r}")
-    _settle_optional(named, judge, asked)
-    if isinstance(named[judge.decisive_key], str):
-        mended += "+text"
-    return judge.read_verdict(named), mended
-
-
-def _settle_optional(named: dict[str, Any], judge: Judge, asked: Collection[str]) -> None:
-    """Drop optional keys that were not asked for; the others must be there."""
-    for name in judge.optional_keys:
-        if name not in asked:
-            named.pop(name, None)
-        elif name not in named:
-            raise VerdictError("invalid", f"the reply has no {name!r}")
+    return Found(first[0].payload, first[0].source, path + first[0].path)
 
 
 def _is_copied(source: str, variables: Mapping[str, Any]) -> bool:

@@ -1,13 +1,25 @@
 """A chat completion on the wire: the body of a request, and a reply as our response."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError
 from judgekit.providers.accounting import read_cost, read_upstream, read_usage
 from judgekit.providers.http_errors import error_from_ok, redact
+
+_THINKING_FIELDS = (
+    "reasoning",
+    "reasoning_content",
+    "thinking",
+    "thinking_content",
+    "reasoning_text",
+    "reasoning_details",
+)
+"""Fields of a message in which servers put what a model thinks, and by mistake all that it says."""
+_PART_TEXTS = ("text", "content", "summary")
+_DEEPEST_PART = 3
 
 
 def wire_body(request: ModelRequest) -> dict[str, Any]:
@@ -32,6 +44,9 @@ def wire_body(request: ModelRequest) -> dict[str, Any]:
 def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, str]) -> ModelResponse:
     """A chat completion as our response; parts that a server leaves out stay None.
 
+    Where the content is empty, what stands in a field for thinking is handed on as the text, with the field as its
+    source: it is kept, and the parser decides what it is worth.
+
     Args:
         payload: the body.
         latency_seconds: from sending to the last byte.
@@ -51,7 +66,9 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
             # Several calls are read together, so that different verdicts in them are seen to differ.
             text, source = "\n".join(call["function"]["arguments"] for call in calls), "tool_call"
         if isinstance(text, list):
-            text = "".join(part.get("text", "") for part in text)
+            text = "".join(part.get("text", "") for part in text if not _is_thinking(part))
+        if not isinstance(text, str) or not text.strip():
+            text, source = next(_thinking(message), (text, source))
     except (TypeError, KeyError, IndexError, AttributeError):
         shown = str(payload)[:200]
         raise CallError("server_error", f"the reply is no chat completion: {redact(shown)}", retryable=True) from None
@@ -64,8 +81,11 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
         cost_usd=read_cost(payload, headers),
         served_model=_text(payload.get("model")),
         fingerprint=_text(payload.get("system_fingerprint")),
+<<<<<<< HEAD
         upstream=read_upstream(payload, headers),
         source="tool_call" if source == "tool_call" else "content",
+=======
+        source=source,
         latency_seconds=latency_seconds,
     )
 
@@ -73,6 +93,30 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
 def _first(choices: list[Any]) -> Any:
     """The choice that was asked for: the one with index 0, wherever it stands."""
     return choices[0] if len(choices) == 1 else next((item for item in choices if item.get("index") == 0), choices[0])
+
+
+def _is_thinking(part: Any) -> bool:
+    """Whether a part of a content list is thinking, which is not the reply."""
+    return part.get("type") in ("thinking", "reasoning", "redacted_thinking")
+
+
+def _thinking(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Texts that stand in fields for thinking, and the names of these fields."""
+    content = message.get("content")
+    parts = [part for part in content if _is_thinking(part)] if isinstance(content, list) else []
+    if text := _said(parts):
+        yield text, str(parts[0]["type"])
+    yield from ((text, name) for name in _THINKING_FIELDS if (text := _said(message.get(name))))
+
+
+def _said(value: Any, depth: int = 0) -> str:
+    """The text of a field that is a text, a part with a text, or a list of parts; blank is nothing."""
+    if isinstance(value, Mapping):
+        value = next((value[name] for name in (*_PART_TEXTS, *_THINKING_FIELDS) if value.get(name)), None)
+    if isinstance(value, list | Mapping) and depth < _DEEPEST_PART:
+        parts = value if isinstance(value, list) else [value]
+        value = "\n".join(filter(None, (_said(part, depth + 1) for part in parts)))
+    return value if isinstance(value, str) and value.strip() else ""
 
 
 def _text(value: Any) -> str | None:

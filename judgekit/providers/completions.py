@@ -115,7 +115,7 @@ def _said(value: Any, depth: int = 0) -> str:
         value = next((value[name] for name in (*_PART_TEXTS, *_THINKING_FIELDS) if value.get(name)), None)
     if isinstance(value, list | Mapping) and depth < _DEEPEST_PART:
         parts = value if isinstance(value, list) else [value]
-        value = "\n".join(filter(None, (_said(part, depth + 1) for part in parts)))
+        value = "".join(_said(part, depth + 1) for part in parts)
     return value if isinstance(value, str) and value.strip() else ""
 
 

@@ -81,10 +81,7 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
         cost_usd=read_cost(payload, headers),
         served_model=_text(payload.get("model")),
         fingerprint=_text(payload.get("system_fingerprint")),
-<<<<<<< HEAD
         upstream=read_upstream(payload, headers),
-        source="tool_call" if source == "tool_call" else "content",
-=======
         source=source,
         latency_seconds=latency_seconds,
     )

@@ -137,6 +137,14 @@ class Judge(Component):
             VerdictError: the reply has the wrong shape, type or range; the error carries the kind.
         """
 
+    def not_asked(self, judge_input: JudgeInput) -> NotApplicable | None:  # noqa: ARG002  # a hook
+        """Why an input is not put before the judge; None where it is, and unless overridden.
+
+        `build_input` answers the same for a case. An input that an earlier version stored is held against this before
+        it is judged again.
+        """
+        return None
+
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:  # noqa: ARG002  # a hook
         """The verdict held against what was judged, such as quotes against the passages; as it is unless overridden."""
         return verdict

@@ -15,6 +15,14 @@ def clean_text(text: str) -> str:
     return text
 
 
+_UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text holds nothing that can be seen: white space, and control and format characters, are nothing."""
+    return not text.strip() or all(char.isspace() or unicodedata.category(char) in _UNSEEN for char in text)
+
+
 def canonical_id(value: object) -> object:
     """An id as compared: whole numbers become their digits, text is NFC; `7` equals `"7"`, `"07"` does not.
 

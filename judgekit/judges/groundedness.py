@@ -9,8 +9,10 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
+from judgekit.core.sentences import CITATION
+from judgekit.core.text import is_blank
 from judgekit.judges.parsing import read_quotes, read_score, read_text, read_texts
-from judgekit.judges.passages import citations, folded, has_abstained, passages, unjudgeable
+from judgekit.judges.passages import ABSTAINED, NO_TEXT, citations, folded, has_abstained, passages, unjudgeable
 
 _NO_QUOTES_ASKED = NotApplicable("the prompt asks for no quotes")
 _NO_QUOTES = NotApplicable("no quotes")
@@ -36,15 +38,19 @@ class Groundedness(Judge):
     def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
         """Variables `answer`, `passages`, `citations` (None: the system does not report any)."""
         if output.error is None and has_abstained(output):
-            return NotApplicable("abstained")
+            return ABSTAINED
         reason = unjudgeable(case, output)
         if reason is not None:
             return reason
         shown = passages(output, self.top_k)
-        if output.retrieved and not shown:
-            return NotApplicable("no retrieved text")
         variables = {"answer": output.answer, "passages": shown, "citations": citations(output, self.top_k)}
-        return JudgeInput(case_id=case.id, judge=self.name, variables=variables)
+        built = JudgeInput(case_id=case.id, judge=self.name, variables=variables)
+        return self.not_asked(built) or built
+
+    def not_asked(self, judge_input: JudgeInput) -> NotApplicable | None:
+        """Nothing can be said of an answer where nothing was retrieved that it could rest on."""
+        texts = [passage.get("text") for passage in judge_input.variables.get("passages") or ()]
+        return NO_TEXT if all(not text or is_blank(text) for text in texts) else None
 
     def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
         """Score 0-5 with both lists of claims, flagged `inconsistent` where they contradict each other."""
@@ -61,14 +67,19 @@ class Groundedness(Judge):
         )
 
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
-        """Every quote looked up in the passages: it is real if it stands in the text of one of them as it is.
+        """Flagged `inconsistent` where a full score is given to an answer that cites nothing, and quotes looked up.
 
+        Only an answer of a system that reports citations can cite nothing: its list is empty, and no mark such as
+        `[1]` stands in the text. A quote is real if it stands in the text of a passage as it is.
         Compared after Unicode NFC, with every run of white space as one space; case and punctuation count. A quote
         that runs over two passages is not real.
         """
+        variables = judge_input.variables
+        if verdict.score == 5 and variables.get("citations") == [] and CITATION.search(variables["answer"]) is None:
+            verdict = verdict.model_copy(update={"inconsistent": True})
         if verdict.quotes is None:
             return verdict
-        texts = [folded(passage["text"]) for passage in judge_input.variables["passages"]]
+        texts = [folded(passage["text"]) for passage in variables["passages"]]
         quotes = [
             quote.model_copy(update={"is_real": any(folded(quote.quote) in text for text in texts)})
             for quote in verdict.quotes
@@ -109,13 +120,15 @@ class Groundedness(Judge):
 def _contradicts(score: int, supported: tuple[str, ...], unsupported: tuple[str, ...]) -> bool:
     """Whether score and claims cannot both be right.
 
-    A claim in both lists; 5 with an unsupported claim; 4 with more unsupported claims than supported ones; 0 or
-    1 where every claim is supported.
+    A claim in both lists; 5 with an unsupported claim; 5 without any claim, since nothing is supported then; 4
+    with more unsupported claims than supported ones; 0 or 1 where every claim is supported.
     """
     if set(supported) & set(unsupported):
         return True
-    if score >= 4:
-        return len(unsupported) > (0 if score == 5 else len(supported))
+    if score == 5:
+        return not supported or bool(unsupported)
+    if score == 4:
+        return len(unsupported) > len(supported)
     return score <= 1 and bool(supported) and not unsupported
 
 

@@ -6,6 +6,11 @@ from typing import Any
 from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
 from judgekit.core.scores import Failed, NotApplicable
 
+ABSTAINED = NotApplicable("abstained")
+"""Why nothing is said about an answer that declines."""
+NO_TEXT = NotApplicable("no retrieved text")
+"""Why nothing is said about what an answer rests on."""
+
 
 def passages(output: SystemOutput, top_k: int) -> list[dict[str, Any]]:
     """Hits with text, best rank first, numbered from 1: `{"number", "source", "text"}`.
@@ -73,7 +78,7 @@ def unjudgeable(case: Case, output: SystemOutput) -> NotApplicable | Failed | No
     if output.error is not None:
         return Failed(output.error.kind)
     if has_abstained(output) and case.answerable is not True:
-        return NotApplicable("abstained")
+        return ABSTAINED
     if output.answer is None:
         return Failed("no_answer")
     if not output.answer.strip():

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from judgekit.core.sentences import CITATION, sentences
 from judgekit.providers import overlap_words as w
 from judgekit.providers.overlap_claims import (
-    CITATION,
     Evidence,
     Finding,
     abstains,
@@ -165,7 +165,7 @@ def _mean(values: Sequence[float], findings: Sequence[Finding]) -> float:
 
 def _says_nothing_found(answer: str) -> bool:
     """Whether an answer without claims abstains; if not, it is blank or has no words at all."""
-    return any(abstains(sentence.strip()) for sentence in w.sentences(CITATION.sub("", answer)))
+    return any(abstains(sentence.strip()) for sentence in sentences(CITATION.sub("", answer)))
 
 
 def _groundedness_score(answer: str, findings: Sequence[Finding], *, uncited: bool) -> int:
@@ -301,7 +301,7 @@ def _reference_values(question: _Question, references: Sequence[str]) -> list[fl
 
 
 def _read(text: str, forms_of: w.Forms) -> _Reading:
-    claims = [read_claim(sentence, forms_of) for sentence in w.sentences(text)]
+    claims = [read_claim(sentence, forms_of) for sentence in sentences(text)]
     content = frozenset[str]().union(*(claim.content for claim in claims))
     folded = w.fold(text.strip()).casefold()
     return _Reading(

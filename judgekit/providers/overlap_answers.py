@@ -8,9 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from judgekit.core.sentences import CITATION, sentences
 from judgekit.core.text import clean_text
 from judgekit.providers import overlap_words as w
-from judgekit.providers.overlap_claims import CITATION, MAX_ABSTENTION_LENGTH, abstains, read_claims
+from judgekit.providers.overlap_claims import MAX_ABSTENTION_LENGTH, abstains, read_claims
 
 _CANNOT_ANSWER = re.compile(
     r"""\b(?:can|could)(?:not|\snot|n't)\s(?:be\s)?(?:answer(?:ed)?|tell|told|say|said|determined?|work(?:ed)?\sout)\b
@@ -56,10 +57,10 @@ def judge_abstention(answer: str, *, strict: bool = False) -> dict[str, Any]:
     Returns:
         `reasoning` and `abstains`.
     """
-    sentences = [text for sentence in w.sentences(CITATION.sub("", answer)) if (text := sentence.strip())]
-    declining = [text for text in sentences if abstains(text) or (not strict and _declines(text))]
+    said = [text for sentence in sentences(CITATION.sub("", answer)) if (text := sentence.strip())]
+    declining = [text for text in said if abstains(text) or (not strict and _declines(text))]
     only = any(map(abstains, declining)) and not read_claims(answer, w.Forms())
-    leads = bool(declining) and (declining[0] == sentences[0] or any(map(_CANNOT_ANSWER.search, declining)))
+    leads = bool(declining) and (declining[0] == said[0] or any(map(_CANNOT_ANSWER.search, declining)))
     found = only or (leads and not strict)
     why = f'It says "{_shortened(declining[0])}"' if declining else "No sentence says that the answer is not known"
     but = "" if found or not declining else ", among other things"
@@ -99,7 +100,7 @@ def quotes_of(claims: Sequence[str], passages: Sequence[str]) -> list[dict[str, 
         `{"claim", "quote"}` objects; a claim that shares no word with any sentence gets none.
     """
     forms_of = w.Forms()
-    places = [text for passage in passages for sentence in w.sentences(passage) if (text := sentence.strip())]
+    places = [text for passage in passages for sentence in sentences(passage) if (text := sentence.strip())]
     content = [_content(text, forms_of) for text in places]
     found = []
     for claim in claims:

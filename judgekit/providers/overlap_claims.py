@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from judgekit.core.sentences import CITATION, sentences
 from judgekit.core.text import clean_text
 from judgekit.providers import overlap_words as w
 
@@ -37,11 +38,6 @@ _OPPOSITES = """able unable,above below,accept reject,add remove,after before,ag
     required,paid unpaid,private public,reduce increase,safe dangerous,safe unsafe,same different,start end,start
     finish,strong weak,upper lower,with without"""
 _LEADING_NO = re.compile(r"\W{0,9}(?:no|nope)\s{0,9}(?:[,.!;:–—-]|but\b)", re.IGNORECASE)
-CITATION = re.compile(
-    r"[ \t]?(?:[\[【]\^?\d{1,4}(?:\s?[,;–-]\s?\d{1,4}){0,20}[\]】]|[\[(](?:source|ref|doc)s?\b[^\])\n]{1,200}[\])])",
-    re.IGNORECASE,
-)
-"""A citation mark in the text: `[1]`, `[2, 3]`, `(source: guide.md)`."""
 _BULLET = re.compile(r"^[ \t]{0,20}(?:[-*+•#>]{1,6}|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 _ABSTENTION = re.compile(
     r"""\b(?:(?:could|can|did|do|does|was|were|am|is|are|ca|has|have)\s?n[o']t|cannot|not|unable\sto|never)\b.{0,40}?
@@ -132,7 +128,7 @@ def read_claims(answer: str, forms_of: w.Forms) -> list[Claim]:
         text = _BULLET.sub("", text)
     claims: list[Claim] = []
     pending: list[str] = []
-    for sentence in w.sentences(text):
+    for sentence in sentences(text):
         claim = read_claim(sentence.strip(), forms_of)
         if not claim.content:
             if claim.forms:
@@ -218,7 +214,7 @@ def gather(contexts: Sequence[str], claims: Sequence[Claim], forms_of: w.Forms, 
     whole = {claim.forms for claim in claims}
     evidence = Evidence()
     last: tuple[str, ...] = ()
-    for raw in w.sentences("\n".join(contexts)):
+    for raw in sentences("\n".join(contexts)):
         sentence = w.fold(raw)
         words = w.words(sentence)
         forms = tuple(map(forms_of.__getitem__, words))

@@ -1,4 +1,4 @@
-"""Text to comparable words, for the overlap judge: folding, tokens, number and word forms, sentences.
+"""Text to comparable words, for the overlap judge: folding, tokens, number and word forms.
 
 Every function takes any text (lone surrogates, control characters, megabytes without a space) and is linear in
 its length: patterns use bounded or possessive repeats, numbers are handled as text and never as huge integers.
@@ -7,7 +7,6 @@ Word lists are English; other languages lose only what the lists would add.
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from itertools import pairwise
 
 PREFIX_LENGTH = 5
@@ -43,11 +42,6 @@ _COMPOUND_MARKERS = frozenset(_TENS) | frozenset(SCALES)
 _MONTHS = _each("january february march april may june july august september october november december")
 MONTH_WORDS = frozenset(_MONTHS) | {month[:3] for month in _MONTHS} | {"sept"}
 _SIGNS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
-_ABBREVIATIONS = frozenset(
-    _each("""approx bzw ca capt cf co col corp dept dr e.g ed eds eg est etc fig figs gen gov i.e ie inc jr lt ltd
-    messrs mr mrs ms mt nr op p pp prof rev sen sgt sr st u.k u.s univ usw vol vs z.b jan feb mar apr jun jul aug
-    sep sept oct nov dec""")
-)
 
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -67,15 +61,6 @@ _WORDLESS_RUN = re.compile(r"[^\w\s]{32,}")
 """Only marks and signs. Taken out because normalising a long run of combining marks takes quadratic time."""
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(k|s|st|nd|rd|th)?")
 _ISO_DATE = re.compile(r"\b(\d{4})-(0[1-9]|1[0-2])-(\d\d)\b")
-_SENTENCE_END = re.compile(
-    r"""[.!?…;。！？｡；।॥؟۔\n\r\u2028\u2029](?:
-        (?<=[.!?…])(?<![.!?…]{2})[.!?…]*+["'”’»)\]]*+(?=\s)
-        |(?<=;)(?=\s)
-        |(?<=[。！？｡；।॥؟۔])[。！？｡；।॥؟۔]*+[”」』）]*+
-        |(?<=[\n\r\u2028\u2029])[\n\r\u2028\u2029]*+)""",
-    re.VERBOSE,
-)
-_WORD_BEFORE = re.compile(r"[^\s(\[\"“]+$")
 
 
 class Forms(dict[str, str]):
@@ -243,28 +228,3 @@ def _number_value(word: str) -> float | None:
         return float(NUMBER_WORDS[word])
     form = number_form(word) if word[:1].isdecimal() else ""
     return float(form) if is_plain_number(form) else None
-
-
-def sentences(text: str) -> Iterator[str]:
-    """Pieces of `text`, which they add up to: cut at full stops, semicolons and line ends.
-
-    A stop after an abbreviation or an initial, or inside a number, does not cut.
-    """
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        if match[0] == "." and _is_abbreviated(text, start, match.start()):
-            continue
-        yield text[start : match.end()]
-        start = match.end()
-    if start < len(text):
-        yield text[start:]
-
-
-def _is_abbreviated(text: str, start: int, stop: int) -> bool:
-    before = _WORD_BEFORE.search(text[max(start, stop - 12) : stop])
-    if before is None:
-        return False
-    word = before[0]
-    if word.lower() == "no":
-        return text[stop + 1 : stop + 4].lstrip()[:1].isdecimal()
-    return word.lower() in _ABBREVIATIONS or (len(word.rpartition(".")[2]) == 1 and word.isupper() and word != "I")

@@ -201,7 +201,9 @@ def _plans(
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
     plans, notes = [], []
     for judge in [item.name for item in stored.config.judges]:
-        ids = [item.case_id for item in stored.folder.judge_inputs() if item.judge == judge]
+        component = stored.judge(judge)
+        own = (item for item in stored.folder.judge_inputs() if item.judge == judge)
+        ids = [item.case_id for item in own if component.not_asked(item) is None]
         order = drawn(ids, n, rng, adaptive=wanted.adaptive)
         if judge not in comparators:
             continue

@@ -131,17 +131,18 @@ class StoredRun:
                 ) from None
 
     def inputs(self, judge: str) -> Iterator[JudgeInput]:
-        """The stored inputs of a judge of the run.
+        """The stored inputs of a judge of the run, without those that are not asked about any more.
 
         Raises:
             ConfigError: the run has no such judge, or no input of it.
         """
-        self.judge_config(judge)
+        component = self.judge(judge)
         found = False
         for item in self.folder.judge_inputs():
             if item.judge == judge:
                 found = True
-                yield item
+                if component.not_asked(item) is None:
+                    yield item
         if not found:
             raise ConfigError(
                 f"{self.folder.path}: holds no judge input of {judge}, so nothing can be judged again; "

@@ -117,7 +117,8 @@ def with_parts(summary: RunSummary, parts: Mapping[str, Mapping[str, Any]]) -> R
 
 def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
     job = setting.job
-    inputs = {item.case_id: item.sha256 for item in job.store.judge_inputs() if item.judge == judge.name}
+    own = (item for item in job.store.judge_inputs() if item.judge == judge.name)
+    inputs = {item.case_id: item.sha256 for item in own if judge.not_asked(item) is None}
     verdicts = {
         case_id: setting.judgments[key].verdict
         for case_id in inputs

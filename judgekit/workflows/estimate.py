@@ -56,7 +56,7 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
     for plan in job.judges:
         reasons: dict[str, NotApplicable | Failed] = {}
         passes[plan.label] = _pass(job, plan, outputs, None, reasons)
-        notices += check_applies(plan.judge.name, len(job.cases), reasons, fills_gaps=plan.judge.fills_gaps)
+        notices += check_applies(plan.judge, reasons, outputs)
     checks = {
         check.primary.judge.name: _pass(job, check.second, outputs, _most_checked(check), {})
         for check in job.spot_checks

@@ -26,17 +26,24 @@ def stored_inputs(
     """The judge inputs of the parent; why the other cases have none goes to `unjudged`.
 
     The reason is found as it was then, from the case and its output. A case that would have an input today but had
-    none then is not judged, which its scores say.
+    none then is not judged, which its scores say; nor is an input that an earlier version stored and that is not asked
+    about today.
     """
-    names = {judge.name for judge in job.judge_components}
-    there = {(item.judge, item.case_id) for item in parent.judge_inputs() if item.judge in names}
+    judges = {judge.name: judge for judge in job.judge_components}
+    stored = (item for item in parent.judge_inputs() if item.judge in judges)
+    there = {(item.judge, item.case_id) for item in stored}
     for item in built_inputs(job.judge_components, pairs, unjudged, Faults([])):
         if (item.judge, item.case_id) not in there:
             unjudged[item.judge][item.case_id] = Failed("not judged", by_judge=True)
     for item in parent.judge_inputs():
-        if item.judge in names:
+        if item.judge not in judges:
+            continue
+        reason = judges[item.judge].not_asked(item)
+        if reason is None:
             unjudged[item.judge].pop(item.case_id, None)
             yield item
+        else:
+            unjudged[item.judge][item.case_id] = reason
 
 
 def copy_judgments(job: RunJob, parent: RunStore) -> None:

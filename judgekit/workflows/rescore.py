@@ -26,6 +26,7 @@ MADE_BY_SCORING = frozenset(
     {
         "internal_error",
         "too_many_slices",
+        "no_retrieved_text",
         "paths_look_different",
         "ids_look_different",
         "expected_not_in_format",

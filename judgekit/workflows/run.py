@@ -119,7 +119,7 @@ async def prepare(job: RunJob, progress: Progress) -> None:
     progress.is_prepared = True
     for judge in job.judge_components:
         reasons = progress.unjudged[judge.name]
-        job.warnings.extend(check_applies(judge.name, len(job.cases), reasons, fills_gaps=judge.fills_gaps))
+        job.warnings.extend(check_applies(judge, reasons, outputs))
     progress.is_begun = True
 
 

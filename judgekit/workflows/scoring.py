@@ -16,6 +16,7 @@ from judgekit.core.judgments import JudgeInput, Judgment, Verdict
 from judgekit.core.protocols import RunStore
 from judgekit.core.runs import SCORES
 from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
+from judgekit.judges.passages import NO_TEXT
 
 Unjudged = dict[str, dict[str, NotApplicable | Failed]]
 """By judge and case id: why a case is not put before a judge."""
@@ -165,8 +166,25 @@ def score_cases(
             tally.add_judge_latency(judgment.latency_seconds)
     overall = tally.overall()
     digests = _write_reports(store, reports, overall)
-    warnings = [*tally.warnings, *[warning for report in reports.values() for warning in report.warnings()]]
+    warnings = [
+        *tally.warnings,
+        *_without_text(unjudged),
+        *[warning for report in reports.values() for warning in report.warnings()],
+    ]
     return Scored(tally, overall, digests, warnings)
+
+
+def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) -> list[tuple[str, str]]:
+    """How many answers a judge was not asked about because nothing was retrieved that they could rest on."""
+    counts = {judge: sum(reason == NO_TEXT for reason in reasons.values()) for judge, reasons in unjudged.items()}
+    return [
+        (
+            "no_retrieved_text",
+            f"{judge}: {n} answers have no retrieved text (no hits, or hits without text): not judged",
+        )
+        for judge, n in counts.items()
+        if n
+    ]
 
 
 def _write_reports(store: RunStore, reports: Mapping[str, MetricReport], overall: Figures) -> dict[str, dict[str, Any]]:

@@ -175,7 +175,8 @@ class TestFieldsThatAreMissing:
         outputs = [{"id": "1", "answer": "a", "retrieved": []}]
         ran = carried_out(tmp_path, good(), case_rows=self.rows, output_rows=outputs)
         assert ran.error is None
-        assert len(ran.asked) == 1
+        assert ran.metrics["overall"]["groundedness"]["n_not_applicable"] == 1
+        assert not ran.asked  # nothing was retrieved that the answer could rest on
 
     def test_c14_families_that_nobody_named_give_a_warning_where_their_labels_are_there(self, tmp_path: Path) -> None:
         rows = [case("1", gold_supports=[{"rel_path": "a.md"}])]

@@ -31,7 +31,7 @@ def case(**given: Any) -> Case:
 
 
 def output(**given: Any) -> SystemOutput:
-    return SystemOutput.model_validate({"case_id": "1", "answer": "In Oslo.", **given})
+    return SystemOutput.model_validate({"case_id": "1", "answer": "In Oslo.", "retrieved": [HIT], **given})
 
 
 def variables(judge: Judge, of: Case, given: SystemOutput) -> dict[str, Any]:
@@ -55,12 +55,14 @@ ABSTAINED = NotApplicable("abstained")
 BLANK = Failed("blank_answer")
 ASKED = "asked"
 HIT = {"chunk_id": "a", "text": "Oslo."}
+NO_TEXT = NotApplicable("no retrieved text")
 
 # Case, output, what groundedness makes of it, what correctness makes of it.
 SITUATIONS: list[tuple[dict[str, Any], dict[str, Any], object, object]] = [
     ({}, {}, ASKED, ASKED),
-    ({}, {"retrieved": [HIT]}, ASKED, ASKED),
-    ({}, {"retrieved": [{"chunk_id": "a"}]}, NotApplicable("no retrieved text"), ASKED),
+    ({}, {"retrieved": []}, NO_TEXT, ASKED),
+    ({}, {"retrieved": [{"chunk_id": "a"}]}, NO_TEXT, ASKED),
+    ({}, {"retrieved": [{"chunk_id": "a", "text": ""}, {"chunk_id": "b", "text": " \n\u200b\ufeff"}]}, NO_TEXT, ASKED),
     ({}, {"retrieved": [{"chunk_id": "a"}, HIT | {"chunk_id": "b"}]}, ASKED, ASKED),
     ({"question": " "}, {}, ASKED, NotApplicable("no question")),
     ({"question": ""}, {"error": {"kind": "api"}}, Failed("api"), NotApplicable("no question")),
@@ -192,7 +194,8 @@ def verdict(score: int, supported: list[str], unsupported: list[str]) -> Verdict
     ("score", "supported", "unsupported", "expected"),
     [
         (5, ["a"], [], False),
-        (5, [], [], False),
+        (5, [], [], True),  # a full score for claims that are not there
+        (4, [], [], False),
         (5, ["a", "b"], ["c"], True),
         (5, ["a"], ["b", "c"], True),  # case A48: one of three is supported, and the score is full
         (4, ["a", "b"], ["c"], False),
@@ -296,7 +299,7 @@ HOSTILE = [
     "<think>",
     "서울은 수도이다",
     "\u202e\x00\x1b[31m",
-    "\r\n \t ",
+    "\r\n \t x",
     " leading and trailing \n",
     "&lt;b&gt; <b>",
 ]
@@ -365,7 +368,8 @@ def test_the_prompt_says_what_is_known_of_passages_and_citations() -> None:
     def user(**given: Any) -> str:
         return prompt(GROUNDEDNESS).render(variables(GROUNDEDNESS, case(), output(**given)))[1]
 
-    assert "The system retrieved no passages." in user()
+    nothing = {**variables(GROUNDEDNESS, case(), output()), "passages": []}
+    assert "The system retrieved no passages." in prompt(GROUNDEDNESS).render(nothing)[1]
     assert "Citations are not reported by this system." in user()
     assert "The answer cites nothing." in user(citations=[])
     cited = user(retrieved=AB, citations=[{"citation": "b"}, {"citation": "z"}])
@@ -378,7 +382,7 @@ def test_the_correctness_prompt_names_only_what_the_case_has() -> None:
     def user(of: Case, **given: Any) -> str:
         return prompt(CORRECTNESS).render(variables(CORRECTNESS, of, output(**given)))[1]
 
-    bare = user(case())
+    bare = user(case(), retrieved=[])
     assert [name for name, _ in unfence(bare)] == ["question", "answer"]
     assert "Reference answers" not in bare
     assert "Key facts" not in bare

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.core.sentences import CITATION, sentences
 from judgekit.providers import overlap, overlap_claims, overlap_words
 from judgekit.providers.overlap import correctness_value, judge_correctness, judge_groundedness, overlap_score
 
@@ -89,7 +90,7 @@ SPLITS = [
 
 @pytest.mark.parametrize(("text", "pieces"), SPLITS)
 def test_sentences(text: str, pieces: list[str]) -> None:
-    assert [piece.strip() for piece in overlap_words.sentences(text)] == pieces
+    assert [piece.strip() for piece in sentences(text)] == pieces
 
 
 NUMBERS = [
@@ -332,7 +333,7 @@ def test_answer_copied_from_the_context_scores_5(contexts: list[str], data: st.D
 
 @given(answer=any_text)
 def test_reference_is_a_correct_answer_to_itself(answer: str) -> None:
-    if overlap_words.words(overlap_words.fold(answer)) and overlap_claims.CITATION.search(answer) is None:
+    if overlap_words.words(overlap_words.fold(answer)) and CITATION.search(answer) is None:
         assert correctness_value("", answer, [], [answer]) == 1.0
         assert judge_correctness("", answer, [], [answer], strict=True)["score"] == 5
 

@@ -16,6 +16,7 @@ def run(
     *,
     results_dir: str | Path | None = None,
     limit: int | None = None,
+    sample: int | None = None,
     run_id: str | None = None,
     use_cache: bool = True,
 ) -> "RunSummary":
@@ -27,6 +28,7 @@ def run(
         config: path of a config file, or `quickstart`.
         results_dir: folder of runs; left out: the config's, or `results` in the current folder.
         limit: take only the first cases.
+        sample: take only so many cases, drawn at random with the config's seed.
         run_id: name of the run folder.
         use_cache: False asks every question anew and stores no replies.
 
@@ -42,7 +44,11 @@ def run(
     from judgekit.workflows.run import run as run_workflow
 
     options = Options(
-        results_dir=None if results_dir is None else Path(results_dir), run_id=run_id, limit=limit, use_cache=use_cache
+        results_dir=None if results_dir is None else Path(results_dir),
+        run_id=run_id,
+        limit=limit,
+        sample=sample,
+        use_cache=use_cache,
     )
     job = open_job(assemble(config_path_of(str(config)), options), options)
     return run_local(lambda: run_workflow(job, SilentObserver()))

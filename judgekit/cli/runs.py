@@ -16,6 +16,7 @@ RUN_EPILOG = """\b
 Examples:
   judgekit run config.json                      judge everything that the config names
   judgekit run config.json --limit 20           the first 20 cases only
+  judgekit run config.json --sample 20          20 cases drawn at random, the same ones each time
   judgekit run config.json --dry-run            how many calls, tokens and what cost, without a call
   judgekit run config.json --shard 1/2          one of two processes; then a plain run puts it together
   judgekit run --resume demo-20260131-142501-3f9a
@@ -28,6 +29,9 @@ Exit codes: 0 done, 1 a gate was missed, 2 config or data to mend, 3 the provide
 
 ResultsDir = Annotated[Path | None, typer.Option("--results-dir", help="Folder of runs; default: results.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Take only the first N cases.")]
+Sample = Annotated[
+    int | None, typer.Option("--sample", min=1, help="Take only N cases, drawn at random with the config's seed.")
+]
 Shard = Annotated[
     str | None, typer.Option("--shard", help="Judge part I of N only; a plain run afterwards finds all replies cached.")
 ]
@@ -54,6 +58,7 @@ def run_command(
         str | None, typer.Option("--resume", help="Go on with this run (id or folder), or ask its failed calls again.")
     ] = None,
     limit: Limit = None,
+    sample: Sample = None,
     shard: Shard = None,
     run_id: RunId = None,
     results_dir: ResultsDir = None,
@@ -68,14 +73,16 @@ def run_command(
     from judgekit.core.errors import ConfigError
     from judgekit.wiring import Options, assemble, config_path_of, open_job, resume_job
 
-    options = Options(results_dir=results_dir, run_id=run_id, limit=limit, shard=shard, use_cache=not no_cache)
+    options = Options(
+        results_dir=results_dir, run_id=run_id, limit=limit, sample=sample, shard=shard, use_cache=not no_cache
+    )
     with reported(debug=debug):
         if config is None and resume is None:
             raise ConfigError("name a config file, such as `judgekit run config.json`, or try `judgekit quickstart`")
         path = config_path_of(config) if config is not None else None
         if resume is not None:
-            if limit is not None or run_id is not None or shard is not None:
-                raise ConfigError("--limit, --shard and --run-id belong to a new run and not to --resume")
+            if (limit, sample, run_id, shard) != (None, None, None, None):
+                raise ConfigError("--limit, --sample, --shard and --run-id belong to a new run and not to --resume")
             job = resume_job(resume, path, options)
         else:
             assert path is not None  # noqa: S101  # for the type checker: one of the two is given

@@ -83,12 +83,15 @@ def answers_sha256(inputs: Iterable[JudgeInput]) -> str:
 
 
 def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
-    """The data set of a run; a part of a file, by `--limit` or `--shard`, is another one than the whole.
+    """The data set of a run; a part of a file, by `--limit`, `--sample` or `--shard`, is another one than the whole.
 
     Args:
         cases_sha256: of the file of cases.
         manifest: of the run.
     """
-    if manifest.limit is None and manifest.shard is None:
+    part = [str(manifest.limit), str(manifest.shard)]
+    if manifest.sample is not None:
+        part += [f"sample {manifest.sample}", f"seed {manifest.sample_seed}"]
+    if part == ["None", "None"]:
         return cases_sha256
-    return hashlib.sha256(f"{cases_sha256} {manifest.limit} {manifest.shard}".encode()).hexdigest()
+    return hashlib.sha256(" ".join([cases_sha256, *part]).encode()).hexdigest()

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from judgekit.core.case_parts import CasePart
 from judgekit.core.scores import Estimate
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
@@ -66,8 +67,13 @@ class Manifest(Frozen):
     config_sha256: str
     limit: int | None = None
     """Cases taken from the start of the file, where `--limit` asked for it."""
+    sample: int | None = None
+    """Cases drawn at random, where `--sample` asked for it."""
+    sample_seed: int | None = None
     shard: str | None = None
     """`2/4`, where `--shard` asked for a part of the cases; its figures are of that part."""
+    n_cases_in_file: int | None = None
+    """Cases of the whole file; None in a run of an older version."""
     versions: dict[str, str]
     """judgekit, python, parser, and versions of the system under test."""
     commit_hash: str | None = None
@@ -75,6 +81,11 @@ class Manifest(Frozen):
     models: dict[str, dict[str, Any]] = {}
     """By model id: what was found out about the model, and the served names and fingerprints with their counts."""
     counts: dict[str, int] = {}
+
+
+def part_of(manifest: Manifest) -> CasePart:
+    """Which part of the file a run took."""
+    return CasePart(manifest.limit, manifest.sample, manifest.sample_seed, manifest.shard)
 
 
 class Notice(Frozen):

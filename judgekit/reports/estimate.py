@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from judgekit.core.case_parts import cases_text
 from judgekit.reports.figures import printable
 
 
@@ -18,7 +19,7 @@ def _calls(record: Mapping[str, Any]) -> str:
 
 def estimate_text(estimate: Mapping[str, Any]) -> str:
     """A few lines: cases, calls, tokens, cost, by judge."""
-    lines = [f"{estimate['n_cases']} cases, {estimate['n_calls']:,} model calls, no call was made"]
+    lines = [f"{cases_text(estimate['cases'])}, {estimate['n_calls']:,} model calls, no call was made"]
     for kind, records in (("judge", estimate["judges"]), ("spot check of", estimate["spot_checks"])):
         for name, record in records.items():
             calls = _calls(record)

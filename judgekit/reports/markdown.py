@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from judgekit.core.case_parts import cases_text
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.reports.calibration import calibration_section
@@ -34,7 +35,7 @@ EXTRACTION_FIELDS = 10
 def render_markdown(summary: RunSummary) -> str:
     """The summary as GitHub-flavoured markdown."""
     parts: list[str] = [f"# {cell(summary.name)}: {summary.status}", ""]
-    parts.append(f"Run `{_code(summary.run_id)}`, {summary.created_at}, {summary.cases['n']} cases.")
+    parts.append(f"Run `{_code(summary.run_id)}`, {summary.created_at}, {cell(cases_text(summary.cases))}.")
     if summary.reason:
         parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]
     gates = [f"* {'**missed**: ' if passed is False else ''}{cell(line)}" for passed, line in gate_lines(summary)]

@@ -6,9 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from judgekit.core.case_parts import cases_text
 from judgekit.core.case_records import CaseRecord
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.runs import Manifest, RunSummary
+from judgekit.core.runs import Manifest, RunSummary, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.reports.case_data import MOST_ROWS, CaseData
 from judgekit.reports.case_details import CaseViewer
@@ -121,6 +122,7 @@ def page_context(record: RunRecord) -> dict[str, Any]:
         "manifest": manifest,
         "partial": _partial(record),
         "n_cases": record.progress.n_cases,
+        "cases_text": cases_text(_cases(record)),
         "n_rows": min(record.progress.n_cases, MOST_ROWS),
         "has_figures": summary is not None,
         "pinned": _pinned(record),
@@ -154,6 +156,14 @@ def page_context(record: RunRecord) -> dict[str, Any]:
         "indexing": indexing_lines(summary.indexing_coverage),
         "extraction": summary.extraction,
     }
+
+
+def _cases(record: RunRecord) -> Mapping[str, Any]:
+    """How many cases there are, and which part of the file they are."""
+    if record.summary is not None:
+        return record.summary.cases
+    n, n_in_file = record.progress.n_cases, record.manifest.n_cases_in_file
+    return {"n": n, "n_in_file": n_in_file, **part_of(record.manifest).record()}
 
 
 def _partial(record: RunRecord) -> str | None:
@@ -269,7 +279,7 @@ def _pinned(record: RunRecord) -> list[tuple[str, str]]:
     resolved = record.config.get("resolved", {})
     cases = summary.cases if summary is not None else resolved.get("cases", {})
     rows = [
-        ("cases", f"{cases.get('path', record.config.get('cases', ''))}, {cases.get('n', 'unknown number')} used"),
+        ("cases", f"{cases.get('path', record.config.get('cases', ''))}, {cases_text(_cases(record))}"),
         ("cases sha256", str(cases.get("sha256", ""))),
         ("outputs sha256", str(resolved.get("outputs", {}).get("sha256", ""))),
         ("config sha256", manifest.config_sha256),

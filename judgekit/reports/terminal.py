@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from judgekit.core.case_parts import cases_text
 from judgekit.core.runs import RunSummary
 from judgekit.reports.figures import (
     coverage,
@@ -38,7 +39,7 @@ def notes(summary: RunSummary) -> list[tuple[str, str]]:
 
 def title(summary: RunSummary) -> str:
     """Name, status and size of the run."""
-    return printable_line(f"{summary.name}: {summary.status}, {summary.cases['n']} cases")
+    return printable_line(f"{summary.name}: {summary.status}, {cases_text(summary.cases)}")
 
 
 def plain_text(summary: RunSummary) -> str:

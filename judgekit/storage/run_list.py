@@ -29,6 +29,7 @@ class _Gate(msgspec.Struct, frozen=True):
 
 class _Cases(msgspec.Struct, frozen=True):
     n: int | None = None
+    n_in_file: int | None = None
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -64,6 +65,7 @@ class RunEntry:
     created_at: str = ""
     wall_seconds: float = 0.0
     n_cases: int | None = None
+    n_cases_in_file: int | None = None
     n_gates: int = 0
     n_missed: int = 0
     n_warnings: int = 0
@@ -125,6 +127,7 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
         created_at=manifest.created_at,
         wall_seconds=manifest.wall_seconds,
         n_cases=metrics.cases.n,
+        n_cases_in_file=metrics.cases.n_in_file,
         n_gates=len(metrics.gates),
         n_missed=sum(not gate.passed for gate in metrics.gates),
         n_warnings=len(metrics.warnings),

@@ -1,6 +1,5 @@
 """From a config file to everything that it names, loaded and checked; the only place that names concrete classes."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import judgekit.metrics
 from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.indexing import indexing_coverage
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
+from judgekit.core.case_parts import CasePart
 from judgekit.core.cases import Case
 from judgekit.core.checks import RUN_CHECK
 from judgekit.core.components import Judge, Metric, build, discover
@@ -53,6 +53,8 @@ class Assembly:
     cases: list[Case]
     cases_path: Path
     n_cases_in_file: int
+    part: CasePart
+    """Which of them are taken."""
     system: System
     outputs_record: dict[str, Any]
     metrics: list[Metric]
@@ -66,6 +68,16 @@ class Assembly:
     indexing: dict[str, Any] | None = None
     """Indexing coverage, where the config names a file for it."""
     indexing_record: dict[str, Any] | None = None
+
+    @property
+    def cases_record(self) -> dict[str, Any]:
+        """Path and number of the cases, and which part of the file they are."""
+        return {
+            "path": self.config.cases_file.path,
+            "n": len(self.cases),
+            "n_in_file": self.n_cases_in_file,
+            **self.part.record(),
+        }
 
     def used_models(self) -> dict[str, ModelRuntime]:
         """The models that something asks, by name."""
@@ -98,7 +110,8 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     notices: list[tuple[str, str]] = []
     all_cases = load_cases(config.cases_file, cases_path, notices)
     check_cluster_field(config.cluster_by, all_cases)
-    cases = shard_of(all_cases[: options.limit], options.shard)
+    part = CasePart(options.limit, options.sample, config.seed, options.shard)
+    cases = part.of(all_cases)
     system, outputs_record = _system(config, base, [case.id for case in all_cases], notices)
     used = {model for judge in config.judges for model in judge.asked}
     if config.spot_check is not None and config.spot_check.model is not None:
@@ -118,6 +131,7 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         cases=cases,
         cases_path=cases_path,
         n_cases_in_file=len(all_cases),
+        part=part.where_it_cuts(len(all_cases)),
         system=system,
         outputs_record=outputs_record,
         metrics=metrics,
@@ -149,23 +163,6 @@ def _read_indexing(assembly: Assembly, base: Path) -> None:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     assembly.indexing_record = {"sha256": file_sha256(path), "n": len(documents)}
-
-
-def shard_of(cases: list[Case], shard: str | None) -> list[Case]:
-    """Every n-th case, from the i-th on, for a shard `i/n`; all of them without one.
-
-    Raises:
-        ConfigError: the shard is not of this form, or holds no case.
-    """
-    if shard is None:
-        return cases
-    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", shard)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise ConfigError(f"--shard {shard!r}: expected I/N with I from 1 to N, such as 2/4")
-    found = cases[int(match[1]) - 1 :: int(match[2])]
-    if not found:
-        raise ConfigError(f"--shard {shard}: there are only {len(cases)} cases")
-    return found
 
 
 def _system(
@@ -272,6 +269,7 @@ def open_estimate(assembly: Assembly, cache: CacheReader | None = None) -> Estim
     return EstimateJob(
         cache=cache,
         cases=assembly.cases,
+        cases_record=assembly.cases_record,
         system=assembly.system,
         judges=assembly.judges,
         spot_checks=assembly.spot_checks,

@@ -75,8 +75,8 @@ def open_job(assembly: Assembly, options: Options) -> RunJob:
         created_at=now.isoformat(timespec="seconds"),
         config_path=str(assembly.config_path.resolve()),
         config_sha256=canonical_sha256(resolved),
-        limit=options.limit,
-        shard=options.shard,
+        n_cases_in_file=assembly.n_cases_in_file,
+        **assembly.part.record(),
         versions={
             "judgekit": judgekit.__version__,
             "python": platform.python_version(),
@@ -100,7 +100,7 @@ def resume_job(folder: RunFolder, manifest: Manifest, config_path: Path | None, 
         ConfigError: a config that has changed (what changed is named).
     """
     path = config_path or Path(manifest.config_path)
-    options = replace(options, run_id=None, limit=manifest.limit, shard=manifest.shard)
+    options = replace(options, run_id=None, limit=manifest.limit, sample=manifest.sample, shard=manifest.shard)
     assembly = assemble(path, options)
     resolved = resolved_config(assembly)
     old = folder.read_json(CONFIG) if (folder.path / CONFIG).exists() else resolved
@@ -181,12 +181,7 @@ def _job(
         resolved=resolved,
         manifest=manifest,
         cases=assembly.cases,
-        cases_record={
-            "path": assembly.config.cases_file.path,
-            "sha256": resolved["resolved"]["cases"]["sha256"],
-            "n": len(assembly.cases),
-            "n_in_file": assembly.n_cases_in_file,
-        },
+        cases_record={**assembly.cases_record, "sha256": resolved["resolved"]["cases"]["sha256"]},
         system=assembly.system,
         metrics=assembly.metrics,
         judges=assembly.judges,

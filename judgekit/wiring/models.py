@@ -41,6 +41,7 @@ class Options:
     results_dir: Path | None = None
     run_id: str | None = None
     limit: int | None = None
+    sample: int | None = None
     shard: str | None = None
     """`2/4`: the second of four runs that share the cases between them."""
     use_cache: bool = True

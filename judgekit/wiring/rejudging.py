@@ -19,7 +19,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ModelIdentity
-from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest
+from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest, part_of
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.recorder import Recorder
@@ -117,8 +117,8 @@ def rejudge_job(
         created_at=now.isoformat(timespec="seconds"),
         config_path=parent.manifest.config_path,
         config_sha256=canonical_sha256(_with_resolved(config, resolved)),
-        limit=parent.manifest.limit,
-        shard=parent.manifest.shard,
+        n_cases_in_file=parent.manifest.n_cases_in_file,
+        **part_of(parent.manifest).record(),
         models={name: parent.manifest.models[name] for name in _stay(config, names) if name in parent.manifest.models},
         versions={
             "judgekit": judgekit.__version__,
@@ -255,6 +255,7 @@ def _job(
             "sha256": child.resolved.get("cases", {}).get("sha256"),
             "n": len(cases),
             "n_in_file": len(cases) if before is None else before.cases.get("n_in_file", len(cases)),
+            **part_of(child.manifest).record(),
         },
         system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
         metrics=child.metrics(),

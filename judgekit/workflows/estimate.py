@@ -27,6 +27,8 @@ class EstimateJob:
     """What an estimate works on."""
 
     cases: Sequence[Case]
+    cases_record: Mapping[str, Any]
+    """Which part of the file they are."""
     system: System
     judges: Sequence[JudgePlan]
     spot_checks: Sequence[SpotCheckPlan]
@@ -65,6 +67,7 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
     unpriced = sorted({record["model"] for record in records if record["n_calls"] and record["usd"] is None})
     return {
         "n_cases": len(job.cases),
+        "cases": dict(job.cases_record),
         "n_calls": sum(record["n_calls"] for record in records),
         "n_cached": sum(record["n_cached"] or 0 for record in records),
         "prompt_tokens": sum(record["prompt_tokens"] for record in records),

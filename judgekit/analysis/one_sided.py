@@ -40,6 +40,32 @@ def ids_on_one_side(
     return warnings
 
 
+def check_positions(
+    case_ids: Collection[str], output_ids: Collection[str], numbered: Collection[str], source: str
+) -> None:
+    """Refuse to join by position what may not belong together.
+
+    Args:
+        case_ids: ids of all cases.
+        output_ids: case ids of all outputs.
+        numbered: "cases" and "outputs", where rows without ids got their positions.
+        source: names the file of outputs in messages.
+
+    Raises:
+        InputError: there are more or fewer outputs than cases, or the ids of one side are not the positions.
+    """
+    if not numbered or set(case_ids) == set(output_ids):
+        return
+    if len(set(numbered)) == 2:
+        found = f"neither cases nor outputs have ids, and {len(case_ids)} cases and {len(output_ids)} outputs"
+    else:
+        found = f"{next(iter(numbered))} have no ids, and their positions and the ids of the others"
+    raise InputError(
+        f'{source}: {found} cannot be joined by their order; give both an id, or name it with "fields": '
+        '{"id": ...} of cases and {"case_id": ...} of outputs'
+    )
+
+
 def _named(ids: Sequence[str]) -> str:
     shown = ", ".join(repr(case_id) for case_id in ids[:20])
     more = f" ... and {len(ids) - 20} more" if len(ids) > 20 else ""

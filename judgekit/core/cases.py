@@ -4,8 +4,9 @@ import math
 from collections import Counter
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from judgekit.core.dates import instant_of
 from judgekit.core.text import canonical_id, clean_text
 
 
@@ -42,6 +43,14 @@ def _one_or_more(value: object) -> object:
     if isinstance(value, str):
         return (value,) if value.strip() else ()
     return _tuple(value)
+
+
+def _date(value: str | None) -> str | None:
+    """A blank date is none; any other has to be one, since dates are compared."""
+    if value is None or not value.strip():
+        return None
+    instant_of(value)
+    return value
 
 
 DEEPEST = 100
@@ -104,8 +113,8 @@ class Support(Anchor):
 
     snippets: Texts = ()
     """Texts of which at least one stands in a hit that really carries the evidence."""
-    date: OptionalText = None
-    """ISO date of the note, for recency rules; the largest is the newest."""
+    date: Annotated[OptionalText, AfterValidator(_date)] = None
+    """ISO 8601 date or date-time of the note, for recency rules; the latest instant is the newest."""
 
 
 class Span(Record):

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
+from judgekit.core.dates import instant_of
 from judgekit.core.errors import ConfigError, did_you_mean
 
 Kind = Literal["object", "array", "string", "number", "boolean", "absent"]
@@ -202,7 +203,7 @@ class DateRule(Comparator):
             if self.only is not None and not _ISO[self.only].fullmatch(text):
                 raise Unreadable
             try:
-                moment = datetime.fromisoformat(text)
+                return instant_of(text)
             except ValueError:
                 raise Unreadable from None
         return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

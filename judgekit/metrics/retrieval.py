@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from judgekit.core.cases import Case, Hit, Scope, SystemOutput
 from judgekit.core.components import Metric, Verdicts
+from judgekit.core.dates import instant_of
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import normalise_path
@@ -181,7 +182,8 @@ def _recency_conflict(case: Case, cited: set[int]) -> Outcome:
         return _NEEDS_JUDGE
     if case.recency_conflict_rule == "cite_both":
         return 1.0 if len(cited) == len(case.gold_supports) else 0.0
-    newest = max([support.date for support in case.gold_supports if support.date], default=None)
-    if newest is None:
+    moments = {index: instant_of(one.date) for index, one in enumerate(case.gold_supports) if one.date is not None}
+    if not moments:
         return _NO_DATES
-    return 1.0 if any(case.gold_supports[index].date == newest for index in cited) else 0.0
+    newest = max(moments.values())
+    return 1.0 if any(moments.get(index) == newest for index in cited) else 0.0

@@ -12,6 +12,7 @@ import judgekit.judges
 import judgekit.metrics
 from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.indexing import indexing_coverage
+from judgekit.analysis.one_sided import check_positions
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.case_parts import CasePart
 from judgekit.core.cases import Case
@@ -176,7 +177,11 @@ def _system(
     except ValidationError as error:
         raise ConfigError(f"system (recorded): {first_problem(error)}") from None
     path = base / source.path
-    outputs = load_outputs(source, path, notices)
+    said: list[tuple[str, str]] = []
+    outputs = load_outputs(source, path, said)
+    numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
+    check_positions(case_ids, [output.case_id for output in outputs], numbered, path.name)
+    notices += said
     if path.resolve() == (base / config.cases_file.path).resolve():  # positions of one file cannot differ
         notices[:] = [notice for notice in notices if notice[0] != NO_ID]
     system = Recorded(

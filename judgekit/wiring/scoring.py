@@ -1,12 +1,12 @@
 """What `judgekit score` works on: a file of cases and one of outputs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy
-from judgekit.analysis.one_sided import ids_on_one_side
+from judgekit.analysis.one_sided import check_positions, ids_on_one_side
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, first_problem
 from judgekit.metrics.anchors import SnippetMode
@@ -58,12 +58,19 @@ def open_score(
     ids, anchors = families(cutoffs, snippets)
     cases_path, outputs_path = Path(cases.path), Path(outputs.path)
     hashes: Hashes = {}
+    numbered: set[str] = set()
+    """Sides whose rows have their positions as ids."""
 
     def labels(notices: Warnings) -> dict[str, Labels]:
-        return load_labels(cases, cases_path, snippets, notices, hashes)
+        labels = load_labels(cases, cases_path, snippets, notices, hashes)
+        numbered.update(["cases"] * (NO_ID in dict(notices)))
+        return labels
 
     def positions(wanted: Mapping[str, Labels], depth: int | None, notices: Warnings) -> Iterator[SameRanks | Placed]:
-        yield from iterate_positions(outputs, outputs_path, wanted, depth, notices, hashes)
+        said: Warnings = []
+        yield from iterate_positions(outputs, outputs_path, wanted, depth, said, hashes)
+        numbered.update(["outputs"] * (NO_ID in dict(said)))
+        notices += said
         if outputs_path.resolve() == cases_path.resolve():  # positions of one file cannot differ
             notices[:] = [notice for notice in notices if notice[0] != NO_ID]
 
@@ -74,14 +81,16 @@ def open_score(
             for kind, file, path, n in named
         }
 
+    def compared(case_ids: Sequence[str], output_ids: Collection[str]) -> Warnings:
+        check_positions(case_ids, output_ids, numbered, outputs_path.name)
+        return ids_on_one_side(case_ids, output_ids, outputs_path.name, missing_is_empty=is_empty)
+
     is_empty = missing_is_empty(outputs, outputs_path)
     return ScoreJob(
         read_labels=labels,
         read_positions=positions,
         is_scattered=lambda error: isinstance(error, Scattered),
-        compare_ids=lambda case_ids, output_ids: ids_on_one_side(
-            case_ids, output_ids, outputs_path.name, missing_is_empty=is_empty
-        ),
+        compare_ids=compared,
         ids=ids,
         anchors=anchors,
         missing_is_empty=is_empty,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import judgekit
+from judgekit.core.errors import ConfigError
 from tests.builders import read_json
 from tests.readers import cases_of, complaint, needs_shared_files, outputs_of, said, shared, written
 
@@ -480,3 +481,198 @@ def test_t2_38_a_run_reads_mapped_hits_from_the_config_alone(tmp_path: Path) -> 
     judgekit.run(written(tmp_path, "config.json", json.dumps(config)), run_id="r")
     figures = read_json(tmp_path / "results" / "r" / "metrics.json")
     assert figures["overall"]["mrr"]["value"] == 1.0
+
+
+def hub_rows(*answers: list[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"s{number}",
+            "title": "Harbour",
+            "context": "The harbour is six metres deep.",
+            "question": "How deep?",
+            "answers": {"text": texts, "answer_start": [15] * len(texts)},
+        }
+        for number, texts in enumerate(answers, start=1)
+    ]
+
+
+@pytest.mark.parametrize("name", ["h.jsonl", "h.json", "h.parquet"], ids=lambda name: f"T2-09-{name}")
+@pytest.mark.parametrize("answers", [(["six metres"], []), ([], ["six metres"]), ([], [""], ["six metres"])])
+def test_t2_09_a_question_with_empty_answers_should_be_refused(
+    tmp_path: Path, name: str, answers: tuple[list[str], ...]
+) -> None:
+    rows = hub_rows(*answers)
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        written(tmp_path, name, json.dumps(rows) if name == "h.json" else as_lines(*rows))
+    notices: Notices = []
+    for case, texts in zip(cases_of(path, notices), answers, strict=True):
+        if texts == ["six metres"]:
+            assert (case.answerable, case.expected_doc_ids, len(case.gold_supports)) == (True, None, 1)
+        else:
+            assert (case.answerable, case.expected_doc_ids, case.gold_supports) == (False, (), ())
+            assert case.reference_answers == ()
+    assert [code for code, _ in notices] == ["format_detected"]
+
+
+def test_t2_09_a_file_without_any_answer_is_not_labelled_and_it_is_said(tmp_path: Path) -> None:
+    notices: Notices = []
+    found = cases_of(written(tmp_path, "test.jsonl", as_lines(*hub_rows([], [], []))), notices)
+    assert [(case.answerable, case.expected_doc_ids, case.gold_supports) for case in found] == [(None, None, ())] * 3
+    assert "not one question has an answer" in dict(notices)["labels_missing"]
+
+
+def test_t2_09_what_the_original_file_says_comes_first(tmp_path: Path) -> None:
+    qas = [
+        {"id": "1", "question": "q", "answers": [{"text": "six", "answer_start": 0}], "is_impossible": False},
+        {"id": "2", "question": "q", "answers": [], "is_impossible": True},
+        {"id": "3", "question": "q", "answers": [], "is_impossible": False},
+    ]
+    data = {"data": [{"title": "t", "paragraphs": [{"context": "six", "qas": qas}]}]}
+    found = cases_of(written(tmp_path, "dev.json", json.dumps(data)))
+    assert [case.answerable for case in found] == [True, False, True]
+    assert [len(case.gold_supports) for case in found] == [1, 0, 0]
+
+
+def recency(*dates: str, cited: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    supports = [{"rel_path": f"{number}.md", "date": date} for number, date in enumerate(dates)]
+    case = {"id": "1", "recency_conflict_rule": "cite_newer", "gold_supports": supports}
+    return case, {"case_id": "1", "answer": "a", "retrieved": [], "references": [{"rel_path": cited}]}
+
+
+@pytest.mark.parametrize(
+    ("dates", "newest"),
+    [
+        (("2025-03-09", "2025-03-11"), "1.md"),
+        (("2025-03-11T01:00:00+05:00", "2025-03-10T22:00:00Z"), "1.md"),  # 20:00Z and 22:00Z of the 10th
+        (("2025-03-11T01:00:00-05:00", "2025-03-11T05:00:00+00:00"), "0.md"),  # 06:00Z and 05:00Z
+        (("2025-03-11", "2025-03-10T23:59:59"), "0.md"),  # midnight of the 11th, a second before
+        (("20250312", "2025-03-11T23:00"), "0.md"),
+        (("2025-03-11", "2025-03-11T00:30+01:00"), "0.md"),  # no zone counts as UTC: 00:00Z and 23:30Z the day before
+    ],
+)
+def test_t2_10_dates_are_compared_as_instants(tmp_path: Path, dates: tuple[str, str], newest: str) -> None:
+    for cited in ("0.md", "1.md"):
+        case, output = recency(*dates, cited=cited)
+        written(tmp_path, "c.jsonl", as_lines(case))
+        written(tmp_path, "o.jsonl", as_lines(output))
+        config = {"name": "dates", "cases": "c.jsonl", "system": {"path": "o.jsonl"}, "metrics": ["retrieval"]}
+        summary = judgekit.run(written(tmp_path, "config.json", json.dumps(config)), results_dir=tmp_path / "results")
+        assert summary.overall["recency_conflict"].value == (1.0 if cited == newest else 0.0)
+
+
+@pytest.mark.parametrize(
+    "date", ["2025-3-9", "09.03.2025", "03/09/2025", "9 March 2025", "2025-13-01", "2025-02-30", "March", "2025-03"]
+)
+def test_t2_10_a_date_that_is_not_iso_8601_is_refused_with_its_place(tmp_path: Path, date: str) -> None:
+    case, _ = recency("2025-03-11", date, cited="")
+    assert complaint(written(tmp_path, "c.jsonl", as_lines(case))) == (
+        "c.jsonl:1: $.gold_supports[1].date: expected an ISO 8601 date such as 2025-03-09, or a date with a time, "
+        f"found '{date}'"
+    )
+    path = written(tmp_path, "c.json", json.dumps([case], indent=1))
+    assert "c.json:2: $[0].gold_supports[1].date" in complaint(path)
+
+
+def test_t2_10_a_blank_date_is_none(tmp_path: Path) -> None:
+    case, _ = recency("", " ", cited="")
+    assert [support.date for support in cases_of(written(tmp_path, "c.jsonl", as_lines(case)))[0].gold_supports] == [
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("c.csv", "question,answer\nq,a\nr,b\n"),
+        ("c.csv", ",question,answer\n0,q,a\n1,r,b\n"),
+        ("c.jsonl", as_lines({"question": "q", "answer": "a"}, {"question": "r", "answer": "b"})),
+        ("c.json", json.dumps([{"question": "q", "answer": "a"}, {"question": "r", "answer": "b"}])),
+        ("c.yaml", "- question: q\n  answer: a\n- question: r\n  answer: b\n"),
+        ("c.json", json.dumps({"question": ["q", "r"], "answer": ["a", "b"]})),
+    ],
+)
+def test_rows_without_ids_have_their_positions_on_both_sides(tmp_path: Path, name: str, data: str) -> None:
+    notices: Notices = []
+    path = written(tmp_path, name, data)
+    assert [(case.id, case.question) for case in cases_of(path, notices)] == [("1", "q"), ("2", "r")]
+    assert [(output.case_id, output.answer) for output in outputs_of(path, notices)] == [("1", "a"), ("2", "b")]
+    assert [code for code, _ in notices] == ["ids_by_position"] * 2
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"qid": 1, "question": "q"}, "$.id: required, but missing; the record has qid, question"),
+        ({"ID": 1, "question": "q"}, "$.id: required, but missing; the record has ID, question"),
+        ({"#": 1, "question": "q"}, "$.id: required, but missing"),
+        ({"sample_id": 1, "question": "q"}, "$.id: required, but missing"),
+        ({"text": "t", "gold": "g"}, "$.id: required, but missing; the record has text, gold"),
+        ({"id": "", "question": "q"}, "$.id: an id is empty"),
+    ],
+)
+def test_rows_with_an_id_of_another_name_are_not_numbered(tmp_path: Path, row: Any, message: str) -> None:
+    assert message in complaint(written(tmp_path, "c.jsonl", as_lines(row)))
+
+
+def run_of(folder: Path, cases: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> Any:
+    written(folder, "c.jsonl", as_lines(*cases))
+    written(folder, "o.jsonl", as_lines(*outputs))
+    config = {"name": "x", "cases": "c.jsonl", "system": {"path": "o.jsonl"}, "metrics": ["answer_checks"]}
+    return judgekit.run(written(folder, "config.json", json.dumps(config)), results_dir=folder / "results")
+
+
+QUESTIONS = [{"question": "q", "must_contain": ["a"]}, {"question": "r", "must_contain": ["b"]}]
+
+
+@pytest.mark.parametrize(
+    ("cases", "outputs", "message"),
+    [
+        (
+            QUESTIONS,
+            [{"answer": "a"}],
+            "neither cases nor outputs have ids, and 2 cases and 1 outputs cannot be",
+        ),
+        (QUESTIONS, [{"id": n, "answer": "a"} for n in (0, 1)], "cases have no ids, and their positions and the ids"),
+        (
+            [{"id": "a", "must_contain": ["a"]}, {"id": 1}],
+            [{"answer": "a"}] * 2,
+            "outputs have no ids, and their positions and the ids of",
+        ),
+    ],
+)
+def test_positions_join_only_what_lines_up(tmp_path: Path, cases: list[Any], outputs: list[Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run_of(tmp_path, cases, outputs)
+    with pytest.raises(ConfigError, match=message):
+        run_score(tmp_path)
+
+
+def run_score(folder: Path) -> Any:
+    from judgekit.core.data_files import DataFile
+    from judgekit.wiring.scoring import open_score
+    from judgekit.workflows.score import score
+
+    return score(open_score(DataFile(path=str(folder / "c.jsonl")), DataFile(path=str(folder / "o.jsonl"))))
+
+
+def test_positions_join_files_of_equal_length_and_ids_that_are_positions(tmp_path: Path) -> None:
+    summary = run_of(tmp_path, QUESTIONS, [{"answer": "a"}, {"answer": "b"}])
+    assert summary.overall["keyword_groundedness"].value == 1.0
+    numbered = [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]
+    assert run_of(tmp_path, QUESTIONS, numbered).overall["keyword_groundedness"].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("tags", "found"), [("a", ("a",)), ("a, b", ("a, b",)), ("", ()), (" ", ()), (["a", "b"], ("a", "b"))]
+)
+def test_tags_and_vaults_may_be_one_text(tmp_path: Path, tags: Any, found: tuple[str, ...]) -> None:
+    path = written(tmp_path, "c.jsonl", as_lines({"id": 1, "tags": tags, "vaults": tags}))
+    (case,) = cases_of(path)
+    assert (case.tags, case.vaults) == (found, found)

@@ -24,7 +24,7 @@ from judgekit.storage.formats.hotpotqa import Hotpotqa
 from judgekit.storage.formats.inspect import Inspect
 from judgekit.storage.formats.promptfoo import Promptfoo
 from judgekit.storage.formats.ragas import Ragas
-from judgekit.storage.formats.records import RecordFormat, read_document, translated
+from judgekit.storage.formats.records import RecordFormat, numbered, read_document, translated
 from judgekit.storage.formats.source import (
     Document,
     Format,
@@ -97,9 +97,9 @@ class Reading:
         Raises:
             InputError: the path as a whole cannot be read.
         """
-        if self.form is None:
-            return container_rows(self.file, self.path, notices)
         source = Source(self.file, self.path, kind, notices, self.document)
+        if self.form is None:
+            return numbered(source, container_rows(self.file, self.path, notices))
         if self.found_by_keys:
             source.notice("format_detected", f'read as {self.name}, by its keys; fix that with "format": "{self.name}"')
         if isinstance(self.form, RecordFormat) and container_of(self.file, self.path) in CONTAINERS:
@@ -122,7 +122,9 @@ class Reading:
         if not self.file.fields:
             if isinstance(self.form, Trec):
                 return self.form.ready_rows(Source(self.file, self.path, kind, notices, hashes=hashes))
-            if self.form is None and container_of(self.file, self.path) == "jsonl":
+            first = first_row(self.file, self.path) if self.form is None else None
+            has_id = first is None or first.data is None or bool({"id", "case_id"} & first.data.keys())
+            if self.form is None and has_id and container_of(self.file, self.path) == "jsonl":
                 make = cases_in if kind == "cases" else partial(outputs_in, depth=depth)
                 return ready_jsonl(self.file, self.path, make, hashes)
         return self.rows(kind, notices)

@@ -2,22 +2,29 @@
 
 import json
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
+from pydantic import BaseModel
 
+from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import InputError, json_path
 from judgekit.storage.cells import PROSE, ListCells
 from judgekit.storage.dotted import field_heads
 from judgekit.storage.formats.containers import container_rows
 from judgekit.storage.formats.source import Document, Format, Source, is_folder
+from judgekit.storage.id_lists import RETRIEVED_IDS
 from judgekit.storage.problems import Location, kind_of
 from judgekit.storage.rows import Origin, Row, document_rows, read_text
 
 NO_ID = "ids_by_position"
 """Code of the notice that cases and outputs are joined by their order."""
+_NUMBERED = "rows have no id, so each has its position, from 1; order joins cases and outputs"
+_LIKE_AN_ID = re.compile(r"(?i)([a-z0-9]*[ _.-]*(id|idx|index|uuid|guid|key|nr|no)|#)")
+_MODELS: dict[str, type[BaseModel]] = {"cases": Case, "outputs": SystemOutput}
 
 
 class UnfitError(ValueError):
@@ -118,6 +125,10 @@ class RecordFormat(Format):
         """The records with our field names."""
         return translated(self, source, self.records(source))
 
+    def finished(self, rows: Iterator[Row], source: Source) -> Iterator[Row]:  # noqa: ARG002
+        """The rows once more, for what only the whole file can tell."""
+        return rows
+
     def separator(self, source: Source) -> str | None:
         """What separates the items of a list cell in CSV."""
         return source.file.list_separator
@@ -125,6 +136,10 @@ class RecordFormat(Format):
 
 def translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> Iterator[Row]:
     """Records as rows with our field names."""
+    return form.finished(_translated(form, source, records), source)
+
+
+def _translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> Iterator[Row]:
     id_field = "id" if source.kind == "cases" else "case_id"
     translate: Callable[[Fields], dict[str, Any]] = form.case if source.kind == "cases" else form.output
     numbered: bool | None = False if id_field in source.file.fields else None
@@ -140,7 +155,7 @@ def translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> It
         if numbered is None:
             numbered = is_absent(found)
             if numbered:
-                source.notice(NO_ID, "rows have no id, so each has its position, from 1; order joins cases and outputs")
+                source.notice(NO_ID, _NUMBERED)
         try:
             ours = translate(fields)
         except UnfitError as error:
@@ -156,6 +171,32 @@ def translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> It
         raise InputError(f"{source.path}: holds no records")
     for code, message in cells.notices():
         source.notice(code, message)
+
+
+def numbered(source: Source, rows: Iterable[Row]) -> Iterator[Row]:
+    """Records of our own fields, each with its position as its id where the first has none.
+
+    Where a column looks like an id under another name, or nothing is one of our fields, nothing is numbered: there the
+    user has to say what is what.
+    """
+    id_field, id_names = ("id", {"id"}) if source.kind == "cases" else ("case_id", {"id", "case_id"})
+    mapped = field_heads(source.file.fields)
+    is_numbered: bool | None = False if id_field in mapped else None
+    for number, row in enumerate(rows, start=1):
+        if row.data is None:
+            yield row
+            continue
+        if is_numbered is None:
+            known = (_MODELS[source.kind].model_fields.keys() | {RETRIEVED_IDS}) - {"id", "case_id", "metadata"}
+            has_id = any(not is_absent(row.data.get(name)) for name in id_names)
+            is_named = not has_id and not any(_LIKE_AN_ID.fullmatch(name) for name in row.data if name not in id_names)
+            is_numbered = is_named and bool((row.data.keys() | mapped) & known)
+            if is_numbered:
+                source.notice(NO_ID, _NUMBERED)
+        if is_numbered and is_absent(row.data.get(id_field)):
+            yield replace(row, data={**row.data, id_field: number})
+        else:
+            yield row
 
 
 def read_document(source: Source) -> Document | None:

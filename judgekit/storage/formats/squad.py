@@ -7,6 +7,8 @@ predictions file of SQuAD's own script, `{"question id": "answer"}`, where an em
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from judgekit.core.errors import InputError
 from judgekit.storage.formats.records import Fields, RecordFormat, distinct, document_row
 from judgekit.storage.formats.source import Document, Source
@@ -15,6 +17,8 @@ from judgekit.storage.rows import Row
 
 _ALL_PARTS = "all_parts"
 """Marks questions whose answer is all of several spans, not any of them."""
+_NO_ANSWER = "no_answer"
+"""Marks questions with an empty list of answers, in a file that does not say which are impossible."""
 
 
 class Squad(RecordFormat):
@@ -54,19 +58,43 @@ class Squad(RecordFormat):
         title = fields.text("gold_supports", "title")
         fields.drop("context")
         impossible = fields.take("answerable", "is_impossible")
-        texts = _answer_texts(fields)
+        texts = [text for text in _answer_texts(fields) if not isinstance(text, str) or text.strip()]
         case: dict[str, Any] = {"question": fields.take("question", "question"), "reference_answers": texts}
         if fields.rest.pop(_ALL_PARTS, False) and all(isinstance(text, str) for text in texts):
             case["reference_answers"] = [", ".join(texts)] if texts else []
+        if impossible is None and not texts and "answers" in fields.record and fields.record["answers"] is not None:
+            case[_NO_ANSWER] = True
+            return {**case, "metadata": {"title": title}}
         if impossible is True:
             return {**case, "answerable": False, "expected_doc_ids": [], "metadata": {"title": title}}
         if texts or impossible is False:
             case["answerable"] = True
         if title is not None:
             case["metadata"] = {"title": title}
+        if title is not None and texts:
             is_computed = "query_id" in fields.record  # DROP: a count or date need not stand in the passage
             case["gold_supports"] = [{"rel_path": title, "snippets": [] if is_computed else texts}]
         return case
+
+    def finished(self, rows: Iterator[Row], source: Source) -> Iterator[Row]:
+        """Questions without answers: unanswerable where other questions of the file have some, else not labelled.
+
+        The hub's rows of SQuAD 2.0 have no `is_impossible`; a test split has no answers at all.
+        """
+        if source.kind == "outputs":
+            yield from rows
+            return
+        waiting: list[Row] = []
+        has_answers = False
+        for row in rows:
+            waiting.append(row)
+            has_answers = has_answers or (row.data or {}).get("answerable") is True
+            if has_answers:
+                yield from (_settled(one, is_labelled=True) for one in waiting)
+                waiting = []
+        yield from (_settled(one, is_labelled=False) for one in waiting)
+        if not has_answers and any(_NO_ANSWER in (row.data or {}) for row in waiting):
+            source.notice("labels_missing", "not one question has an answer, so nothing says which are answerable")
 
     def output(self, fields: Fields) -> dict[str, Any]:
         """A prediction, or the passage as a hit."""
@@ -78,6 +106,14 @@ class Squad(RecordFormat):
         if not isinstance(answer, str):
             raise ValueError("holds neither an answer nor a context")
         return {"answer": answer, "abstained": not answer.strip() or None}
+
+
+def _settled(row: Row, *, is_labelled: bool) -> Row:
+    if row.data is None or _NO_ANSWER not in row.data:
+        return row
+    data = {name: value for name, value in row.data.items() if name != _NO_ANSWER}
+    label = {"answerable": False, "expected_doc_ids": []} if is_labelled else {}
+    return replace(row, data={**data, **label})
 
 
 def _answer_texts(fields: Fields) -> list[Any]:

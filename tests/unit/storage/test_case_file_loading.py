@@ -337,7 +337,7 @@ def test_what_is_wrong_in_many_records_is_said_once(tmp_path: Path) -> None:
         ("id,gold_supports\n1,work/a.md\n", "$: gold_supports: expected JSON in this cell"),
         ("id,required_support_groups\n1,x y\n", "$: required_support_groups: expected JSON in this cell"),
         ("id,answerable\n1,perhaps\n", "$.answerable: expected true or false, found a text"),
-        (",question\n1,a\n", "$.id: required, but missing; the record has question"),
+        (",frage\n1,a\n", "$.id: required, but missing; the record has frage"),
     ],
 )
 def test_a_csv_file_that_cannot_be_read_is_told_why(tmp_path: Path, text: str, said: str) -> None:

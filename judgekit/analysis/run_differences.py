@@ -28,8 +28,9 @@ def causes(a: RunIdentity, b: RunIdentity) -> tuple[Cause, ...]:
     """What differs and can move figures, what makes the runs incomparable first.
 
     Refused unless allowed: another data set, and of a judge that both runs have, another model (as asked for, served,
-    or built), other arguments, another wording or another parser. Named only: index, embedding model, chunker and
-    prompt of the system, settings of metrics, how failed cases count, fingerprints, temperature, other judges.
+    or built), another reasoning effort, other arguments, another wording or another parser. Named only: index,
+    embedding model, chunker and prompt of the system, settings of metrics, how failed cases count, fingerprints,
+    temperature, other judges.
     """
     found = [*_dataset(a, b), *_judges(a, b), *_parser(a, b), *_metrics(a, b), *_versions(a, b), *_rest(a, b)]
     return tuple(sorted(found, key=lambda cause: not cause.is_refused))
@@ -101,6 +102,8 @@ def _asking(name: str, a: JudgeIdentity, b: JudgeIdentity) -> Iterator[Cause]:
     """How it was asked, and how its verdicts count."""
     if dict(a.args) != dict(b.args):
         yield _of_judge(name, "arguments", *_unequal(a.args, b.args))
+    if dict(a.request_fields) != dict(b.request_fields):
+        yield _of_judge(name, "request", *_unequal(a.request_fields, b.request_fields))
     if a.temperature_accepted != b.temperature_accepted:
         first, second = ("0" if run.temperature_accepted else "the provider's" for run in (a, b))
         yield replace(_of_judge(name, "temperature", first, second), is_refused=False)

@@ -5,6 +5,7 @@ Commands import what they need inside themselves, so that `--help` stays quick.
 
 import os
 import sys
+import traceback
 
 import typer
 
@@ -89,7 +90,7 @@ def run_app() -> None:
         sys.exit(give_up_output())
     except OSError as error:
         if "--debug" in sys.argv:
-            raise
+            traceback.print_exc()
         # What is left in the buffer cannot be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         say_error(f"{error.filename or 'standard output'}: cannot be written: {error.strerror or error}")

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -14,10 +15,10 @@ PIPE_CLOSED = 128 + signal.SIGPIPE
 
 @contextmanager
 def reported(*, debug: bool, resume_hint: str | None = None) -> Iterator[None]:
-    """Turn errors into lines on stderr and exit codes; with `debug`, tracebacks too.
+    """Turn errors into lines on stderr and exit codes; with `debug`, tracebacks before them.
 
     Args:
-        debug: show tracebacks.
+        debug: show tracebacks; the exit codes stay.
         resume_hint: said after an interruption, such as the command that goes on.
     """
     from judgekit.core.errors import JudgekitError
@@ -26,7 +27,7 @@ def reported(*, debug: bool, resume_hint: str | None = None) -> Iterator[None]:
         yield
     except JudgekitError as error:
         if debug:
-            raise
+            traceback.print_exc()
         say_error(str(error))
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:

@@ -6,6 +6,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from judgekit.cli.outcome import say
+from judgekit.core.text import in_words
+from judgekit.workflows.limiter import LONGEST_RESET_SECONDS
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -66,6 +68,17 @@ class ProgressObserver:
             left = seconds * (n_total - tally.n_done) / tally.n_done
             speed = pace(tally.n_done, seconds)
             say(f"{label}: {tally.n_done} of {n_total}, {speed}, {left:.0f} s left, {tally.n_failed} failed")
+
+    def paused(self, label: str, reset_seconds: float) -> None:
+        """A pass waits, since the server says that its limit is used up for so long."""
+        if self._quiet:
+            return
+        once = "; one call is made after a minute" if reset_seconds > LONGEST_RESET_SECONDS else ""
+        text = f"{label}: waiting, since the server says that its limit is used up for {in_words(reset_seconds)}{once}"
+        if self._bars is not None:
+            self._bars.console.print(text, markup=False, highlight=False)
+        else:
+            say(text)
 
     def finished(self, label: str) -> None:
         """A pass is over."""

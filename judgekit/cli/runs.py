@@ -123,7 +123,7 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
 
     from judgekit.cli.github import announce_error
     from judgekit.cli.progress import ProgressObserver
-    from judgekit.core.errors import JudgekitError, RunBusy
+    from judgekit.core.errors import ConfigError, JudgekitError, RunBusy
     from judgekit.executors.local import run_local
     from judgekit.wiring.resuming import is_open
     from judgekit.workflows.run import run
@@ -140,7 +140,9 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
             with suppress(JudgekitError):  # a second fault must not hide the first
                 _write_junit(job.store.path, junit)
             if job.store.path.exists():  # what is found before any call leaves no run
-                say(f"run folder: {job.store.path}" + (f" ({hint})" if is_open(job.store.path) else ""))
+                # What has to be changed in a config or a prompt makes another run of it.
+                may_go_on = not isinstance(error, ConfigError) and is_open(job.store.path)
+                say(f"run folder: {job.store.path}" + (f" ({hint})" if may_go_on else ""))
             raise
     raise AssertionError("unreachable: what is reported ends the command")
 

@@ -38,6 +38,8 @@ class JudgeIdentity:
     temperature_accepted: bool = True
     upstreams: frozenset[str] = frozenset()
     """Who served the replies behind a gateway."""
+    request_fields: Mapping[str, Any] = field(default_factory=dict)
+    """Reasoning effort and further fields of its requests, as far as they are set; of a panel, by member."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from judgekit.core.canonical import canonical_json
 from judgekit.core.errors import ConfigError
@@ -14,6 +14,27 @@ from judgekit.core.fencing import fence
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+
+_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+
+
+def schema_problem(schema: Mapping[str, Any]) -> str | None:
+    """Why no server could take a reply schema, as the path in it and what is wrong; None where nothing is."""
+    if schema.get("type") != "object":
+        return '$.reply_schema: expected the schema of an object, with type = "object"'
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, Mapping):
+        return "$.reply_schema.properties: expected a table with the keys of the reply"
+    if not isinstance(required, list) or not all(name in properties for name in required):
+        return "$.reply_schema.required: expected a list of names that stand in properties"
+    for name, value in properties.items():
+        if not isinstance(value, Mapping):
+            return f"$.reply_schema.properties.{name}: expected a schema"
+        kinds = value.get("type", [])
+        if any(kind not in _TYPES for kind in (kinds if isinstance(kinds, list) else [kinds])):
+            return f"$.reply_schema.properties.{name}.type: expected one of {', '.join(sorted(_TYPES))}"
+    return None
 
 
 class PromptTemplate(BaseModel):
@@ -31,6 +52,21 @@ class PromptTemplate(BaseModel):
     such as `answer | data("answer")`."""
     reply_schema: dict[str, Any]
     """JSON Schema of the reply."""
+    _path: str | None = PrivateAttr(default=None)
+
+    @property
+    def where(self) -> str:
+        """Its file, where it was read from one of the user's; else its name."""
+        return self._path or f"prompt {self.judge}/{self.version}"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was read from a file of the user's."""
+        return self._path is not None
+
+    def read_from(self, path: str) -> None:
+        """Remember the user's file that it was read from."""
+        self._path = path
 
     @cached_property
     def sha256(self) -> str:

@@ -50,3 +50,11 @@ def nfc(text: str) -> str:
 def normalise_path(path: str) -> str:
     r"""The path as compared: NFC, `\` read as `/`, a leading `./` dropped; case counts."""
     return nfc(path).replace("\\", "/").removeprefix("./")
+
+
+def in_words(seconds: float) -> str:
+    """`3 h`, `5 min` or `20 s`."""
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -20,6 +20,7 @@ from typing import Any
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, ModelResponse, Quote, Verdict, VerdictError
 from judgekit.core.text import clean_text
+from judgekit.judges.cut_off import why_cut_off
 from judgekit.judges.mending import decode
 from judgekit.judges.objects import Found, read_object, top_level_spans, verdict_object
 from judgekit.judges.thinking import without_thinking
@@ -80,11 +81,8 @@ def parse_reply(
 def _check_server_word(response: ModelResponse) -> None:
     reason = str(response.finish_reason or "").lower()
     if reason in _CUT:
-        spent = response.usage.completion_tokens if response.usage is not None else None
-        after = f" after {spent} tokens" if spent is not None else ""
-        if response.text and response.source not in _REPLY_FIELDS:
-            after += f", in its thinking ({len(response.text)} characters in `{response.source}`, none in content)"
-        raise VerdictError("truncated", f"the reply was cut off at max_output_tokens{after}; raise it for this model")
+        in_field = None if response.source in _REPLY_FIELDS else response.source
+        raise VerdictError("truncated", why_cut_off(response, in_field))
     if reason in _BROKEN_OFF:
         raise VerdictError("truncated", f"the server broke the reply off ({reason})")
     if reason in _FILTERED:

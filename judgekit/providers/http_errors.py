@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from judgekit.core.judgments import FailureKind
 from judgekit.core.protocols import CallError
+from judgekit.core.text import in_words
 from judgekit.providers.rate_limits import wait_in_text
 
 LONGEST_WAIT_SECONDS = 120.0
@@ -188,14 +189,6 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         if math.isfinite(seconds) and seconds > 0:
             return seconds
     return None
-
-
-def in_words(seconds: float) -> str:
-    """`3 h`, `5 min` or `20 s`."""
-    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def _detail(body: Any) -> tuple[str, str, str]:

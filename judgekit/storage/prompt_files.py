@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from judgekit.core.errors import ConfigError, did_you_mean, json_path
-from judgekit.core.prompts import PromptTemplate
+from judgekit.core.prompts import PromptTemplate, schema_problem
 from judgekit.storage.problems import problems
 from judgekit.storage.shipped import shipped
 
@@ -29,7 +29,10 @@ def load_prompt(judge: str, version: str, own_folder: Path | None = None) -> Pro
     for folder in folders:
         path = folder / judge / f"{version}.toml"
         if path.is_file():
-            return _read(path, judge, version)
+            prompt = _read(path, judge, version)
+            if folder == own_folder:
+                prompt.read_from(str(path))
+            return prompt
     known = {path.stem for folder in folders for path in (folder / judge).glob("*.toml")}
     raise ConfigError(
         f"judge {judge!r} has no prompt version {version!r} in {' or '.join(map(str, folders))}"
@@ -61,6 +64,9 @@ def _read(path: Path, judge: str, version: str) -> PromptTemplate:
         _ = prompt.sha256
     except (TypeError, ValueError):
         raise ConfigError(f"{path}: $.reply_schema: holds a date, NaN or infinity, which JSON does not have") from None
+    problem = schema_problem(prompt.reply_schema)
+    if problem is not None:
+        raise ConfigError(f"{path}: {problem}")
     try:
         prompt.check()
     except ConfigError as error:

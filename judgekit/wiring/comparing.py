@@ -10,6 +10,7 @@ from typing import Any
 from judgekit.analysis.joint import joint_columns
 from judgekit.core.comparison import Cause, Comparison, JudgeIdentity, RunIdentity
 from judgekit.core.components import Component
+from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.runs import CONFIG, METRICS
 from judgekit.reports.compare_page import ComparedCase, chosen_queries, render_comparison
@@ -128,7 +129,18 @@ def _judge(stored: StoredRun, name: str, record: Mapping[str, Any]) -> JudgeIden
         },
         temperature_accepted=bool(record.get("temperature_accepted", all(takes))),
         upstreams=_seen(record, seen, "upstreams"),
+        request_fields=_request_fields([stored.config.models[key] for key in wanted.asked]),
     )
+
+
+def _request_fields(models: Sequence[ModelConfig]) -> dict[str, Any]:
+    """What is set for requests beyond the usual and can change a verdict; headers say who asks, not what."""
+    found: dict[str, Any] = {}
+    for number, model in enumerate(models):
+        fields = {name: value for name, value in model.further_fields().items() if name != "extra_headers"}
+        member = f"member {number + 1} " if len(models) > 1 else ""
+        found |= {f"{member}{name}": value for name, value in fields.items()}
+    return found
 
 
 def _build(record: Mapping[str, Any], builds: Sequence[str | None]) -> str | None:

@@ -105,15 +105,27 @@ def resume_job(folder: RunFolder, manifest: Manifest, config_path: Path | None, 
     resolved = resolved_config(assembly)
     old = folder.read_json(CONFIG) if (folder.path / CONFIG).exists() else resolved
     changed = config_changes(old, json.loads(json.dumps(resolved)))
+    replaced = _untried_models(folder, assembly.config) if changed else set()
+    changed = [path for path in changed if not path.startswith(tuple(f"models.{name}." for name in replaced))]
     if changed:
         raise ConfigError(
             f"{folder.path}: cannot be resumed, since {', '.join(changed)} changed since it was started; "
             "start a new run (what is cached costs nothing)"
         )
     for name, runtime in assembly.used_models().items():
-        runtime.guard.go_on(manifest.models.get(name, {}))
+        if name not in replaced:
+            runtime.guard.go_on(manifest.models.get(name, {}))
     resumed = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
     return _job(assembly, options, folder, resumed, resolved, found=manifest)
+
+
+def _untried_models(folder: RunFolder, config: RunConfig) -> set[str]:
+    """Models that have given no judgment yet, so that nothing rests on how they were configured.
+
+    A run that stopped at a model that refused what its config says can be resumed once that is set right.
+    """
+    tried = {judgment.model_id for judgment in folder.judgments()} if folder.has(JUDGMENTS) else set()
+    return set(config.models) - tried
 
 
 def find_run(run: str, config_path: Path | None, options: Options) -> Path:

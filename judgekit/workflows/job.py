@@ -32,6 +32,9 @@ class Observer(Protocol):
     def advanced(self, label: str, tally: Tally) -> None:
         """One more judgment of a pass is done."""
 
+    def paused(self, label: str, reset_seconds: float) -> None:
+        """A pass waits, since the server says that its limit is used up for so long."""
+
     def finished(self, label: str) -> None:
         """A pass is over."""
 
@@ -43,6 +46,9 @@ class SilentObserver:
         """Ignore."""
 
     def advanced(self, label: str, tally: Tally) -> None:
+        """Ignore."""
+
+    def paused(self, label: str, reset_seconds: float) -> None:
         """Ignore."""
 
     def finished(self, label: str) -> None:

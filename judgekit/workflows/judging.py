@@ -6,13 +6,15 @@ fatal refusal, a moved model, a full disk, a used-up budget) lets calls in fligh
 """
 
 import asyncio
+import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
-from judgekit.core.errors import JudgekitError, ProviderError
+from judgekit.core.errors import ConfigError, JudgekitError, ProviderError
 from judgekit.core.judgments import (
     Attempt,
     JudgeFailure,
@@ -31,6 +33,8 @@ from judgekit.workflows.requests import RequestMaker
 
 ASKED_AGAIN = frozenset({"invalid", "ambiguous", "empty"})
 """Kinds of unreadable reply that are asked once more; a cut-off or refused one would come back the same."""
+
+_SCHEMA_REFUSED = re.compile(r"schema|response_format|grammar", re.IGNORECASE)
 
 BREAKER_CALLS = 20
 """So many first calls that all fail in the same way stop the run."""
@@ -87,6 +91,7 @@ class JudgingPass:
         self._spending = spending
         self._stop = stop
         self._on_judgment: Callable[[], None] = lambda: None
+        self._is_schema_taken = False
         self._flights: dict[str, asyncio.Future[Reply]] = {}
         self._requests = RequestMaker(plan, Capabilities())
         plan.runtime.provider.may_ask_again = spending.may_ask_again
@@ -115,6 +120,9 @@ class JudgingPass:
             self._stop.set(error)
             raise
         stream = _chain(first, inputs)
+        if self.plan.prompt.is_own and self._requests.capabilities.response_format == "json_schema":
+            # A schema of the user's own may be refused, which one call shows as well as many.
+            await self._work(islice(stream, 1))
         n_workers = runtime.config.max_concurrency if runtime.provider.needs_network else 1
         workers = [asyncio.create_task(self._work(stream)) for _ in range(n_workers)]
         try:
@@ -183,6 +191,8 @@ class JudgingPass:
             except CallError as error:
                 if error.fatal:
                     raise ProviderError(f"model {self.plan.runtime.model_id}: {error}") from None
+                if error.kind == "bad_request" and self._names_schema(str(error)):
+                    raise self._refused_schema(error) from None
                 draft.spent.add(error.n_requests, error.bill if isinstance(error, BilledError) else None)
                 return draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
             except VerdictError as error:
@@ -200,6 +210,18 @@ class JudgingPass:
             except Exception as error:  # noqa: BLE001  # our own fault must not cost the other cases
                 return draft.failed(_internal(error))
         raise AssertionError("unreachable: the second attempt always returns")
+
+    def _refused_schema(self, error: CallError) -> ConfigError:
+        return ConfigError(
+            f"{self.plan.prompt.where}: model {self.plan.runtime.model_id} refuses its reply_schema: {error}; "
+            'mend it there, or set "reply_format": "json_object" for the model'
+        )
+
+    def _names_schema(self, said: str) -> bool:
+        """Whether a refusal is due to the reply schema, which is the same for all cases."""
+        is_sent = self._requests.capabilities.response_format == "json_schema"
+        # Once the schema was taken, such a message is about the text of a case.
+        return is_sent and not self._is_schema_taken and _SCHEMA_REFUSED.search(said) is not None
 
     def _draft(
         self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None, earlier: tuple[Attempt, ...]
@@ -278,6 +300,7 @@ class JudgingPass:
                 response, bill = await runtime.provider.complete(request), None
             else:
                 response, bill = await self._paid(request)
+            self._is_schema_taken = True
         finally:
             runtime.limiter.release()
         await runtime.identified_again()

@@ -12,27 +12,40 @@ PAUSE_SECONDS = 5.0
 
 
 LONGEST_PAUSE_SECONDS = 60.0
-"""A used-up limit is looked at again after so long at the latest."""
+"""Where a limit is full again much later, one call is made after so long, to see whether it is true."""
+
+LONGEST_RESET_SECONDS = 120.0
+"""Up to here a limit is simply waited for, as a `Retry-After` is."""
+
+TOLD_FROM_SECONDS = 10.0
+"""A pause of this length is told to the user."""
 
 
 class Allowance:
     """What is left of one limit of the server, until it is full again."""
 
-    __slots__ = ("_full_at", "_left")
+    __slots__ = ("_full_at", "_left", "_next_at")
 
     def __init__(self) -> None:
         self._left: int | None = None
         self._full_at = float("-inf")
+        self._next_at = float("-inf")
 
     def set(self, left: int, reset_seconds: float | None, now: float) -> None:
         """Take over the server's figure."""
+        reset = 1.0 if reset_seconds is None else reset_seconds
         self._left = left
-        self._full_at = now + (1.0 if reset_seconds is None else reset_seconds)
+        self._full_at = now + reset
+        self._next_at = now + (reset if reset <= LONGEST_RESET_SECONDS else LONGEST_PAUSE_SECONDS)
 
-    def take(self, n: int) -> None:
+    def take(self, n: int, now: float) -> None:
         """Count a call that is sent."""
-        if self._left is not None:
-            self._left -= n
+        if self._left is None:
+            return
+        if self._left < n:
+            # The one call that finds out; the others wait for what it says.
+            self._next_at = now + LONGEST_PAUSE_SECONDS
+        self._left -= n
 
     def seconds_until(self, n: int, now: float) -> float:
         """How long to wait before a call of this size; 0 where there is room or nothing is known."""
@@ -42,7 +55,11 @@ class Allowance:
             # The limit is full again, by how much only the next reply will tell.
             self._left = None
             return 0.0
-        return min(self._full_at - now, LONGEST_PAUSE_SECONDS)
+        return max(0.0, min(self._next_at, self._full_at) - now)
+
+    def reset_seconds(self, now: float) -> float:
+        """Seconds until the limit is full again, as the server says."""
+        return max(0.0, self._full_at - now)
 
 
 class AdaptiveLimiter:
@@ -63,6 +80,9 @@ class AdaptiveLimiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._requests = Allowance()
         self._tokens = Allowance()
+        self._told_at = float("-inf")
+        self.on_pause: Callable[[float], None] = lambda _: None
+        """Told of a longer pause: the seconds until the used-up limit is full again."""
 
     async def acquire(self, n_tokens: int = 0) -> None:
         """Wait for a slot, and for room in what the server says is left of its limits.
@@ -83,10 +103,17 @@ class AdaptiveLimiter:
             delay = max(self._requests.seconds_until(1, now), self._tokens.seconds_until(n_tokens, now))
             if delay <= 0.0:
                 break
+            self._tell(delay, now)
             await asyncio.sleep(delay)
         self.n_in_flight += 1
-        self._requests.take(1)
-        self._tokens.take(n_tokens)
+        self._requests.take(1, now)
+        self._tokens.take(n_tokens, now)
+
+    def _tell(self, delay: float, now: float) -> None:
+        if delay >= TOLD_FROM_SECONDS and now - self._told_at >= LONGEST_PAUSE_SECONDS:
+            self._told_at = now
+            used_up = self._requests if self._requests.seconds_until(1, now) > 0.0 else self._tokens
+            self.on_pause(used_up.reset_seconds(now))
 
     def learn(self, limits: RateLimits) -> None:
         """Take over what a reply says is left; calls still in flight are not counted in it yet."""

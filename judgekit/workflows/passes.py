@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore
@@ -74,6 +75,7 @@ class Passes:
             label = plan.label
             self.observer.started(label, sum(1 for _ in _pending(self.store, plan, only, done)))
             judging = JudgingPass(plan, self.sink, self.cache, self.spending, stop)
+            plan.runtime.limiter.on_pause = partial(self.observer.paused, label)
             try:
                 await judging.run(
                     _pending(self.store, plan, only, done), lambda: self.observer.advanced(label, judging.tally)

@@ -37,6 +37,7 @@ def judged(**fields: Any) -> RunIdentity:
         (judged(prompt_version="v2", prompt_sha256="b" * 64), "prompt", "wording (v1, then v2)", True),
         (judged(prompt_sha256="b" * 64), "prompt", "wording (v1 aaaaaaaaaaaa, then v1 bbbbbbbbbbbb)", True),
         (other(parser_version="4"), "parser", "parser of judge replies (3, then 4)", True),
+        (judged(request_fields={"reasoning_effort": "low"}), "judge", "request (reasoning_effort absent", True),
         (judged(temperature_accepted=False), "judge", "temperature (0, then the provider's)", False),
         (other(versions={"chunker_version": "c2"}), "index", "chunker (c1, then c2)", False),
         (other(versions={"chunker_version": "c1", "embedding_model": "e"}), "index", "embedding model (unknown", False),

@@ -1,7 +1,7 @@
 """Secrets taken out of what a server says: whole, in part, in another case, and in the usual escaped forms."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 LEAST_RUN = 8
@@ -76,6 +76,24 @@ class Masker:
             masked_to = at + LEAST_RUN
             end = places[masked_to - 1][1]
         return "".join([*pieces, text[end:]])
+
+
+class MaskedHeaders(Mapping[str, str]):
+    """Headers of a reply whose values are masked when they are read."""
+
+    def __init__(self, headers: Mapping[str, str], masker: Masker) -> None:
+        """Wrap headers that are found whatever the case of their names."""
+        self._headers = headers
+        self._masker = masker
+
+    def __getitem__(self, name: str) -> str:
+        return self._masker.text(self._headers[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._headers)
+
+    def __len__(self) -> int:
+        return len(self._headers)
 
 
 def _unescaped(text: str) -> tuple[str, list[tuple[int, int]]]:

@@ -89,7 +89,7 @@ def error_from_status(
     Args:
         status: HTTP status, or the one that the code inside a reply without an error status stands for.
         body: decoded JSON, or text; secrets are masked already.
-        headers: response headers, names in lower case; secrets are masked already.
+        headers: response headers, found by names in lower case; secrets are masked already.
         now: seconds since the epoch, for a Retry-After that is a date.
         shown: how the message begins where `status` is not what the server sent.
     """

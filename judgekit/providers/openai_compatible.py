@@ -24,7 +24,7 @@ from judgekit.core.canonical import canonical_json
 from judgekit.core.config import ModelConfig, is_local
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
-from judgekit.core.masking import Masker
+from judgekit.core.masking import MaskedHeaders, Masker
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
 from judgekit.providers.bodies import decode_body, read_body
 from judgekit.providers.completions import read_completion, wire_body
@@ -87,14 +87,14 @@ class OpenAICompatible(Provider):
             return None
 
     async def _exchange(self, path: str, body: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, str]]:
-        """Decoded body and headers of a reply, the body without secrets; all that a server says comes through here."""
+        """Decoded body and headers of a reply, without secrets; all that a server says comes through here."""
         connection = self._connection or self._open()
         request = connection.request(path, None if body is None else msgspec.json.encode(body))
         response, content = await self._send(connection, request)
         self._has_answered = True
-        headers, status = response.headers, response.status_code
+        headers, status = MaskedHeaders(response.headers, self._masker), response.status_code
         if self.on_rate_limits is not None:
-            limits = rate_limits(headers)
+            limits = rate_limits(response.headers)
             if limits is not None:
                 self.on_rate_limits(limits)
         if 200 <= status < 300:
@@ -131,23 +131,25 @@ class OpenAICompatible(Provider):
     def _body(self, status: int, headers: Mapping[str, str], content: bytes) -> Any:
         try:
             payload = self._masker.value(decode_body(content))
+        except CallError as error:
+            # It quotes what was said so far.
+            raise CallError(error.kind, redact(self._masker.text(str(error))), retryable=error.retryable) from None
         except ValueError:
-            kind = self._masker.text(headers.get("content-type", "no content type"))
+            kind = headers.get("content-type", "no content type")
             start = self._shown(content)
-            if "event-stream" in kind:
+            if "event-stream" in kind.lower() or content.lstrip().startswith(b"data:"):
                 message = f'the server streams its reply in spite of "stream": false, and it cannot be read: {start}'
                 # A server that streams does so with every reply.
                 raise CallError("server_error", message, fatal=True) from None
             message = f"HTTP {status} with {kind} instead of JSON: {start}"
             raise CallError("server_error", message, retryable=True) from None
         if isinstance(payload, dict) and (payload.get("error") or payload.get("object") == "error"):
-            raise error_from_ok(payload, self._masked_names(headers), now=time.time())
+            raise error_from_ok(payload, headers, now=time.time())
         return payload
 
     def _status_error(self, status: int, headers: Mapping[str, str], content: bytes, url: str) -> CallError:
-        masked = self._masked_names(headers)
         if 300 <= status < 400:
-            return error_from_redirect(status, url.partition("?")[0], masked.get("location"), CHAT)
+            return error_from_redirect(status, url.partition("?")[0], headers.get("location"), CHAT)
         if not 400 <= status < 600:
             return CallError(
                 "server_error", f"HTTP {status:03d}, which is no reply to a request: {self._shown(content)}"
@@ -155,16 +157,12 @@ class OpenAICompatible(Provider):
         try:
             body = self._masker.value(decode_body(content))
         except (ValueError, CallError):
-            body = f"{masked.get('content-type', '')}: {self._shown(content)}"
-        return error_from_status(status, body, masked, now=time.time())
+            body = f"{headers.get('content-type', '')}: {self._shown(content)}"
+        return error_from_status(status, body, headers, now=time.time())
 
     def _shown(self, content: bytes) -> str:
         """The beginning of a body that cannot be read."""
         return redact(self._masker.text(content[:4000].decode("utf-8", "replace")))[:200]
-
-    def _masked_names(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Headers with their names in lower case."""
-        return {name.lower(): self._masker.text(value) for name, value in headers.items()}
 
     def _connection_error(self, error: BaseException) -> CallError:
         chain = list(causes(error))

@@ -32,6 +32,11 @@ def event_stream(*events: Any, ending: str = "data: [DONE]\n\n") -> Reply:
     return Reply(body=text, headers={"content-type": "text/event-stream"})
 
 
+def with_headers(reply: Reply, headers: dict[str, str]) -> Reply:
+    """The reply with these headers."""
+    return Reply(reply.status, reply.body, headers, fill=True)
+
+
 def chunk(reason: str | None = None, index: int = 0, **delta: Any) -> dict[str, Any]:
     """A piece of a streamed completion."""
     choice = {"index": index, "delta": delta, "finish_reason": reason}
@@ -419,15 +424,16 @@ def test_t2_49_a_key_is_masked_whole_in_part_and_escaped_wherever_a_server_says_
     verdict = json.dumps({**json.loads(VERDICT), "reasoning": f"told {echo} so"})
     replies = [
         error_reply(400, f"bad key {echo} for project x", headers={"x-request-id": echo.replace("&#", "-")}),
-        chat_reply(verdict, fingerprint=echo, model="judge-2025-01-01"),
+        with_headers(chat_reply(verdict, fingerprint=echo, model="judge-2025-01-01"), {"x-portkey-provider": echo}),
         chat_reply(None, refusal=f"not for {echo}"),
         Reply(200, f"<p>{echo}</p>", {"content-type": "text/html"}),
+        event_stream(chunk(content=f"a {echo[:4]}"), chunk(content=f"{echo[4:]} b"), ending=""),
         Reply(401, f"denied: {echo}"),
     ]
     script = after_probe(*replies)
     ran = carried_out(tmp_path, script, model={"api_key_env": "JUDGE_KEY", "max_concurrency": 1, "max_attempts": 1})
     assert isinstance(ran.error, ProviderError)
-    assert len(ran.judgments) == 4
+    assert len(ran.judgments) == 5
     assert ran.judgments["c1"]["verdict"]["reasoning"] == (
         "told [key] so" if "..." not in echo else "told ...[key]... so"
     )

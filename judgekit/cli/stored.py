@@ -20,6 +20,13 @@ Examples:
 """
 
 
+TREND_EPILOG = """\b
+Examples:
+  judgekit runs trend hallucination_rate_unanswerable
+  judgekit runs trend groundedness --suite support-bot --tag nightly --svg trend.svg
+"""
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
     group = typer.Typer(
@@ -30,6 +37,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command("list", epilog="Example:  judgekit runs list --suite demo --limit 5")(list_command)
     group.command("show", epilog="Example:  judgekit runs show latest:baseline")(show_command)
+    group.command("trend", epilog=TREND_EPILOG)(trend_command)
     group.command("tag", epilog="Example:  judgekit runs tag latest baseline")(tag_command)
     group.command("delete", epilog="Example:  judgekit runs delete demo-20260131-142501-3f9a --yes")(delete_command)
     group.command("reindex", epilog="Example:  judgekit runs reindex")(reindex_command)
@@ -96,6 +104,38 @@ def show_command(run: Run, results_dir: ResultsDir = None, as_json: AsJson = Fal
         if shown.tags:
             typer.echo(f"tags: {', '.join(shown.tags)}")
         typer.echo(printable(f"\n{shown.path}").strip("\n"))
+
+
+def trend_command(
+    metric: Annotated[str, typer.Argument(help="Figure of metrics.json, such as recall_any@5.")],
+    suite: Annotated[
+        str | None, typer.Option("--suite", help="Runs of this suite; default: that of the newest run with the figure.")
+    ] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Runs with this tag only.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="The newest N only.")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Write the figure over the runs as SVG.")] = None,
+    results_dir: ResultsDir = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show a figure over the runs of a suite, with intervals, and where data or judge changed in between."""
+    from judgekit.reports.trend import trend_svg, trend_text
+    from judgekit.wiring.drift import write_svg
+    from judgekit.wiring.trends import TrendQuery, find_trend
+
+    with reported(debug=debug):
+        found = find_trend(TrendQuery(metric, suite, tag, limit), _options(results_dir))
+        document = found.trend.document()
+        if found.other_suites:
+            others = ", ".join(found.other_suites)
+            say(f"note: runs of {found.trend.suite} only; --suite shows those of {others}")
+        if svg is not None:
+            write_svg(svg, trend_svg(document))
+            say(f"wrote {svg}")
+        if as_json:
+            _print_json(document)
+        else:
+            typer.echo(trend_text(document))
 
 
 def tag_command(

@@ -1,9 +1,17 @@
 """The pages around reports: the list of runs, and a message where a page cannot be shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
+from markupsafe import Markup
+
+from judgekit.reports.figures import is_headline, number
 from judgekit.reports.pages import render
+from judgekit.reports.trend import interval_of, latest_lines, trend_svg
+
+MOST_RUNS_WITH_TRENDS = 20
+"""Runs, from the newest back, whose figures the list leads to."""
 
 
 def render_runs(results_dir: str, runs: Sequence[Any]) -> str:
@@ -13,7 +21,34 @@ def render_runs(results_dir: str, runs: Sequence[Any]) -> str:
         results_dir: the folder, to be shown.
         runs: entries with the fields of `storage.run_list.RunEntry`, the newest first.
     """
-    return "".join(render("runs.html", {"title": "Runs", "results_dir": results_dir, "runs": runs}))
+    names = dict.fromkeys(name for run in runs[:MOST_RUNS_WITH_TRENDS] for name in run.figures if is_headline(name))
+    trends = [(name, trend_address(name)) for name in names]
+    context = {"title": "Runs", "results_dir": results_dir, "runs": runs, "trends": trends}
+    return "".join(render("runs.html", context))
+
+
+def render_trend(trend: Mapping[str, Any], other_suites: Sequence[str]) -> str:
+    """A figure over the runs of a suite.
+
+    Args:
+        trend: `Trend.document()`.
+        other_suites: suites with runs that have the figure too.
+    """
+    context = {
+        "title": f"{trend['metric']}: {trend['suite']}",
+        "trend": trend,
+        "rows": [(run, number(run["value"]), interval_of(run)) for run in trend["runs"]],
+        "lines": latest_lines(trend),
+        "picture": Markup(trend_svg(trend)),  # noqa: S704  # every text in it is escaped
+        "others": [(suite, trend_address(trend["metric"], suite)) for suite in other_suites],
+    }
+    return "".join(render("trend.html", context))
+
+
+def trend_address(metric: str, suite: str | None = None) -> str:
+    """Where the viewer shows a trend."""
+    which = f"?suite={quote(suite, safe='')}" if suite else ""
+    return f"/trend/{quote(metric, safe='')}{which}"
 
 
 def render_message(title: str, message: str) -> str:

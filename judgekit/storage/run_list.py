@@ -73,6 +73,8 @@ class RunEntry:
     is_unstable: bool = False
     judges: dict[str, Mean] = field(default_factory=dict)
     """By judge: the mean score."""
+    figures: tuple[str, ...] = ()
+    """Names of the figures that have a value."""
 
 
 def list_runs(results_dir: Path) -> list[RunEntry]:
@@ -106,6 +108,10 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
+def _has_value(figure: msgspec.Raw) -> bool:
+    return msgspec.json.decode(figure, type=Mean).value is not None
+
+
 @lru_cache(maxsize=2 * MOST_RUNS)  # figures are large and their part here is small; a changed file has another stamp
 def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
     try:
@@ -117,6 +123,7 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
             for name in metrics.judges
             if name in metrics.overall
         }
+        figures = tuple(name for name, figure in metrics.overall.items() if _has_value(figure))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return RunEntry(run_id=path.name)
     reliability = metrics.judge_reliability or _Reliability()
@@ -134,4 +141,5 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
         disagreement_rate=reliability.disagreement_rate,
         is_unstable=reliability.fired,
         judges=judges,
+        figures=figures,
     )

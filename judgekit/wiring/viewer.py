@@ -9,7 +9,7 @@ where it carries the policy of this version.
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,15 +17,17 @@ from io import BytesIO
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from judgekit.core.errors import ConfigError, JudgekitError
 from judgekit.core.runs import CASES, JUDGMENTS, MANIFEST, METRICS, OUTPUTS, REPORT, SCORES
 from judgekit.reports.pages import policy
-from judgekit.reports.runs_page import render_message, render_runs
+from judgekit.reports.runs_page import render_message, render_runs, render_trend
 from judgekit.storage.run_folder import RunFolder, is_run_id
 from judgekit.storage.run_list import list_runs
+from judgekit.wiring.models import Options
 from judgekit.wiring.reporting import html_pieces
+from judgekit.wiring.trends import TrendQuery, find_trend
 
 HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """Names under which this machine may be asked."""
@@ -58,14 +60,25 @@ class ResultsViewer:
             target: path of the address, as it came.
             known_tag: the version that the browser has, from `If-None-Match`.
         """
-        parts = unquote(urlsplit(target).path).split("/")
+        address = urlsplit(target)
+        parts = unquote(address.path).split("/")
         if parts in ([""], ["", ""]):
             return _page(HTTPStatus.OK, render_runs(str(self.results_dir), list_runs(self.results_dir)))
+        if len(parts) > 2 and parts[1] == "trend" and parts[2]:
+            return self._trend("/".join(parts[2:]), parse_qs(address.query))
         if len(parts) == 3 and parts[1] == "runs" and is_run_id(parts[2]):
             return _message(HTTPStatus.MOVED_PERMANENTLY, "Moved", "", {"Location": f"/runs/{parts[2]}/"})
         if len(parts) == 4 and parts[1] == "runs" and is_run_id(parts[2]) and not parts[3]:
             return self._report(parts[2], known_tag)
         return _message(HTTPStatus.NOT_FOUND, "Not found", "There is no such page here.")
+
+    def _trend(self, metric: str, wanted: Mapping[str, Sequence[str]]) -> Answer:
+        suite, tag = (wanted.get(name, [None])[-1] for name in ("suite", "tag"))
+        try:
+            found = find_trend(TrendQuery(metric, suite, tag), Options(results_dir=self.results_dir))
+        except JudgekitError as error:
+            return _message(HTTPStatus.NOT_FOUND, "No such figure", str(error))
+        return _page(HTTPStatus.OK, render_trend(found.trend.document(), found.other_suites))
 
     def _report(self, run_id: str, known_tag: str | None) -> Answer:
         path = self.results_dir / run_id

@@ -1,0 +1,119 @@
+"""A figure over the runs of a suite: what it was, and between which runs it can be compared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TrendRun:
+    """One run, and what it says of the figure."""
+
+    run_id: str
+    created_at: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    n_error: int = 0
+    n_not_applicable: int = 0
+    why: str | None = None
+    """Why the run has no figure that counts; None where it has one."""
+    basis: Mapping[str, str] = field(default_factory=dict)
+    """What the figure rests on, by name: data set, models and prompts of judges, definitions."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The runs of a suite, the oldest first, and where the basis of the figure changed."""
+
+    metric: str
+    suite: str
+    tag: str | None
+    runs: Sequence[TrendRun]
+
+    def changes(self) -> list[list[str]]:
+        """For each run what differs from the last run before it that has the figure; empty for one without it."""
+        found: list[list[str]] = []
+        before: Mapping[str, str] | None = None
+        for run in self.runs:
+            found.append([] if run.why is not None or before is None else _differences(before, run.basis))
+            if run.why is None:
+                before = run.basis
+        return found
+
+    def stretches(self) -> list[int | None]:
+        """For each run the number of its stretch, in which all figures rest on the same; None for one without it."""
+        found: list[int | None] = []
+        now = 0
+        for run, changed in zip(self.runs, self.changes(), strict=True):
+            now += bool(changed)
+            found.append(now if run.why is None else None)
+        return found
+
+    def latest(self) -> list[TrendRun]:
+        """The runs with the figure since its basis last changed."""
+        stretches = self.stretches()
+        last = max((number for number in stretches if number is not None), default=None)
+        return [run for run, number in zip(self.runs, stretches, strict=True) if number is not None and number == last]
+
+    def document(self) -> dict[str, Any]:
+        """A strict-JSON object."""
+        rows = zip(self.runs, self.changes(), self.stretches(), strict=True)
+        return {
+            "metric": self.metric,
+            "suite": self.suite,
+            "tag": self.tag,
+            "runs": [
+                {**asdict(run), "basis": dict(run.basis), "changed": changed, "stretch": stretch}
+                for run, changed, stretch in rows
+            ],
+            "latest": latest_stretch(self.latest()),
+        }
+
+
+def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    return [
+        f"{name}: {before.get(name, 'none')} to {now.get(name, 'none')}"
+        for name in dict.fromkeys([*before, *now])
+        if before.get(name) != now.get(name)
+    ]
+
+
+def latest_stretch(runs: Sequence[TrendRun]) -> dict[str, Any] | None:
+    """First against last of the runs that can be compared; None where no run has the figure.
+
+    Returns:
+        A strict-JSON object: `n_runs`, `first` and `last` (run id, value, low, high, n), `difference` (last less
+        first), `intervals_overlap` and `has_zero`, whether 0 is within the interval of the last run. The last three are
+        None where they cannot be told. Intervals that do not overlap are evidence of a change; ones that do are not
+        evidence of none, since the same cases are in both.
+
+    Source: in-house.
+    """
+    if not runs:
+        return None
+    first, last = runs[0], runs[-1]
+    is_drawn = None not in (first.low, first.high, last.low, last.high)
+    is_trend = len(runs) > 1 and first.value is not None and last.value is not None
+    return {
+        "n_runs": len(runs),
+        "first": _end(first),
+        "last": _end(last),
+        "difference": _less(last.value, first.value) if is_trend else None,
+        "intervals_overlap": _overlap(first, last) if is_trend and is_drawn else None,
+        "has_zero": None if last.low is None or last.high is None else last.low <= 0.0 <= last.high,
+    }
+
+
+def _end(run: TrendRun) -> dict[str, Any]:
+    return {"run_id": run.run_id, "value": run.value, "low": run.low, "high": run.high, "n": run.n}
+
+
+def _less(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else round(a - b, 4)
+
+
+def _overlap(a: TrendRun, b: TrendRun) -> bool:
+    assert a.low is not None and a.high is not None and b.low is not None and b.high is not None  # noqa: S101
+    return a.low <= b.high and b.low <= a.high

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy
-from judgekit.core.comparison import Delta
-from judgekit.core.scores import SUM_METHOD, Column, Failed, Outcome, Pooled
+from judgekit.core.comparison import COVERAGE, Delta
+from judgekit.core.scores import SUM_METHOD, Column, Failed, NotApplicable, Outcome, Pooled
 from judgekit.stats.clusters import clustered_mean
 from judgekit.stats.means import mean, pooled_estimate
 from judgekit.stats.paired import (
@@ -39,7 +39,18 @@ Scores = Mapping[str, Outcome]
 class Pairs:
     """The values of one score in both runs."""
 
-    __slots__ = ("a", "b", "clusters", "column", "n_failed_a", "n_failed_b", "only_a", "only_b", "with_worst")
+    __slots__ = (
+        "a",
+        "b",
+        "clusters",
+        "column",
+        "n_failed_a",
+        "n_failed_b",
+        "n_unbounded",
+        "only_a",
+        "only_b",
+        "with_worst",
+    )
 
     def __init__(self, column: Column | None) -> None:
         """Prepare; a column that nothing is known of is None."""
@@ -54,6 +65,8 @@ class Pairs:
         """Differences of cases that failed in one run alone, with the worst value there."""
         self.n_failed_a = 0
         self.n_failed_b = 0
+        self.n_unbounded = 0
+        """Cases with a value in a alone, of which nothing says what b could have scored at worst."""
 
     def add(self, a: Outcome | None, b: Outcome | None, policy: ErrorPolicy, cluster: int | None = None) -> None:
         """Count one case, with the number of its cluster where there are some; None where a run says nothing of it."""
@@ -69,8 +82,11 @@ class Pairs:
                     self.clusters.append(cluster)
                 return
             self.only_a.append(a)
-            if isinstance(b, Failed) and self._worst is not None:
-                self.with_worst.append(self._worst - a)
+            if not isinstance(b, NotApplicable):
+                if self._worst is None:
+                    self.n_unbounded += 1
+                else:
+                    self.with_worst.append(self._worst - a)
         elif isinstance(b, float):
             self.only_b.append(b)
             if isinstance(a, Failed) and self._worst is not None:
@@ -134,6 +150,7 @@ def paired_delta(name: str, pairs: Pairs) -> Delta:
         n_failed_a=pairs.n_failed_a,
         n_failed_b=pairs.n_failed_b,
         delta_if_failed_worst=mean([*differences, *pairs.with_worst]) if pairs.with_worst else None,
+        n_unbounded=pairs.n_unbounded,
     )
     if not n:
         return delta
@@ -141,6 +158,38 @@ def paired_delta(name: str, pairs: Pairs) -> Delta:
         return _with_cluster_test(delta, pairs)
     low, high, p = (_binary_test if pairs.is_binary else _mean_test)(differences)
     return replace(delta, low=low, high=high, p=p, mde=_mde(standard_deviation(differences), n))
+
+
+def coverage_delta(delta: Delta) -> Delta:
+    """The difference of the share of cases for which a figure has a value; its p is not adjusted yet.
+
+    Of the cases where at least one run has a value, those that do not apply among them, so that a run which makes a
+    score not applicable to its bad cases is seen. Bonett and Price's interval, and McNemar's exact test.
+
+    Args:
+        delta: of the figure itself.
+
+    Returns:
+        `NAME.coverage`, in [0, 1], higher is better; without a value where neither run has one.
+
+    Source: see `paired_delta`; in-house.
+    """
+    n = delta.n + delta.n_only_a + delta.n_only_b
+    found = Delta(
+        name=f"{delta.name}{COVERAGE}",
+        a=(delta.n + delta.n_only_a) / n if n else None,
+        b=(delta.n + delta.n_only_b) / n if n else None,
+        delta=(delta.n_only_b - delta.n_only_a) / n if n else None,
+        n=n,
+        higher_is_better=True,
+        method=BINARY_METHOD,
+        mixed=delta.mixed,
+    )
+    if not n:
+        return found
+    differences = [*[-1.0] * delta.n_only_a, *[1.0] * delta.n_only_b, *[0.0] * delta.n]
+    low, high, p = _binary_test(differences)
+    return replace(found, low=low, high=high, p=p, mde=_mde(standard_deviation(differences), n))
 
 
 def _mde(sd: float | None, n: int) -> float | None:
@@ -178,6 +227,7 @@ class PooledPairs:
         self.figure = figure
         self._rows: dict[int, list[tuple[float, ...]]] = {}
         self._missing = [0, 0, 0, 0]
+        self._n_unbounded = 0
 
     def add(self, a: Scores, b: Scores, cluster: int | None = None) -> None:
         """Count one case, with the number of its cluster where there are some."""
@@ -187,6 +237,7 @@ class PooledPairs:
             return
         self._missing[0] += rows[0] is not None
         self._missing[1] += rows[1] is not None
+        self._n_unbounded += rows[0] is not None and not _is_all_na(b, self.figure.over)
         for place, scores in enumerate((a, b), start=2):
             self._missing[place] += any(isinstance(scores.get(name), Failed) for name in self.figure.over)
 
@@ -215,11 +266,16 @@ class PooledPairs:
             n_only_b=self._missing[1],
             n_failed_a=self._missing[2],
             n_failed_b=self._missing[3],
+            n_unbounded=self._n_unbounded,
         )
         if figure.is_total or found.delta is None:
             return found
         _, low, high = pooled_estimate(columns, _difference_of(figure.function, width), -math.inf, math.inf)
         return replace(found, low=low, high=high)
+
+
+def _is_all_na(scores: Scores, names: Sequence[str]) -> bool:
+    return all(isinstance(scores.get(name), NotApplicable) for name in names)
 
 
 def _pooled(figure: Pooled, columns: Sequence[Sequence[float]]) -> float | None:
@@ -240,14 +296,18 @@ def _difference_of(function: Callable[..., float | None], width: int) -> Callabl
 class DeltaTally:
     """Gathers cases that are in both runs, one by one; `deltas` reads the result."""
 
-    def __init__(self, columns: Iterable[Column], pooled: Iterable[Pooled], policy: ErrorPolicy) -> None:
+    def __init__(
+        self, columns: Iterable[Column], pooled: Iterable[Pooled], policy: ErrorPolicy, judges: Iterable[str] = ()
+    ) -> None:
         """Prepare for the columns and pooled figures of both runs.
 
         Args:
             columns: what is known of scores; a score that is in neither is compared all the same.
             pooled: figures of sums.
             policy: `as_zero` counts a case that the system failed as the worst value.
+            judges: names of scores whose coverage is a figure too.
         """
+        self._judges = tuple(dict.fromkeys(judges))
         self._columns = {column.name: column for column in columns}
         self._pairs = {name: Pairs(column) for name, column in self._columns.items()}
         self._pooled = [PooledPairs(figure) for figure in {figure.name: figure for figure in pooled}.values()]
@@ -264,7 +324,11 @@ class DeltaTally:
             figure.add(a, b, cluster)
 
     def deltas(
-        self, overall_a: Mapping[str, Any], overall_b: Mapping[str, Any], mixed: Callable[[str], tuple[str, ...]]
+        self,
+        overall_a: Mapping[str, Any],
+        overall_b: Mapping[str, Any],
+        mixed: Callable[[str], tuple[str, ...]],
+        others: Iterable[Delta] = (),
     ) -> tuple[Delta, ...]:
         """One difference for each figure that either run has, p values adjusted by Holm over all that have one.
 
@@ -272,6 +336,7 @@ class DeltaTally:
             overall_a: figures of the whole run a, as metrics.json has them.
             overall_b: those of run b.
             mixed: why the difference of a score or figure is not of the systems alone.
+            others: differences of what is no score of a case.
         """
         found = [
             replace(paired_delta(_figure_name(name, pairs.column), pairs), mixed=mixed(name))
@@ -279,7 +344,8 @@ class DeltaTally:
             if pairs.column is None or pairs.column.aggregate != ""
         ]
         found += [replace(delta, mixed=mixed(delta.name)) for delta in (pooled.delta() for pooled in self._pooled)]
-        found = [delta for delta in found if delta.a is not None or delta.b is not None]
+        judged = [coverage_delta(delta) for delta in found if delta.name in self._judges]
+        found = [delta for delta in [*found, *judged, *others] if delta.a is not None or delta.b is not None]
         adjusted = holm([delta.p for delta in found])
         return tuple(
             _with_overall(replace(delta, p_holm=p), overall_a.get(delta.name), overall_b.get(delta.name))

@@ -1,9 +1,9 @@
 """What became of one case between two runs: win, loss, regression or draw, and whether it is the same case."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from judgekit.core.cases import Case
-from judgekit.core.comparison import FirstHits, QueryChange, QueryKind
+from judgekit.core.comparison import QUERY_KINDS, FirstHits, QueryChange, QueryKind, ScoreChange
 
 _UNSCORED = frozenset({"id", "category", "difficulty", "lang", "tags", "vaults", "metadata"})
 """Fields that put a case into slices and move no score."""
@@ -23,21 +23,48 @@ def kind_of(a_rank: int | None, b_rank: int | None) -> QueryKind:
     return "win" if a_rank is None or b_rank < a_rank else "loss"
 
 
-def query_change(case_id: str, hits: FirstHits | None, causes: Sequence[str]) -> QueryChange:
+def query_change(
+    case_id: str, hits: FirstHits | None, causes: Sequence[str], scores: Mapping[str, ScoreChange]
+) -> QueryChange:
     """One case in both runs.
 
     Args:
         case_id: the case.
         hits: where the first correct hits are; None where nothing says which are correct.
         causes: known causes of a difference, named where there is one.
+        scores: what became of each judge's verdict and each 0/1 score.
     """
+    moved = any(change.kind != "draw" for change in scores.values())
     if hits is None:
-        note = "no expected chunk, support or document"
-        return QueryChange(case_id, "not_applicable", note=note)
+        notes = ["no expected chunk, support or document", *(causes if moved else ())]
+        return QueryChange(case_id, "not_applicable", note="; ".join(notes), scores=scores)
     kind = kind_of(hits.a_rank, hits.b_rank)
-    moved = kind != "draw" or hits.lost_chunks
-    notes = [*hits.notes, *(causes if moved else ())]
-    return QueryChange(case_id, kind, hits.a_rank, hits.b_rank, hits.lost_chunks, "; ".join(notes) or None)
+    notes = [*hits.notes, *(causes if moved or kind != "draw" or hits.lost else ())]
+    return QueryChange(
+        query_id=case_id,
+        kind=kind,
+        a_hit_rank=hits.a_rank,
+        b_hit_rank=hits.b_rank,
+        lost=hits.lost,
+        note="; ".join(notes) or None,
+        scores=scores,
+        hit_loss=max(_reciprocal(hits.a_rank) - _reciprocal(hits.b_rank), len(hits.lost) / hits.n_expected, 0.0),
+    )
+
+
+def _reciprocal(rank: int | None) -> float:
+    return 0.0 if rank is None else 1.0 / rank
+
+
+def by_loss(queries: Iterable[QueryChange]) -> tuple[QueryChange, ...]:
+    """Sorted by what was lost: the largest loss of a case, then the sum of its losses; then cases that gained."""
+    order = {kind: place for place, kind in enumerate(QUERY_KINDS)}
+
+    def place(query: QueryChange) -> tuple[float, float, bool, int]:
+        most, total = query.loss
+        return -most, -total, query.kinds.isdisjoint(("win", "mended")), order[query.kind]
+
+    return tuple(sorted(queries, key=place))
 
 
 def edited_fields(a: Case, b: Case) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from judgekit.core.comparison import Cause, CauseKind, JudgeIdentity, RunIdentity
+from judgekit.core.comparison import Cause, CauseKind, ChunkerMatch, JudgeIdentity, RunIdentity
 from judgekit.core.config_changes import config_changes
 
 UNKNOWN = "unknown"
@@ -43,9 +43,12 @@ def changed(a: RunIdentity, b: RunIdentity) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*paths, *versions]))
 
 
-def same_chunker(a: RunIdentity, b: RunIdentity) -> bool:
-    """Whether chunk ids of the two mean the same; so also where neither says which chunker it had."""
-    return a.versions.get("chunker_version") == b.versions.get("chunker_version")
+def chunker_match(a: RunIdentity, b: RunIdentity) -> ChunkerMatch:
+    """Whether chunk ids of the two mean the same, as far as they say which chunker they had."""
+    first, second = (run.versions.get("chunker_version") for run in (a, b))
+    if not first or not second:
+        return "unknown"
+    return "exact" if first == second else "fallback_doc_span"
 
 
 def query_notes(found: Sequence[Cause]) -> list[str]:

@@ -11,7 +11,7 @@ from judgekit.cli.outcome import reported, say
 
 if TYPE_CHECKING:
     from judgekit.core.comparison import Comparison
-    from judgekit.workflows.compare import CompareJob
+    from judgekit.workflows.compare_job import CompareJob
 
 COMPARE_EPILOG = """\b
 Examples:
@@ -69,7 +69,8 @@ def compare_command(
     from judgekit.analysis.compare_gates import failures, parse_fail_on
     from judgekit.wiring import Options
     from judgekit.wiring.comparing import open_comparison
-    from judgekit.workflows.compare import CompareOptions, compare
+    from judgekit.workflows.compare import compare
+    from judgekit.workflows.compare_job import CompareOptions
 
     with reported(debug=debug):
         wanted = parse_fail_on(fail_on or ())

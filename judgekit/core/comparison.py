@@ -1,5 +1,6 @@
 """Two runs compared: what is known of each, what differs, and what a comparison says."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +12,22 @@ QueryKind = Literal["win", "loss", "regression", "draw", "changed_case", "not_ap
 QUERY_KINDS: tuple[QueryKind, ...] = ("regression", "loss", "win", "draw", "changed_case", "not_applicable")
 """All kinds, what a reader has to look at first."""
 
-ChunkerMatch = Literal["exact", "fallback_doc_span"]
-"""Whether hits are compared by chunk id, or by document and characters."""
+ScoreKind = Literal["regression", "loss", "mended", "win", "draw"]
+"""`mended`: it passes in b and did not in a."""
+
+SCORE_KINDS: tuple[ScoreKind, ...] = ("regression", "loss", "mended", "win", "draw")
+
+ChunkerMatch = Literal["exact", "fallback_doc_span", "unknown"]
+"""Hits are compared by chunk id where both runs name the same chunker, by document and characters where they name two,
+and by chunk id as it is where one of them names none."""
 
 CauseKind = Literal["dataset", "judge", "prompt", "parser", "metric", "index", "config"]
+
+WHOLE_RUNS = "figures of whole runs"
+"""`Delta.method` of what rests on no pairs, such as the cost of a run."""
+
+COVERAGE = ".coverage"
+"""`NAME.coverage`: the share of cases for which a figure has a value, of those where one of the runs has one."""
 
 LEVEL = 0.05
 """A difference is evidence where its adjusted p is at most this."""
@@ -83,14 +96,43 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class LostChunk:
+    """An expected chunk that run a had within the cut-off and run b has not."""
+
+    chunk_id: str
+    a_rank: int
+    b_rank: int | None
+    """Beyond the cut-off; None where b has not found it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreChange:
+    """One score of one case in both runs."""
+
+    a: float
+    b: float | None
+    kind: ScoreKind
+    loss: float = 0.0
+    """Share of the range of the score that b has lost, in [0, 1]."""
+    reason: str = ""
+    """Why b has no value."""
+
+    def document(self) -> dict[str, Any]:
+        """A strict-JSON object, unrounded."""
+        return {"a": self.a, "b": self.b, "kind": self.kind}
+
+
+@dataclass(frozen=True, slots=True)
 class FirstHits:
     """Where two runs found the first correct hit of one case."""
 
     a_rank: int | None
     """1-based; None where no hit is correct."""
     b_rank: int | None
-    lost_chunks: tuple[str, ...] = ()
+    lost: tuple[LostChunk, ...] = ()
     """Expected chunks that a had within the cut-off and b has not."""
+    n_expected: int = 1
+    """Chunks that are expected, or 1 where documents or supports are."""
     notes: tuple[str, ...] = ()
 
 
@@ -102,9 +144,41 @@ class QueryChange:
     kind: QueryKind
     a_hit_rank: int | None = None
     b_hit_rank: int | None = None
-    lost_chunks: tuple[str, ...] = ()
+    lost: tuple[LostChunk, ...] = ()
     note: str | None = None
     """Known causes, and what the reader of the ranks should know."""
+    scores: Mapping[str, ScoreChange] = field(default_factory=dict)
+    """By name of a judge or a 0/1 score."""
+    hit_loss: float = 0.0
+    """What the first correct hit and the expected chunks have lost, in [0, 1]."""
+
+    @property
+    def lost_chunks(self) -> tuple[str, ...]:
+        """Ids of the lost chunks."""
+        return tuple(chunk.chunk_id for chunk in self.lost)
+
+    @property
+    def loss(self) -> tuple[float, float]:
+        """The most that one score or the hits have lost, as a share of its range, and the sum over all of them."""
+        parts = [self.hit_loss, *(change.loss for change in self.scores.values())]
+        return max(parts), math.fsum(parts)
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of the first hit and of all scores."""
+        return frozenset([self.kind, *(change.kind for change in self.scores.values())])
+
+    def document(self) -> dict[str, Any]:
+        """A strict-JSON object, unrounded."""
+        return {
+            "query_id": self.query_id,
+            "kind": self.kind,
+            "a_hit_rank": self.a_hit_rank,
+            "b_hit_rank": self.b_hit_rank,
+            "lost_chunks": list(self.lost_chunks),
+            "note": self.note,
+            "scores": {name: change.document() for name, change in self.scores.items()},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +214,8 @@ class Delta:
     n_failed_b: int = 0
     delta_if_failed_worst: float | None = None
     """The difference if every case that failed in one run alone had scored the worst there; None without such cases."""
+    n_unbounded: int = 0
+    """Cases with a value in a that failed in b, where nothing says what they could have added: no worst value."""
     mixed: tuple[str, ...] = ()
     """Why the difference is not of the systems alone, such as another judge model."""
 
@@ -188,6 +264,7 @@ class Delta:
             "n_failed_a": self.n_failed_a,
             "n_failed_b": self.n_failed_b,
             "delta_if_failed_worst": self.delta_if_failed_worst,
+            "n_unbounded": self.n_unbounded,
             "mixed": list(self.mixed),
         }
 
@@ -203,6 +280,7 @@ class Comparison:
     deltas: tuple[Delta, ...]
     chunker_version_match: ChunkerMatch
     per_query: tuple[QueryChange, ...]
+    """Sorted by loss, in the order of run a where that is equal."""
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
     changed: tuple[str, ...]
@@ -216,12 +294,31 @@ class Comparison:
     """Cases that are in both runs, edited ones among them."""
     notices: tuple[tuple[str, str], ...] = field(default=())
     """(code, message) of what the reader of the figures should know."""
+    same_run: str | None = None
+    """Why the two are one run, so that the comparison says nothing; None where they are two."""
+    has_chunk_ids: bool = True
+    """A case or hit names a chunk."""
+    left_out: tuple[str, ...] = ()
+    """Figures by chunk id that cannot be compared, since the runs have different chunkers."""
+    dropped: tuple[str, ...] = ()
+    """Metric families and judges that a has and b has not, so that nothing is compared of them."""
+    untold: Mapping[str, int] = field(default_factory=dict)
+    """By name of a judge or 0/1 score, cases that failed in a, so that a change cannot be told."""
 
     @property
     def counts(self) -> dict[QueryKind, int]:
         """How many cases there are of each kind, in the order of `QUERY_KINDS`."""
         found = Counter(query.kind for query in self.per_query)
         return {kind: found[kind] for kind in QUERY_KINDS}
+
+    @property
+    def kinds(self) -> dict[str, dict[ScoreKind, int]]:
+        """How many cases there are of each kind, by name of a judge or 0/1 score."""
+        found: dict[str, Counter[ScoreKind]] = {}
+        for query in self.per_query:
+            for name, change in query.scores.items():
+                found.setdefault(name, Counter())[change.kind] += 1
+        return {name: {kind: counted[kind] for kind in SCORE_KINDS} for name, counted in found.items()}
 
     def document(self) -> dict[str, Any]:
         """A strict-JSON object, unrounded."""
@@ -234,17 +331,7 @@ class Comparison:
                 **{delta.name: delta.document() for delta in self.deltas},
                 "chunker_version_match": self.chunker_version_match,
             },
-            "per_query": [
-                {
-                    "query_id": query.query_id,
-                    "kind": query.kind,
-                    "a_hit_rank": query.a_hit_rank,
-                    "b_hit_rank": query.b_hit_rank,
-                    "lost_chunks": list(query.lost_chunks),
-                    "note": query.note,
-                }
-                for query in self.per_query
-            ],
+            "per_query": [query.document() for query in self.per_query],
             "only_in_a": list(self.only_in_a),
             "only_in_b": list(self.only_in_b),
             "changed": list(self.changed),
@@ -256,6 +343,10 @@ class Comparison:
                 for cause in self.causes
             ],
             "counts": dict(self.counts),
+            "kinds": self.kinds,
+            "left_out": list(self.left_out),
+            "dropped": list(self.dropped),
+            "same_run": self.same_run,
             "k": self.k,
             "n_shared": self.n_shared,
             "notices": [{"code": code, "message": message} for code, message in self.notices],

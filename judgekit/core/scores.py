@@ -53,6 +53,10 @@ class Column:
     With `high` infinite, the counts go up to the largest value that came."""
     section: Literal["overall", "operational"] = "overall"
     """The part of metrics.json that carries the mean."""
+    turns_if_unanswerable: bool = False
+    """The other way is better in a case whose label says that no answer can be given, such as for an abstention."""
+    by_chunk_id: bool = False
+    """The score holds retrieved chunk ids against expected ones, so another chunker makes it another score."""
 
     @property
     def worst(self) -> float:

@@ -42,7 +42,7 @@ class Abstention(Judge):
 
     def columns(self) -> tuple[Column, ...]:
         """1 where the answer declines."""
-        return (Column(self.name, higher_is_better=False, binary=True),)
+        return (Column(self.name, higher_is_better=False, binary=True, turns_if_unanswerable=True),)
 
     def scores(self, verdict: Verdict) -> Outcomes:
         """The one column."""

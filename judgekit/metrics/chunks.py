@@ -118,7 +118,7 @@ class Chunks(Metric):
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.expected_chunk_ids",), ("output.retrieved",))
 
     def columns(self) -> tuple[Column, ...]:
-        return tuple([Column(name) for name in _NAMES])
+        return tuple([Column(name, by_chunk_id=True) for name in _NAMES])
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
         if not case.expected_chunk_ids:

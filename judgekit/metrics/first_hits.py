@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judgekit.core.cases import Case, Hit, SystemOutput
-from judgekit.core.comparison import FirstHits
+from judgekit.core.comparison import FirstHits, LostChunk
+from judgekit.core.scores import Failed, Outcomes
 from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
+from judgekit.metrics.retrieval_ids import MRR_CUTOFF, NO_CHUNKS
 from judgekit.metrics.spans import CharacterSpan, SpanRecall
 
 LEAST_COVER = 0.5
-"""Share of an expected chunk's characters that a hit of another chunker has to cover."""
+"""Share of an expected chunk's characters that the hits of another chunker have to cover."""
 
 _span_recall = SpanRecall()
 
@@ -33,9 +35,10 @@ def first_hits(case: Case, a: SystemOutput | None, b: SystemOutput | None, match
 
     A hit is correct if it is an expected chunk; in a case without `expected_chunk_ids`, if it matches a gold support;
     in one without those too, if its document is expected. Chunks are compared by id, or, where the runs were chunked
-    differently, by place: the document is expected, and the hit's `source_spans` cover at least half of the
-    characters of one expected chunk. Where a chunk stands is taken from the case's `expected_spans`, else from the
-    hits of either run that carry its id; of a chunk that no place is known of, the document is enough.
+    differently, by place: the document is expected, and the `source_spans` of the hits up to a rank cover, taken
+    together, at least half of the characters of one expected chunk, so that finer chunks lose nothing. Where a chunk
+    stands is taken from the case's `expected_spans`, else from the hits of either run that carry its id; of a chunk
+    that no place is known of, the document is enough.
 
     Args:
         case: the case.
@@ -59,9 +62,11 @@ def first_hits(case: Case, a: SystemOutput | None, b: SystemOutput | None, match
             places_a, places_b = places.ranks(ranked_a), places.ranks(ranked_b)
             notes += places.notes
         lost = [
-            item for item in wanted if _within(places_a, item, matching.k) and not _within(places_b, item, matching.k)
+            LostChunk(item, places_a[item], places_b.get(item))
+            for item in wanted
+            if _within(places_a, item, matching.k) and not _within(places_b, item, matching.k)
         ]
-        return FirstHits(_first(places_a), _first(places_b), tuple(lost), tuple(notes))
+        return FirstHits(_first(places_a), _first(places_b), tuple(lost), len(wanted), tuple(notes))
     if case.gold_supports:
         supports = GoldSupports(case.gold_supports, matching.snippets)
         return FirstHits(
@@ -72,6 +77,38 @@ def first_hits(case: Case, a: SystemOutput | None, b: SystemOutput | None, match
         docs = frozenset(case.expected_doc_ids)
         return FirstHits(*_first_of(ranked_a, ranked_b, lambda hit: hit.doc_id in docs), notes=tuple(notes))
     return None
+
+
+def span_outcomes(case: Case, output: SystemOutput, rank: int | None, ks: Sequence[int]) -> Outcomes:
+    """The figures that stand in the place of those by chunk id where two runs have different chunkers.
+
+    `hit_span@k`: 1 if the hits up to rank k cover at least half of one expected chunk, else 0. `mrr_span`: 1 / the
+    rank at which they do, 0 beyond rank 10. Both in [0, 1], higher is better.
+
+    Args:
+        case: the case.
+        output: of one run.
+        rank: where its hits first cover half of an expected chunk, as `first_hits` has it; None: nowhere.
+        ks: the cut-offs.
+
+    Returns:
+        Not applicable without expected chunks; failed where the output is an error.
+
+    Source: in-house.
+    """
+    names = span_names(ks)
+    if not case.expected_chunk_ids:
+        return dict.fromkeys(names, NO_CHUNKS)
+    if output.error is not None:
+        return dict.fromkeys(names, Failed(output.error.kind))
+    found = [float(rank is not None and rank <= k) for k in ks]
+    reciprocal = 1.0 / rank if rank is not None and rank <= MRR_CUTOFF else 0.0
+    return dict(zip(names, (*found, reciprocal), strict=True))
+
+
+def span_names(ks: Sequence[int]) -> tuple[str, ...]:
+    """Names of the figures of `span_outcomes`."""
+    return (*(f"hit_span@{k}" for k in ks), "mrr_span")
 
 
 def _first_of(a: Ranked, b: Ranked, is_right: Callable[[Hit], object]) -> tuple[int | None, int | None]:
@@ -119,14 +156,15 @@ class _Places:
             yield "no document known of the expected chunks"
 
     def ranks(self, ranked: Ranked) -> dict[str, int]:
-        """Rank of the first hit that stands for each expected chunk that was found."""
+        """Rank at which the hits so far stand for each expected chunk that was found."""
         found: dict[str, int] = {}
+        so_far: list[CharacterSpan] = []
         for rank, hit in ranked:
             if hit.doc_id is None or hit.doc_id not in self._docs:
                 continue
-            spans = _spans_of(hit)
+            so_far += _spans_of(hit)
             for chunk_id, expected in self._spans.items():
-                if chunk_id not in found and (not expected or _span_recall(spans, expected) >= LEAST_COVER):
+                if chunk_id not in found and (not expected or _span_recall(so_far, expected) >= LEAST_COVER):
                     found[chunk_id] = rank
         return found
 

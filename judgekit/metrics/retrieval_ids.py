@@ -76,13 +76,13 @@ class RetrievalIds(Metric):
         columns: list[Column] = []
         for k in self.ks:
             columns += [
-                Column(f"hit@{k}", binary=True),
-                Column(f"precision_chunk@{k}", binary=k == 1),
+                Column(f"hit@{k}", binary=True, by_chunk_id=True),
+                Column(f"precision_chunk@{k}", binary=k == 1, by_chunk_id=True),
                 Column(f"recall_doc@{k}"),
             ]
         return (
             *columns,
-            Column("mrr_chunk"),
+            Column("mrr_chunk", by_chunk_id=True),
             Column("citation_coverage", binary=True),
             Column("empty_result", higher_is_better=False, binary=True),
             Column("refusal_correct", binary=True),

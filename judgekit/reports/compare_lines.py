@@ -2,14 +2,36 @@
 
 from collections.abc import Callable, Sequence
 
-from judgekit.core.comparison import QUERY_KINDS, Comparison, Delta, QueryChange, QueryKind
+from judgekit.core.comparison import (
+    QUERY_KINDS,
+    SCORE_KINDS,
+    WHOLE_RUNS,
+    ChunkerMatch,
+    Comparison,
+    Delta,
+    LostChunk,
+    QueryChange,
+    QueryKind,
+    ScoreChange,
+    ScoreKind,
+)
 from judgekit.core.scores import SUM_METHOD
 from judgekit.reports.figures import is_headline, number
 
 SHOWN = 5
 """Cases named in one line."""
 
+_WHOLE_NUMBERS = ("_ms", "_tokens")
+
+_CHUNKERS: dict[ChunkerMatch, str] = {
+    "exact": "by chunk id",
+    "fallback_doc_span": "by document and characters, since the chunkers differ",
+    "unknown": "by chunk id as it is, since a run does not name its chunker",
+}
+
 _ORDER = {"worse": 0, "better": 1, "differs": 2}
+
+_BAD: frozenset[QueryKind | ScoreKind] = frozenset({"regression", "loss"})
 
 _KIND_WORDS: dict[QueryKind, tuple[str, str]] = {
     "regression": ("regression", "regressions"),
@@ -23,7 +45,12 @@ _KIND_WORDS: dict[QueryKind, tuple[str, str]] = {
 
 def headline_deltas(comparison: Comparison) -> list[Delta]:
     """Differences for one screen, evidence first: the headline figures, and others with evidence of a difference."""
-    chosen = [delta for delta in comparison.deltas if is_headline(delta.name) or delta.verdict in _ORDER]
+    chosen = [
+        delta
+        for delta in comparison.deltas
+        if (is_headline(delta.name) and not (delta.method == WHOLE_RUNS and delta.a == delta.b))
+        or delta.verdict in _ORDER
+    ]
     return sorted(chosen, key=_place)
 
 
@@ -62,7 +89,9 @@ def verdict(delta: Delta) -> str:
 
 def value(delta: Delta, figure: float | None) -> str:
     """A figure of one run."""
-    return number(figure, 0 if delta.method == SUM_METHOD else 3)
+    is_count = delta.method == SUM_METHOD or delta.name.endswith(_WHOLE_NUMBERS)
+    is_whole = delta.method == WHOLE_RUNS and figure is not None and figure == int(figure)
+    return number(figure, 0 if is_count or is_whole else 3)
 
 
 def signed(delta: Delta, difference: float | None) -> str:
@@ -78,6 +107,11 @@ def interval(delta: Delta) -> str:
     if delta.low is None or delta.high is None:
         return ""
     return f"{signed(delta, delta.low)} to {signed(delta, delta.high)}"
+
+
+def pairs(delta: Delta) -> str:
+    """Cases with a value in both; nothing of what rests on none."""
+    return "" if delta.method == WHOLE_RUNS else str(delta.n)
 
 
 def failed(delta: Delta) -> str:
@@ -109,28 +143,93 @@ def case_line(comparison: Comparison) -> str:
     counts = comparison.counts
     parts = [f"{counts[kind]} {_KIND_WORDS[kind][counts[kind] != 1]}" for kind in QUERY_KINDS[:4]]
     parts += [f"{counts[kind]} {_KIND_WORDS[kind][counts[kind] != 1]}" for kind in QUERY_KINDS[4:] if counts[kind]]
-    how = "by chunk id" if comparison.chunker_version_match == "exact" else "by document and characters"
-    return f"{comparison.n_shared} cases in both, first correct hit {how}: {', '.join(parts)}"
+    return f"{comparison.n_shared} cases in both, first correct hit: {', '.join(parts)}"
 
 
-def lost_lines(comparison: Comparison) -> list[str]:
-    """The first cases that lost a chunk within the cut-off, and how many more."""
-    lost = [query for query in comparison.per_query if query.lost_chunks]
-    lines = [f"{query.query_id}: {', '.join(query.lost_chunks)} ({ranks(query)})" for query in lost[:SHOWN]]
-    return [*lines, f"and {len(lost) - SHOWN} more cases"] if len(lost) > SHOWN else lines
+def chunker_line(comparison: Comparison) -> str:
+    """How hits are compared, and which figures are left out for it; says so too where no chunk is named."""
+    if not comparison.has_chunk_ids:
+        return "no chunk ids in these runs"
+    match = comparison.chunker_version_match
+    line = f"hits are compared {_CHUNKERS[match]} [{match}]"
+    return (
+        f"{line}; left out, since they go by chunk id: {', '.join(comparison.left_out)}"
+        if comparison.left_out
+        else line
+    )
 
 
-def regression_lines(comparison: Comparison) -> list[str]:
-    """The first cases of the kinds to look at, and how many more."""
-    bad = [query for kind in ("regression", "loss") for query in comparison.per_query if query.kind == kind]
-    lines = [f"{query.kind} {query.query_id}: {ranks(query)}" for query in bad[:SHOWN]]
-    return [*lines, f"and {len(bad) - SHOWN} more cases"] if len(bad) > SHOWN else lines
+def flip_table(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Header and a row for each judge and 0/1 score that moved in a case, those with most regressions first."""
+    moved_kinds = [
+        (name, counts)
+        for name, counts in comparison.kinds.items()
+        if is_headline(name) and any(n for kind, n in counts.items() if kind != "draw")
+    ]
+    rows = sorted(moved_kinds, key=lambda row: [-row[1][kind] for kind in SCORE_KINDS])
+    return [("score", *SCORE_KINDS), *((name, *(str(counts[kind]) for kind in SCORE_KINDS)) for name, counts in rows)]
+
+
+def unmoved_line(comparison: Comparison) -> str | None:
+    """How many judges and 0/1 scores came out equal in every case, and which of those for one screen."""
+    names = [name for name, counts in comparison.kinds.items() if sum(counts.values()) == counts["draw"]]
+    shown = [name for name in names if is_headline(name)]
+    return f"no case moved in {len(names)} scores: {', '.join(shown)}" if shown else None
+
+
+def losing_cases(comparison: Comparison) -> list[QueryChange]:
+    """The cases that lost something, what lost most first."""
+    return [query for query in comparison.per_query if query.loss[0] > 0 or query.kinds & _BAD]
+
+
+def losing_lines(comparison: Comparison) -> list[str]:
+    """The first cases that lost something, and how many more."""
+    found = losing_cases(comparison)
+    lines = [f"{query.query_id}: {_first(losses(query))}" for query in found[:SHOWN]]
+    return [*lines, f"and {len(found) - SHOWN} more cases"] if len(found) > SHOWN else lines
+
+
+def _first(parts: Sequence[str]) -> str:
+    more = f"; and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    return "; ".join(parts[:SHOWN]) + more
+
+
+def losses(query: QueryChange) -> list[str]:
+    """What a case lost: its hits, then its judges and 0/1 scores by loss, those for one screen where there are some."""
+    found = {name: change for name, change in query.scores.items() if change.kind in _BAD}
+    shown = {name: change for name, change in found.items() if is_headline(name)} or found
+    lines = [change_text(name, change) for name, change in sorted(shown.items(), key=lambda item: -item[1].loss)]
+    hits = [f"{query.kind} of the first correct hit ({ranks(query)})"] if query.kind in _BAD else []
+    return [*hits, *map(lost_text, query.lost), *lines]
+
+
+def change_text(name: str, change: ScoreChange) -> str:
+    """`regression of groundedness (5, then 1)`."""
+    return f"{change.kind} of {name} ({change_values(change)})"
+
+
+def change_values(change: ScoreChange) -> str:
+    """`5, then 1`, or why there is no second value."""
+    first, second = (_plain(value) if value is not None else change.reason for value in (change.a, change.b))
+    return f"{first}, then {second}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}" if value == int(value) else number(value)
+
+
+def lost_text(chunk: LostChunk) -> str:
+    """`loss of chunk c2 (rank 2, then not found)`."""
+    return f"loss of chunk {chunk.chunk_id} ({_rank(chunk.a_rank)}, then {_rank(chunk.b_rank)})"
 
 
 def ranks(query: QueryChange) -> str:
     """`rank 2, then not found`."""
-    a, b = query.a_hit_rank, query.b_hit_rank
-    return f"{'not found' if a is None else f'rank {a}'}, then {'not found' if b is None else f'rank {b}'}"
+    return f"{_rank(query.a_hit_rank)}, then {_rank(query.b_hit_rank)}"
+
+
+def _rank(rank: int | None) -> str:
+    return "not found" if rank is None else f"rank {rank}"
 
 
 def changed_lines(comparison: Comparison) -> list[str]:
@@ -185,7 +284,7 @@ _CELLS: dict[str, Callable[[Delta], str]] = {
     "b": lambda delta: value(delta, delta.b),
     "b - a": lambda delta: signed(delta, delta.delta),
     "95% interval": interval,
-    "pairs": lambda delta: str(delta.n),
+    "pairs": pairs,
     "p": lambda delta: p_text(delta.p),
     "p (Holm)": lambda delta: p_text(delta.p_holm),
     "failed": failed,

@@ -6,15 +6,19 @@ from judgekit.core.comparison import Comparison
 from judgekit.reports.compare_lines import (
     case_line,
     changed_lines,
+    chunker_line,
+    flip_table,
     headline_deltas,
+    losing_cases,
+    losses,
     moved,
     n_tested,
     p_text,
-    ranks,
     same_line,
     set_lines,
     table_notes,
     table_of,
+    unmoved_line,
 )
 from judgekit.reports.tables import cell, table
 
@@ -71,22 +75,20 @@ def _marked(cells: Sequence[str]) -> list[str]:
 
 
 def _cases(comparison: Comparison) -> list[str]:
-    chosen = [
-        query
-        for kind in ("regression", "loss", "win", "draw")
-        for query in comparison.per_query
-        if query.kind == kind and (kind != "draw" or query.lost_chunks)
-    ]
-    rows = [
-        [cell(query.query_id), query.kind, ranks(query), cell(", ".join(query.lost_chunks)), cell(query.note or "")]
-        for query in chosen[:MOST_CASES]
-    ]
-    parts = ["", "## Cases", "", f"{cell(case_line(comparison))}."]
+    chosen = losing_cases(comparison)
+    parts = ["", "## Cases", "", f"{cell(case_line(comparison))}.", "", f"{cell(chunker_line(comparison))}."]
+    header, *rows = flip_table(comparison)
     if rows:
-        header = ["case", "", "first correct hit", f"lost within {comparison.k}", "note"]
-        parts += ["", *table(header, rows)]
-    if len(chosen) > len(rows):
-        parts += ["", f"The first {len(rows)} of {len(chosen)}."]
+        parts += ["", *table(header, [[f"`{cell(name)}`", *counts] for name, *counts in rows])]
+    unmoved = unmoved_line(comparison)
+    parts += ["", f"* {cell(unmoved)}"] if unmoved else []
+    shown = [
+        [cell(query.query_id), cell("; ".join(losses(query))), cell(query.note or "")] for query in chosen[:MOST_CASES]
+    ]
+    if shown:
+        parts += ["", *table(["case, worst first", f"lost (chunks within {comparison.k})", "note"], shown)]
+    if len(chosen) > len(shown):
+        parts += ["", f"The first {len(shown)} of {len(chosen)}."]
     return parts
 
 

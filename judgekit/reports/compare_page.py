@@ -1,24 +1,31 @@
 """A comparison as one page that needs nothing else: differences drawn, and both answers of every case side by side."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.comparison import QUERY_KINDS, Comparison, Delta, QueryChange
+from judgekit.core.comparison import QUERY_KINDS, SCORE_KINDS, Comparison, Delta, QueryChange
 from judgekit.core.scores import Outcome
 from judgekit.reports.compare_lines import (
     case_line,
+    change_values,
     changed_lines,
+    chunker_line,
+    flip_table,
     headline_deltas,
     if_failed,
     interval,
+    lost_text,
     n_tested,
     p_text,
+    pairs,
     ranks,
     set_lines,
     signed,
     table_notes,
+    unmoved_line,
     value,
     verdict,
     whole_runs,
@@ -37,7 +44,17 @@ MOST_TEXT = 4000
 MOST_HITS = 10
 """Hits of one output."""
 
-_BADGES = {"better": "good", "worse": "bad", "win": "good", "loss": "warn", "regression": "bad"}
+_BADGES = {
+    "better": "good",
+    "worse": "bad",
+    "win": "good",
+    "mended": "good",
+    "loss": "warn",
+    "regression": "bad",
+}
+
+_KINDS = tuple(dict.fromkeys([*SCORE_KINDS, *QUERY_KINDS]))
+"""All kinds of cases and scores, what a reader has to look at first."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +69,7 @@ class ComparedCase:
 
 def chosen_queries(comparison: Comparison) -> list[QueryChange]:
     """The cases of the page, those to look at first."""
-    order = {kind: place for place, kind in enumerate(QUERY_KINDS)}
-    found = sorted(comparison.per_query, key=lambda query: (order[query.kind], not query.lost_chunks))
-    return found[:MOST_CASES]
+    return list(comparison.per_query[:MOST_CASES])
 
 
 def render_comparison(
@@ -68,8 +83,9 @@ def render_comparison(
         failed: what `--fail-on` found.
     """
     deltas = headline_deltas(comparison)
-    others = [delta for delta in comparison.deltas if not is_headline(delta.name) and delta not in deltas]
-    counts = comparison.counts
+    others = [delta for delta in comparison.deltas if delta not in deltas]
+    counts = Counter(kind for query in comparison.per_query for kind in query.kinds)
+    flip_header, *flips = flip_table(comparison)
     yield from render(
         "compare.html",
         {
@@ -82,7 +98,11 @@ def render_comparison(
             "case_line": case_line(comparison),
             "changed": changed_lines(comparison),
             "sets": set_lines(comparison),
-            "kinds": [(kind, counts[kind]) for kind in QUERY_KINDS if counts[kind]],
+            "chunkers": chunker_line(comparison),
+            "flip_header": flip_header,
+            "flips": flips,
+            "unmoved": unmoved_line(comparison),
+            "kinds": [(kind, counts[kind]) for kind in _KINDS if counts[kind]],
             "n_cases": len(comparison.per_query),
             "n_shown": min(MOST_CASES, len(comparison.per_query)),
             "cases": (_case(item) for item in cases),
@@ -103,7 +123,7 @@ def _rows(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
             "delta": signed(delta, delta.delta),
             "bar": difference_bar(delta.delta, delta.low, delta.high, _top(delta, small)),
             "interval": interval(delta),
-            "n": delta.n,
+            "n": pairs(delta),
             "p": p_text(delta.p),
             "p_holm": p_text(delta.p_holm),
             "mde": "" if delta.mde is None else number(delta.mde),
@@ -127,11 +147,18 @@ def _case(item: ComparedCase) -> dict[str, Any]:
     query = item.query
     return {
         "id": query.query_id,
-        "kind": query.kind,
+        "kind": query.kind.replace("_", " "),
+        "kinds": " ".join(sorted(query.kinds)),
         "badge": _BADGES.get(query.kind, ""),
         "ranks": "" if query.kind in ("changed_case", "not_applicable") else ranks(query),
+        "moves": [
+            {"name": name, "kind": change.kind, "badge": _BADGES[change.kind], "values": change_values(change)}
+            for name, change in sorted(query.scores.items(), key=lambda item: -item[1].loss)
+            if change.kind != "draw" and is_headline(name)
+        ],
         "note": query.note,
         "lost": query.lost_chunks,
+        "lost_lines": [lost_text(chunk) for chunk in query.lost],
         "question": None if item.case is None else _cut(item.case.question),
         "expected": () if item.case is None else item.case.expected_chunk_ids or item.case.expected_doc_ids or (),
         "references": () if item.case is None else [_cut(text) for text in item.case.reference_answers],

@@ -1,20 +1,23 @@
 """A comparison on the terminal: a table by rich, or plain columns where output is not a terminal."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from judgekit.core.comparison import Comparison
 from judgekit.reports.compare_lines import (
     case_line,
     changed_lines,
+    chunker_line,
+    flip_table,
     headline_deltas,
-    lost_lines,
+    losing_lines,
     moved,
     n_tested,
-    regression_lines,
     same_line,
     set_lines,
     table_notes,
     table_of,
+    unmoved_line,
 )
 from judgekit.reports.figures import printable
 
@@ -42,10 +45,11 @@ def notes(comparison: Comparison) -> list[tuple[str, str]]:
     different = moved(deltas)
     lines = [same_line(deltas), *(table_notes(different, n_tested(comparison)) if different else [])]
     found = [("plain", line) for line in lines if line]
-    found += [("plain", ""), ("plain", case_line(comparison))]
+    found += [("plain", ""), ("plain", case_line(comparison)), ("plain", chunker_line(comparison))]
+    unmoved = unmoved_line(comparison)
     for head, below in (
-        ("to look at", regression_lines(comparison)),
-        (f"chunks lost within {comparison.k}", lost_lines(comparison)),
+        ("cases by judge and 0/1 score", [*_flips(comparison), *([unmoved] if unmoved else [])]),
+        (f"worst cases first (chunks lost within {comparison.k})", losing_lines(comparison)),
         ("what changed besides the answers", changed_lines(comparison)),
         ("cases that are not compared", set_lines(comparison)),
     ):
@@ -55,14 +59,23 @@ def notes(comparison: Comparison) -> list[tuple[str, str]]:
     return [(kind, printable(line)) for kind, line in found]
 
 
+def _flips(comparison: Comparison) -> list[str]:
+    """The table of kinds as aligned lines; empty where no score moved."""
+    table = flip_table(comparison)
+    return _aligned(table) if len(table) > 1 else []
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table]
+
+
 def plain_text(comparison: Comparison) -> str:
     """The comparison as aligned columns."""
     table = rows(comparison)
     lines = [title(comparison), ""]
     if table:
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines += ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table]
-        lines.append("")
+        lines += [*_aligned(table), ""]
     return "\n".join([*lines, *(line for _, line in notes(comparison))])
 
 

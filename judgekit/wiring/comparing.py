@@ -12,7 +12,7 @@ from judgekit.core.comparison import Cause, Comparison, JudgeIdentity, RunIdenti
 from judgekit.core.components import Component
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
-from judgekit.core.runs import CONFIG, METRICS
+from judgekit.core.runs import CONFIG, MANIFEST, METRICS
 from judgekit.reports.compare_page import ComparedCase, chosen_queries, render_comparison
 from judgekit.storage.compared_run import ComparedRun
 from judgekit.storage.run_folder import RunFolder
@@ -20,7 +20,7 @@ from judgekit.storage.run_index import FolderIndex
 from judgekit.wiring.jobs import INDEX_SECONDS
 from judgekit.wiring.models import Options
 from judgekit.wiring.stored import StoredRun, open_stored
-from judgekit.workflows.compare import ComparedSide, CompareJob, CompareOptions, Notices
+from judgekit.workflows.compare_job import ComparedSide, CompareJob, CompareOptions, Notices
 
 SYSTEM_VERSIONS = ("chunker_version", "embedding_model", "index_version", "prompt_version")
 
@@ -30,7 +30,7 @@ def open_comparison(a: str, b: str, wanted: CompareOptions, options: Options) ->
     """Two stored runs, ready to be compared.
 
     Args:
-        a: the baseline: a run id or folder.
+        a: the baseline: a run id or folder; `latest` and `latest:TAG` leave the candidate out.
         b: the candidate.
         wanted: how they are compared.
         options: where runs are kept.
@@ -40,7 +40,8 @@ def open_comparison(a: str, b: str, wanted: CompareOptions, options: Options) ->
         StorageError: a run is damaged.
     """
     with ExitStack() as files:
-        runs = [open_stored(run, options) for run in (a, b)]
+        candidate = open_stored(b, options)
+        runs = [open_stored(a, options, without=candidate.manifest.run_id), candidate]
         sides = [_side(run, stored, files) for run, stored in zip((a, b), runs, strict=True)]
         columns = [column for side in sides for part in side.columns.values() for column in part]
         yield CompareJob(
@@ -49,7 +50,34 @@ def open_comparison(a: str, b: str, wanted: CompareOptions, options: Options) ->
             options=replace(wanted, snippets=runs[1].config.match.snippets, cluster_by=runs[1].config.cluster_by),
             advise=_adviser(a, runs[0], runs[1]),
             joint=joint_columns(columns),
+            same_run=_same_run(*runs),
+            shares_answers=bool(_lineage(runs[0]) & _lineage(runs[1])),
         )
+
+
+def _same_run(a: StoredRun, b: StoredRun) -> str | None:
+    """Why two folders hold one run; None where they hold two."""
+    if a.folder.path.resolve() == b.folder.path.resolve():
+        return f"a and b are one run, {b.manifest.run_id}"
+    if a.manifest.run_id == b.manifest.run_id:
+        return f"a and b are two copies of one run, {b.manifest.run_id}"
+    first, second = ((run.created_at, run.finished_at, run.wall_seconds) for run in (a.manifest, b.manifest))
+    if first == second and a.manifest.finished_at is not None:
+        return f"{b.manifest.run_id} is a copy of {a.manifest.run_id} under another id: both ran at the same moment"
+    return None
+
+
+def _lineage(stored: StoredRun) -> set[str]:
+    """Ids of the run and of the runs whose stored answers it judges again, as far as their folders are there."""
+    manifest, found = stored.manifest, {stored.manifest.run_id}
+    while manifest.parent is not None and manifest.parent not in found:
+        found.add(manifest.parent)
+        places = [Path(manifest.parent_path or manifest.parent), stored.folder.path.parent / manifest.parent]
+        there = next((path for path in places if (path / MANIFEST).is_file()), None)
+        if there is None:
+            break
+        manifest = RunFolder(there).manifest()
+    return found
 
 
 def _side(label: str, stored: StoredRun, files: ExitStack) -> ComparedSide:
@@ -64,6 +92,7 @@ def _side(label: str, stored: StoredRun, files: ExitStack) -> ComparedSide:
         columns={name: component.columns() for name, component in components.items()},
         pooled={name: component.pooled() for name, component in components.items()},
         figures=figures,
+        metrics=metrics or {},
         index=_indexer(stored.folder),
         notices=notices,
     )

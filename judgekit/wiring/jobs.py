@@ -128,15 +128,17 @@ def _untried_models(folder: RunFolder, config: RunConfig) -> set[str]:
     return set(config.models) - tried
 
 
-def find_run(run: str, config_path: Path | None, options: Options) -> Path:
+def find_run(run: str, config_path: Path | None, options: Options, without: str | None = None) -> Path:
     """The folder of a run: by its path, its id or the unique beginning of it, `latest`, or `latest:TAG`.
+
+    `latest` leaves out the run with the id `without`.
 
     Raises:
         ConfigError: several runs are meant, or there is no newest one.
     """
     if options.results_dir is None and config_path is not None:
-        return select_run(run, results_dir_of(load_config(config_path), config_path, options))
-    return select_run(run, options.results_dir or Path("results"))
+        return select_run(run, results_dir_of(load_config(config_path), config_path, options), without)
+    return select_run(run, options.results_dir or Path("results"), without)
 
 
 def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Path:

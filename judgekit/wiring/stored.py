@@ -150,14 +150,14 @@ class StoredRun:
             )
 
 
-def open_stored(run: str, options: Options) -> StoredRun:
-    """A stored run, by its folder or its id.
+def open_stored(run: str, options: Options, without: str | None = None) -> StoredRun:
+    """A stored run, by its folder or its id; `latest` leaves out the run with the id `without`.
 
     Raises:
         ConfigError: there is no run, or one of a newer format.
         StorageError: its manifest or config is damaged.
     """
-    folder = RunFolder.open(find_run(run, None, options))
+    folder = RunFolder.open(find_run(run, None, options, without))
     data = folder.read_json(CONFIG)
     resolved = data.pop("resolved", {})
     try:

@@ -2,100 +2,31 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from judgekit.analysis.aggregate import run_aggregate
 from judgekit.analysis.deltas import DeltaTally
 from judgekit.analysis.estimates import ErrorPolicy
-from judgekit.analysis.query_changes import edited_fields, query_change
-from judgekit.analysis.run_differences import causes, changed, query_notes, same_chunker
-from judgekit.analysis.slices import Clusters
-from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.comparison import Cause, Comparison, QueryChange, RunIdentity
+from judgekit.analysis.query_changes import by_loss
+from judgekit.analysis.run_deltas import whole_run_deltas, whole_run_figures
+from judgekit.analysis.run_differences import causes, changed, query_notes
+from judgekit.core.comparison import COVERAGE, Cause, Comparison, Delta
 from judgekit.core.errors import ConfigError
-from judgekit.core.scores import Column, Failed, Outcome, Pooled
-from judgekit.metrics.anchors import SnippetMode
-from judgekit.metrics.first_hits import HitMatching, first_hits
+from judgekit.core.scores import Column, Failed
 from judgekit.stats.means import mean
+from judgekit.workflows.compare_cases import (
+    CasePairing,
+    PairedCases,
+    chunker_match_of,
+    columns_of,
+    dropped,
+    left_out,
+    other_data,
+)
+from judgekit.workflows.compare_job import ComparedSide, CompareJob
 
 SHOWN = 3
 """Case ids in an error message."""
-
-Notices = Sequence[tuple[str, str]]
-
-
-class StoredCases(Protocol):
-    """The cases of a stored run, each by its id."""
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """Case ids in the order of the run."""
-
-    @property
-    def has_cases(self) -> bool:
-        """Whether the run kept its cases."""
-
-    @property
-    def has_scores(self) -> bool:
-        """Whether the run was scored."""
-
-    def case(self, case_id: str) -> Case | None:
-        """The case; None where the run did not keep it."""
-
-    def output(self, case_id: str) -> SystemOutput | None:
-        """The output; None where the run has none."""
-
-    def scores(self, case_id: str) -> Mapping[str, Outcome]:
-        """Outcomes by score name."""
-
-
-@dataclass(frozen=True)
-class ComparedSide:
-    """One of the two runs."""
-
-    label: str
-    """How the user named it."""
-    status: str
-    identity: RunIdentity
-    cases: StoredCases
-    columns: Mapping[str, Sequence[Column]]
-    """What is known of its scores, by metric family or judge."""
-    pooled: Mapping[str, Sequence[Pooled]]
-    figures: Mapping[str, Any] | None
-    """Figures over all cases as metrics.json has them; None where the run wrote none."""
-    index: Callable[[], Notices] = tuple
-    """Write the run's entry in the results database anew; says what went wrong."""
-    notices: Notices = ()
-
-
-@dataclass(frozen=True)
-class CompareOptions:
-    """How two runs are compared."""
-
-    k: int = 5
-    allows_mismatch: bool = False
-    strict_chunker_version: bool = False
-    includes_edited: bool = False
-    """Pair cases that were edited between the runs too."""
-    snippets: SnippetMode = "if_text"
-    """How the snippets of gold supports are held against hits."""
-    cluster_by: str | None = None
-    """Dimension whose values say which cases belong together; None: cases are independent."""
-
-
-@dataclass
-class CompareJob:
-    """Two runs ready to be compared."""
-
-    a: ComparedSide
-    b: ComparedSide
-    options: CompareOptions
-    advise: Callable[[Sequence[Cause]], str]
-    """The command that makes the runs comparable, for what is refused."""
-    joint: Sequence[Column] = ()
-    """Figures that take two judges."""
-    notices: list[tuple[str, str]] = field(default_factory=list)
 
 
 def compare(job: CompareJob) -> Comparison:
@@ -107,44 +38,109 @@ def compare(job: CompareJob) -> Comparison:
     """
     found = causes(job.a.identity, job.b.identity)
     _refuse(job, found)
-    a, b = job.a.cases, job.b.cases
-    there = set(b.ids)
-    shared = [case_id for case_id in a.ids if case_id in there]
-    if not shared:
-        raise ConfigError(f"the runs share no case: {_ids(job.a)}, {_ids(job.b)}")
+    shared, only_in_a, only_in_b = _shared(job)
     job.notices += [*job.a.notices, *job.b.notices, *_notices(job, found)]
-    sides = (job.a, job.b)
-    pooled = [figure for side in sides for part in side.pooled.values() for figure in part]
-    tally = DeltaTally(_columns(job), pooled, _policy(job))
-    edited: dict[str, tuple[str, ...]] = {}
-    queries = tuple(_paired(job, shared, tally, edited, query_notes(found)))
+    tally = _tally(job)
+    pairing = CasePairing(job, tally, query_notes(found))
+    queries = by_loss([pairing.change(case_id) for case_id in shared])
+    paired = pairing.found
     overall_a, overall_b = _figures(job.a), _figures(job.b)
-    known = set(shared)
+    others = [*paired.latencies.deltas(), *_whole_runs(job, has_other_cases=bool(only_in_a or only_in_b))]
+    deltas = tally.deltas(overall_a, overall_b, _mixer(job, found, has_edited=bool(paired.edited)), others)
+    same_run = job.same_run or _same_verdicts(job, paired)
+    job.notices += [*_case_notices(job, paired, deltas), *_same_notices(job, same_run)]
     return Comparison(
         run_a=job.a.identity.run_id,
         run_b=job.b.identity.run_id,
         aggregate_a=run_aggregate(overall_a),
         aggregate_b=run_aggregate(overall_b),
-        deltas=tally.deltas(overall_a, overall_b, _mixer(job, found, has_edited=bool(edited))),
-        chunker_version_match="exact" if _by_id(job) else "fallback_doc_span",
+        deltas=deltas,
+        chunker_version_match=chunker_match_of(job),
         per_query=queries,
-        only_in_a=tuple(case_id for case_id in a.ids if case_id not in known),
-        only_in_b=tuple(case_id for case_id in b.ids if case_id not in known),
+        only_in_a=only_in_a,
+        only_in_b=only_in_b,
         changed=changed(job.a.identity, job.b.identity),
-        changed_cases=edited,
+        changed_cases=paired.edited,
         causes=found,
         k=job.options.k,
         n_shared=len(shared),
-        notices=tuple(dict.fromkeys([*job.notices, *_indexed(sides)])),
+        notices=tuple(dict.fromkeys([*job.notices, *_indexed(job)])),
+        same_run=same_run,
+        has_chunk_ids=paired.has_chunk_ids,
+        left_out=left_out(job),
+        dropped=dropped(job),
+        untold=dict(paired.untold),
     )
 
 
+def _shared(job: CompareJob) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
+    """Ids that both runs have in the order of a, and those of a and of b alone."""
+    a, b = job.a.cases.ids, job.b.cases.ids
+    in_b = set(b)
+    shared = [case_id for case_id in a if case_id in in_b]
+    if not shared:
+        raise ConfigError(f"the runs share no case: {_ids(job.a)}, {_ids(job.b)}")
+    known = set(shared)
+    only_in_a, only_in_b = (tuple(case_id for case_id in ids if case_id not in known) for ids in (a, b))
+    return shared, only_in_a, only_in_b
+
+
+def _tally(job: CompareJob) -> DeltaTally:
+    pooled = [figure for side in job.sides for part in side.pooled.values() for figure in part]
+    judges = [name for side in job.sides for name in side.identity.judges]
+    return DeltaTally(columns_of(job), pooled, _policy(job), judges)
+
+
+def _whole_runs(job: CompareJob, *, has_other_cases: bool) -> Iterator[Delta]:
+    first, second = (whole_run_figures(side.metrics) for side in job.sides)
+    return whole_run_deltas(first, second, has_other_cases=has_other_cases)
+
+
+def _same_verdicts(job: CompareJob, paired: PairedCases) -> str | None:
+    """Why two runs of the same answers say nothing about each other: they have the same scores too."""
+    if not job.shares_answers or paired.n_unequal:
+        return None
+    first, second = job.a.identity.run_id, job.b.identity.run_id
+    return f"{first} and {second} judge the same answers and have the same scores: one is a copy of the other"
+
+
+def _same_notices(job: CompareJob, same_run: str | None) -> Iterator[tuple[str, str]]:
+    if same_run is not None:
+        yield "same_run", f"{same_run}; every difference is 0, and that says nothing"
+    elif job.shares_answers:
+        yield "same_answers", "a and b judge the same answers, so a difference is of the judge and not of the system"
+
+
+def _case_notices(job: CompareJob, paired: PairedCases, deltas: Sequence[Delta]) -> Iterator[tuple[str, str]]:
+    """What turned up while cases were paired."""
+    if paired.has_chunk_ids and chunker_match_of(job) == "unknown":
+        who = [name for name, side in zip("ab", job.sides, strict=True) if not _chunker(side)]
+        text = "neither run says its" if len(who) == 2 else f"{who[0]} does not say its"
+        yield "chunker_unknown", f"{text} chunker_version; chunk ids are taken to mean the same"
+    judges = [name + COVERAGE for side in job.sides for name in side.identity.judges]
+    for delta in deltas:
+        if delta.name in judges and delta.a != delta.b and delta.a is not None and delta.b is not None:
+            name = delta.name.removesuffix(COVERAGE)
+            text = f"{name}: {round(delta.a * delta.n)} of {delta.n} cases have a verdict in a, and "
+            yield (
+                "coverage_differs",
+                f"{text}{round(delta.b * delta.n)} in b; the difference of its mean leaves out others",
+            )
+
+
+def _chunker(side: ComparedSide) -> str | None:
+    return side.identity.versions.get("chunker_version")
+
+
 def _refuse(job: CompareJob, found: Sequence[Cause]) -> None:
-    if job.options.strict_chunker_version and not _by_id(job):
-        first, second = (side.identity.versions.get("chunker_version", "unknown") for side in (job.a, job.b))
+    match = chunker_match_of(job)
+    if job.options.strict_chunker_version and match != "exact":
+        first, second = (_chunker(side) or "unknown" for side in job.sides)
+        how = "by document and characters" if match == "fallback_doc_span" else "by chunk id as it is"
         raise ConfigError(
-            f"{job.a.label} and {job.b.label}: chunker_version differs ({first}, then {second}), which "
-            "--strict-chunker-version refuses; without it, hits are compared by document and characters"
+            f"{job.a.label} and {job.b.label}: chunker_version "
+            f"{'differs' if match == 'fallback_doc_span' else 'is not known'} ({first}, then {second}), which "
+            f"--strict-chunker-version refuses; without it, hits are compared {how}"
         )
     refused = [cause for cause in found if cause.is_refused]
     if not refused or job.options.allows_mismatch:
@@ -164,54 +160,14 @@ def _ids(side: ComparedSide) -> str:
     return f"{side.label} has {', '.join(ids[:SHOWN])}{', ...' if len(ids) > SHOWN else ''}"
 
 
-def _by_id(job: CompareJob) -> bool:
-    return same_chunker(job.a.identity, job.b.identity)
-
-
 def _policy(job: CompareJob) -> ErrorPolicy:
     return "as_zero" if job.a.identity.errors == job.b.identity.errors == "as_zero" else "exclude"
-
-
-def _columns(job: CompareJob) -> list[Column]:
-    return [*(item for side in (job.a, job.b) for part in side.columns.values() for item in part), *job.joint]
-
-
-def _paired(
-    job: CompareJob, shared: Sequence[str], tally: DeltaTally, edited: dict[str, tuple[str, ...]], notes: Sequence[str]
-) -> Iterator[QueryChange]:
-    """One entry a case, in the order of run a; scores go to `tally`, what was edited to `edited`."""
-    a, b = job.a.cases, job.b.cases
-    matching = HitMatching(_by_id(job), job.options.k, job.options.snippets)
-    by = job.options.cluster_by
-    clusters = Clusters(by) if by is not None and (a.has_cases or b.has_cases) else None
-    for case_id in shared:
-        first, second = a.case(case_id), b.case(case_id)
-        fields = edited_fields(first, second) if first is not None and second is not None else ()
-        if fields:
-            edited[case_id] = fields
-            if not job.options.includes_edited:
-                yield QueryChange(case_id, "changed_case", note=f"edited: {', '.join(fields)}")
-                continue
-        case = second or first
-        cluster = None if clusters is None or case is None else clusters.number(case)
-        tally.add(a.scores(case_id), b.scores(case_id), cluster)
-        if case is None or ((first is None or second is None) and _other_data(job)):
-            yield QueryChange(case_id, "not_applicable", note="the case was not kept")
-            continue
-        hits = first_hits(case, a.output(case_id), b.output(case_id), matching)
-        if fields and hits is not None:
-            hits = replace(hits, notes=(f"edited: {', '.join(fields)}", *hits.notes))
-        yield query_change(case_id, hits, notes)
-
-
-def _other_data(job: CompareJob) -> bool:
-    return job.a.identity.dataset_sha256 != job.b.identity.dataset_sha256
 
 
 def _mixer(job: CompareJob, found: Sequence[Cause], *, has_edited: bool) -> Callable[[str], tuple[str, ...]]:
     """For a score or figure, the causes besides the answers that its difference mixes in."""
     owners: dict[str, set[str]] = {}
-    for side in (job.a, job.b):
+    for side in job.sides:
         for family, columns in side.columns.items():
             for column in columns:
                 owners.setdefault(column.name, set()).add(family)
@@ -261,8 +217,8 @@ def _mean_figure(column: Column, values: Sequence[float], n_failed: int) -> dict
     return {"value": mean(values), "n": len(values), "worst": worst}
 
 
-def _indexed(sides: Sequence[ComparedSide]) -> Iterator[tuple[str, str]]:
-    for side in sides:
+def _indexed(job: CompareJob) -> Iterator[tuple[str, str]]:
+    for side in job.sides:
         yield from side.index()
 
 
@@ -276,7 +232,7 @@ def _notices(job: CompareJob, found: Sequence[Cause]) -> Iterator[tuple[str, str
             yield "no_scores", f"{run} has no scores yet; finish it with: judgekit run --resume {side.label}"
         if not side.cases.has_cases:
             text = "is of an older format without cases: edited cases cannot be told, scores are compared"
-            yield "no_cases", f"{run} {text}{'' if _other_data(job) else '; labels are taken from the other run'}"
+            yield "no_cases", f"{run} {text}{'' if other_data(job) else '; labels are taken from the other run'}"
     for cause in found:
         if cause.is_refused:
             yield "mixed_causes", f"{cause.line}: allowed by --allow-mismatch"
@@ -284,5 +240,3 @@ def _notices(job: CompareJob, found: Sequence[Cause]) -> Iterator[tuple[str, str
             yield "judge_moved", cause.line
         elif cause.kind == "metric":
             yield "mixed_causes", f"{cause.line}: figures that it moves are not of the systems alone"
-    if not any(side.identity.versions.get("chunker_version") for side in (job.a, job.b)):
-        yield "chunker_unknown", "neither run says its chunker_version; chunk ids are taken to mean the same"

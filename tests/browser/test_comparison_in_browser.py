@@ -9,7 +9,8 @@ import pytest
 import judgekit
 from judgekit.wiring import Options
 from judgekit.wiring.comparing import compare_page, open_comparison
-from judgekit.workflows.compare import CompareOptions, compare
+from judgekit.workflows.compare import compare
+from judgekit.workflows.compare_job import CompareOptions
 from tests.builders import REPOSITORY, case, output, read_lines, write_lines, write_suite
 
 pytestmark = pytest.mark.slow
@@ -65,7 +66,7 @@ def test_the_tables_of_differences_fit_a_window_of_1280_pixels(watched: Any, tmp
     header = page.inner_text("#figures thead")
     assert all(name in header for name in ("failed a / b", "if failed", "whole runs", "detectable"))
     widths = page.evaluate("[...document.querySelectorAll('.scroll')].map(box => [box.scrollWidth, box.clientWidth])")
-    assert len(widths) == 2
+    assert len(widths) == 3
     assert all(inside <= outside for inside, outside in widths), widths
 
 

@@ -55,23 +55,31 @@ def test_the_table_says_what_is_worse_and_which_chunks_are_lost(results: Path) -
     assert lines[:2] == ["a: old", "b: new"]
     (hit,) = [line.split() for line in lines if line.startswith("hit@5 ")]
     assert hit[:5] == ["hit@5", "worse", "1.000", "0.083", "-0.917"]
-    assert "12 cases in both, first correct hit by chunk id: 11 regressions, 0 losses, 0 wins, 1 draw" in lines
-    assert "  c1: k1 (rank 1, then not found)" in lines
-    assert "  and 6 more cases" in lines
+    assert "12 cases in both, first correct hit: 11 regressions, 0 losses, 0 wins, 1 draw" in lines
+    assert "hits are compared by chunk id as it is, since a run does not name its chunker [unknown]" in lines
+    (flips,) = [line.split() for line in lines if line.startswith("  groundedness ")]
+    assert flips == ["groundedness", "12", "0", "0", "0", "0"]
+    (first,) = [line for line in lines if line.startswith("  c1: ")]
+    lost = "regression of the first correct hit (rank 1, then not found); loss of chunk k1 (rank 1, then not found)"
+    assert first.startswith(f"  c1: {lost}; regression of ")
+    assert "  and 7 more cases" in lines
 
 
-def test_a_run_against_itself_exits_0_whatever_fails_on_a_difference(results: Path) -> None:
-    result = compare(
-        results, "old", "old", "--fail-on", "regression", "--fail-on", "significant", "--fail-on", "hit@5<0"
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    assert "no difference at all" in result.stdout
+@pytest.mark.parametrize("condition", ["regression", "significant", "hit@5<0"])
+def test_a_run_against_itself_passes_no_gate_and_says_so_without_one(results: Path, condition: str) -> None:
+    result = compare(results, "old", "old", "--fail-on", condition)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "a and b are one run, old; a run passes every gate against itself" in error_of(result)
+    shown = compare(results, "old", "old")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "no difference at all" in shown.stdout
+    assert "warning: a and b are one run, old; every difference is 0, and that says nothing [same_run]" in shown.stdout
 
 
 @pytest.mark.parametrize(
     ("condition", "code", "said"),
     [
-        ("regression", 1, "regression: c1, c2, c3, c4, c5, ... (11 cases)"),
+        ("regression", 1, "regression: c1, c2, c3, c4, c5, ... (12 cases); first correct hit 11"),
         ("significant", 1, "significant: chunk_recall -0.9167"),
         ("hit@5<-0.02", 1, "hit@5 1.0000 to 0.0833, difference -0.9167"),
         ("hit@5<-0.95", 0, ""),
@@ -96,11 +104,15 @@ def test_json_has_the_documented_keys_and_nothing_else_is_printed(results: Path)
         "run_a", "run_b", "aggregate_a", "aggregate_b", "deltas", "per_query", "only_in_a", "only_in_b", "changed",
     }  # fmt: skip
     assert document["deltas"]["hit@5"].keys() >= {"a", "b", "delta", "n", "low", "high", "p", "p_holm"}
-    assert document["deltas"]["chunker_version_match"] == "exact"
-    assert document["per_query"][1] == {
+    assert document["deltas"]["chunker_version_match"] == "unknown"
+    scores = document["per_query"][0].pop("scores")
+    assert document["per_query"][0] == {
         "query_id": "c1", "kind": "regression", "a_hit_rank": 1, "b_hit_rank": None, "lost_chunks": ["k1"],
         "note": None,
     }  # fmt: skip
+    assert scores["groundedness"] == {"a": 5.0, "b": 0.0, "kind": "regression"}
+    assert scores["hit@5"] == {"a": 1.0, "b": 0.0, "kind": "regression"}
+    assert document["kinds"]["hit@5"] == {"regression": 11, "loss": 0, "mended": 0, "win": 0, "draw": 1}
     assert document["deltas"]["hit@5"]["delta"] == -0.9167
     assert document["aggregate_a"]["hit_at_k"]["5"] == 1.0
     assert document["failed"][0].startswith("regression: c1")
@@ -114,7 +126,9 @@ def test_markdown_is_written_for_a_pull_request(results: Path, tmp_path: Path) -
     assert text.startswith("# old and new\n\n**worse:** ")
     assert "* hit@5&lt;0: hit@5 1.0000 to 0.0833" in text
     assert "| `hit@5` | **worse** | 1.000 | 0.083 | -0.917 |" in text
-    assert "| c1 | regression | rank 1, then not found | k1 |" in text
+    lost = "regression of the first correct hit (rank 1, then not found); loss of chunk k1 (rank 1, then not found)"
+    assert f"| c1 | {lost}; regression of " in text
+    assert "| `hit@5` | 11 | 0 | 0 | 0 | 1 |" in text
     assert result.stdout.startswith("a: old")  # the table is still printed
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import judgekit
-from judgekit.core.comparison import Comparison
+from judgekit.core.comparison import Comparison, QueryChange
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.wiring import Options
 from judgekit.wiring.comparing import compare_page, open_comparison
-from judgekit.workflows.compare import CompareOptions, compare
+from judgekit.workflows.compare import compare
+from judgekit.workflows.compare_job import CompareOptions
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 
 N = 12
@@ -61,6 +62,11 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
+def query(comparison: Comparison, query_id: str) -> QueryChange:
+    (found,) = [item for item in comparison.per_query if item.query_id == query_id]
+    return found
+
+
 def figures(comparison: Comparison) -> dict[str, Any]:
     return {delta.name: delta for delta in comparison.deltas}
 
@@ -72,7 +78,7 @@ def test_a_run_compared_with_itself_shows_no_difference(bench: Bench) -> None:
     assert {delta.p for delta in found.deltas} <= {1.0, None}
     assert found.counts["draw"] == N
     assert (found.causes, found.changed, found.only_in_a, found.only_in_b) == ((), (), (), ())
-    assert [code for code, _ in found.notices] == ["chunker_unknown"]
+    assert [code for code, _ in found.notices] == ["chunker_unknown", "same_run"]
     assert found.aggregate_a == found.aggregate_b
 
 
@@ -91,7 +97,8 @@ def test_lost_hits_are_regressions_with_evidence_and_the_swap_turns_them(bench: 
         turned = figures(back)[name]
         assert (turned.a, turned.b, turned.p_holm) == (delta.b, delta.a, delta.p_holm)
         assert turned.delta == (None if delta.delta is None else -delta.delta)
-    assert there.per_query[1].lost_chunks == ("k1",)
+    assert query(there, "c1").lost_chunks == ("k1",)
+    assert there.per_query[-1].query_id == "c0"  # what was won comes after what was lost
 
 
 def test_the_order_of_cases_moves_nothing(bench: Bench) -> None:
@@ -147,8 +154,9 @@ def test_an_edited_case_is_listed_and_left_out(bench: Bench) -> None:
     kept = bench.compare(allows_mismatch=True, includes_edited=True)
     assert figures(kept)["hit@5"].n == N
     assert figures(kept)["hit@5"].mixed == ("cases were edited",)
-    assert kept.per_query[3].note is not None
-    assert kept.per_query[3].note.startswith("edited: expected_chunk_ids")
+    note = query(kept, "c3").note
+    assert note is not None
+    assert note.startswith("edited: expected_chunk_ids")
 
 
 def test_another_judge_is_refused_and_its_figures_are_marked_where_it_is_allowed(bench: Bench) -> None:
@@ -217,6 +225,10 @@ def test_another_chunker_is_matched_by_place_and_refused_where_asked(bench: Benc
     bench.run("b", case_rows=spans, output_rows=cut("two", 60))
     found = bench.compare()
     assert found.chunker_version_match == "fallback_doc_span"
+    assert found.left_out == (
+        "chunk_recall", "chunk_precision", "chunk_f1",
+        *(f"{name}@{k}" for k in (1, 3, 5, 10) for name in ("hit", "precision_chunk")), "mrr_chunk",
+    )  # fmt: skip
     assert found.counts["regression"] == N  # 60 of 100 characters, then 40
     assert found.per_query[0].note == "chunker differs"
     assert [cause.what for cause in found.causes] == ["chunker"]
@@ -321,7 +333,7 @@ def test_the_page_shows_both_answers_of_every_case_and_nothing_of_them_as_markup
     assert "regression: &lt;b&gt;c0&lt;/b&gt;" in page
     assert page.count("<script>") == 1
     assert "default-src &#39;none&#39;" in page
-    assert page.index('data-kind="regression"') < page.index('data-kind="draw"')
+    assert page.index('data-kind="draw regression"') < page.index('data-kind="draw"')
 
 
 def test_a_comparison_writes_both_runs_into_the_results_database_anew(bench: Bench) -> None:

@@ -10,7 +10,7 @@
     const wanted = text.value.trim().toLowerCase();
     let n = 0;
     cases.forEach((item, place) => {
-      const fits = (!kind.value || item.dataset.kind === kind.value) && (!wanted || texts[place].includes(wanted));
+      const fits = (!kind.value || item.dataset.kind.split(" ").includes(kind.value)) && (!wanted || texts[place].includes(wanted));
       item.hidden = !fits;
       n += fits ? 1 : 0;
     });

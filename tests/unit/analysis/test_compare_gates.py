@@ -78,7 +78,7 @@ def test_significant_names_what_is_worse_and_not_what_is_better() -> None:
 def test_regressions_are_named_the_first_five() -> None:
     queries = tuple(QueryChange(f"q{number}", "regression", 1) for number in range(7))
     (line,) = failures(comparison(queries=(*queries, QueryChange("w", "win"))), ["regression"])
-    assert line == "regression: q0, q1, q2, q3, q4, ... (7 cases), found in a and not any more"
+    assert line == "regression: q0, q1, q2, q3, q4, ... (7 cases); first correct hit 7"
     assert failures(comparison(queries=(QueryChange("w", "loss", 1, 2),)), ["regression"]) == ()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.run_differences import causes, changed, query_notes, same_chunker
+from judgekit.analysis.run_differences import causes, changed, chunker_match, query_notes
 from judgekit.core.comparison import JudgeIdentity, RunIdentity
 
 JUDGE = JudgeIdentity(
@@ -57,7 +57,22 @@ def test_each_difference_is_named_once(b: RunIdentity, kind: str, line: str, is_
 def test_a_run_does_not_differ_from_itself() -> None:
     assert causes(RUN, RUN) == ()
     assert changed(RUN, RUN) == ()
-    assert same_chunker(RUN, RUN)
+    assert chunker_match(RUN, RUN) == "exact"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "match"),
+    [
+        ({"chunker_version": "c1"}, {"chunker_version": "c2"}, "fallback_doc_span"),
+        ({"chunker_version": "c1"}, {}, "unknown"),
+        ({}, {"chunker_version": "c1"}, "unknown"),
+        ({}, {}, "unknown"),
+    ],
+)
+def test_chunkers_match_only_where_both_runs_name_one(
+    first: dict[str, str], second: dict[str, str], match: str
+) -> None:
+    assert chunker_match(replace(RUN, versions=first), replace(RUN, versions=second)) == match
 
 
 def test_served_models_and_builds_are_told_apart_where_both_are_known() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.comparison import FirstHits
+from judgekit.core.comparison import FirstHits, LostChunk
 from judgekit.metrics.first_hits import HitMatching, first_hits
 
 BY_ID = HitMatching()
@@ -35,6 +35,10 @@ def found(of: Case, a: SystemOutput | None, b: SystemOutput | None, matching: Hi
     return hits
 
 
+def ids(hits: FirstHits) -> tuple[str, ...]:
+    return tuple(chunk.chunk_id for chunk in hits.lost)
+
+
 def test_chunks_are_found_by_id_at_the_rank_of_their_first_occurrence() -> None:
     hits = found(case(expected_chunk_ids=["k", "m"]), out("x", "k", "m", "k"), out("m", "x"))
     assert (hits.a_rank, hits.b_rank) == (2, 1)
@@ -58,12 +62,12 @@ def test_the_rank_that_a_hit_states_goes_before_its_position() -> None:
 def test_lost_chunks_are_those_within_the_cut_off_in_a_and_not_in_b(
     a: list[str], b: list[str], k: int, lost: tuple[str, ...]
 ) -> None:
-    assert found(case(expected_chunk_ids=["k", "m"]), out(*a), out(*b), HitMatching(k=k)).lost_chunks == lost
+    assert ids(found(case(expected_chunk_ids=["k", "m"]), out(*a), out(*b), HitMatching(k=k))) == lost
 
 
 def test_a_failed_output_has_no_hits_and_is_named() -> None:
     hits = found(case(expected_chunk_ids=["k"]), out("k"), out("k", error={"kind": "timeout"}))
-    assert (hits.a_rank, hits.b_rank, hits.lost_chunks) == (1, None, ("k",))
+    assert (hits.a_rank, hits.b_rank, ids(hits)) == (1, None, ("k",))
     assert hits.notes == ("b failed: timeout",)
 
 
@@ -82,9 +86,18 @@ def test_half_of_an_expected_chunk_is_enough_where_chunkers_differ(start: int, e
     assert (hits.a_rank, hits.b_rank) == (rank, None)  # the same place in another document is none
 
 
-def test_two_hits_that_cover_a_quarter_each_are_no_hit() -> None:
+def test_finer_chunks_are_found_at_the_rank_where_together_they_cover_half() -> None:
     of = case(expected_chunk_ids=["k"], expected_spans={"k": [span(0, 100, "d")]})
-    assert found(of, out(at("d", 0, 25), at("d", 25, 49)), out(), BY_PLACE).a_rank is None
+    # 25 of 100 characters, another document, 49, then 51; the second run covers 25 twice and never half
+    fine = out(at("d", 0, 25), at("e", 25, 75), at("d", 25, 49), at("d", 98, 100))
+    hits = found(of, fine, out(at("d", 0, 25), at("d", 0, 25)), BY_PLACE)
+    assert (hits.a_rank, hits.b_rank) == (4, None)
+
+
+def test_a_lost_chunk_has_its_own_ranks() -> None:
+    hits = found(case(expected_chunk_ids=["k", "m"]), out("k", "m"), out("k", "x", "m"), HitMatching(k=2))
+    assert (hits.a_rank, hits.b_rank) == (1, 1)
+    assert hits.lost == (LostChunk("m", 2, 3),)
 
 
 def test_overlapping_spans_of_a_hit_count_each_character_once() -> None:

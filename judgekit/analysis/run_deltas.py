@@ -1,0 +1,134 @@
+"""Differences of what is no score of a case: latencies of the system, and cost and indexing of whole runs."""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from judgekit.analysis.indexing import FIGURES_WITH_N
+from judgekit.core.cases import SystemOutput
+from judgekit.core.comparison import WHOLE_RUNS, Delta
+from judgekit.core.scores import Column, Outcomes
+from judgekit.stats.means import quantile_of_sorted
+from judgekit.stats.paired_quantiles import paired_quantile_interval
+
+QUANTILES = ((0.5, "p50_ms"), (0.95, "p95_ms"))
+QUANTILE_METHOD = "difference of quantiles over paired cases, woodruff 95%"
+
+COST = ("usd", "n_calls", "n_from_cache", "prompt_tokens", "completion_tokens")
+"""Figures of `cost` of metrics.json that are compared: those of the judges' calls."""
+
+OTHER_CASES = "the runs have other cases"
+
+_NEITHER_IS_BETTER = (
+    "cost.n_from_cache",
+    *(f"indexing_coverage.{name}" for name in ("n_docs_processed", "n_chunks", "n_chunks_attempted")),
+    *(f"indexing_coverage.tokens_per_chunk.{name}" for name in ("min", "max", "mean", "p95")),
+)
+
+USAGE_COLUMNS = tuple(
+    Column(f"usage.{name}", high=float("inf"), higher_is_better=False)
+    for name in ("prompt_tokens", "completion_tokens")
+)
+"""Tokens that the system itself used for a case, where its outputs say so."""
+
+
+def usage_outcomes(output: SystemOutput | None) -> Outcomes:
+    """Tokens of one output by name; nothing where the output does not say."""
+    usage = None if output is None else output.usage
+    if usage is None:
+        return {}
+    found = {"usage.prompt_tokens": usage.prompt_tokens, "usage.completion_tokens": usage.completion_tokens}
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+class LatencyPairs:
+    """The latencies of the system by stage, over the cases where both runs have one."""
+
+    def __init__(self) -> None:
+        """Prepare for the first case."""
+        self._pairs: dict[str, tuple[array[float], array[float]]] = {}
+        self._only: dict[str, list[int]] = {}
+        """Cases with a latency in a alone, in b alone, and of those in a alone, where b failed."""
+
+    def add(self, a: SystemOutput | None, b: SystemOutput | None) -> None:
+        """Count one case."""
+        first, second = ({} if output is None else output.latency_seconds for output in (a, b))
+        for stage in dict.fromkeys([*first, *second]):
+            only = self._only.setdefault(stage, [0, 0, 0])
+            if stage in first and stage in second:
+                found = self._pairs.setdefault(stage, (array("d"), array("d")))
+                found[0].append(1000 * first[stage])
+                found[1].append(1000 * second[stage])
+            else:
+                only[stage not in first] += 1
+                only[2] += stage in first and (b is None or b.error is not None)
+
+    def deltas(self) -> Iterator[Delta]:
+        """p50 and p95 of each stage in milliseconds, `latency.STAGE.p95_ms`; an interval where there are enough pairs.
+
+        There is no test of it. Where b failed and has no latency, nothing bounds what it would have been.
+        """
+        for stage, (only_a, only_b, n_failed) in sorted(self._only.items()):
+            a, b = self._pairs.get(stage, (array("d"), array("d")))
+            for q, name in QUANTILES:
+                found = Delta(
+                    name=f"latency.{stage}.{name}",
+                    a=None,
+                    b=None,
+                    delta=None,
+                    n=len(a),
+                    higher_is_better=False,
+                    method=QUANTILE_METHOD,
+                    n_only_a=only_a,
+                    n_only_b=only_b,
+                    n_failed_b=n_failed,
+                    n_unbounded=n_failed,
+                )
+                yield _with_quantiles(found, a, b, q) if a else found
+
+
+def _with_quantiles(delta: Delta, a: Sequence[float], b: Sequence[float], q: float) -> Delta:
+    first, second = quantile_of_sorted(sorted(a), q), quantile_of_sorted(sorted(b), q)
+    low, high = paired_quantile_interval(a, b, q) or (None, None)
+    return replace(delta, a=first, b=second, delta=second - first, low=low, high=high)
+
+
+def whole_run_figures(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Figures of metrics.json that are of no single case: cost, tokens and latency of the judges, and indexing.
+
+    Args:
+        metrics: metrics.json.
+
+    Returns:
+        By name, such as `cost.usd` and `indexing_coverage.no_chunks_rate`; a figure without a value is not there.
+    """
+    cost, judge = metrics.get("cost") or {}, (metrics.get("latency") or {}).get("judge") or {}
+    indexing = metrics.get("indexing_coverage")
+    found = {f"cost.{name}": cost.get(name) for name in COST}
+    found |= {f"latency.judge.{name}": judge.get(name) for _, name in QUANTILES}
+    if indexing is not None:
+        found |= {f"indexing_coverage.{name}": read(indexing)[0] for name, read in FIGURES_WITH_N.items()}
+    return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
+
+
+def whole_run_deltas(a: Mapping[str, float], b: Mapping[str, float], *, has_other_cases: bool) -> Iterator[Delta]:
+    """The differences of what `whole_run_figures` gives; they rest on no pairs and have no interval.
+
+    Args:
+        a: figures of one run.
+        b: figures of the other.
+        has_other_cases: the runs have not the same cases, so that totals are not of the system alone.
+    """
+    for name in dict.fromkeys([*a, *b]):
+        first, second = a.get(name), b.get(name)
+        yield Delta(
+            name=name,
+            a=first,
+            b=second,
+            delta=None if first is None or second is None else second - first,
+            n=0,
+            higher_is_better=None if name in _NEITHER_IS_BETTER else name.endswith(".n_chunks_embedded"),
+            method=WHOLE_RUNS,
+            mixed=(OTHER_CASES,) if has_other_cases and name.startswith("cost.") else (),
+        )

@@ -213,7 +213,8 @@ class Hit(Record):
     rank: Annotated[int, Field(ge=1)] | None = None
     """1-based; left out, the position in the list counts."""
     score: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    metadata: Metadata = {}
+    metadata: Metadata | None = None
+    """None and not empty where there is none, since hits are many."""
 
 
 class Citation(Record):

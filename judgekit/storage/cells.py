@@ -60,7 +60,7 @@ class ListCells:
         """(code, message) about cells that may not be what they seem."""
         said = []
         if self._n_bracketed:
-            told = f"cells begin with [ and are not a list, so each is one text ({self._n_bracketed} of them)"
+            told = f"{self._n_bracketed} cells begin with [ and hold no list, so each is read as one text"
             said.append(("cells_like_lists", told))
         if self._n_cut:
             message = (

@@ -137,7 +137,7 @@ def _table(held: Mapping[str, Any], place: Location, known: Set[str]) -> Iterato
     if _is_of_columns(held, known):
         names = list(held)
         rows = zip(*held.values(), strict=True)
-        return (Found(f"row {number}", None, dict(zip(names, row, strict=True))) for number, row in enumerate(rows))
+        return (Found(f"row {number}", None, dict(zip(names, row, strict=True))) for number, row in enumerate(rows, 1))
     return None
 
 

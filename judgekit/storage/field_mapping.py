@@ -173,7 +173,7 @@ class FieldMapping:
 
     def _with_lists(self, data: dict[str, Any], row: Row) -> dict[str, Any]:
         """The row with lists in the cells whose entries are mapped one by one."""
-        if not row.from_csv:
+        if not row.from_csv or not self._columns_of_lists:
             return data
         found = dict(data)
         for name, ours in self._columns_of_lists.items():
@@ -193,7 +193,8 @@ class FieldMapping:
         if self._near[key] is not None:
             raise ValueError(
                 f"unknown field {key!r}; did you mean {self._near[key]!r}? "
-                f'To keep it as it is, set "fields": {{"metadata.{key}": "{key}"}}'
+                f'If so, set "fields": {{"{self._near[key]}": "{key}"}}; to keep it as it is, '
+                f'{{"metadata.{key}": "{key}"}}'
             )
 
     def _finished(self, result: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What retrievers call the parts of a hit, to say how a foreign hit is mapped."""
 
+import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -39,7 +40,7 @@ def hit_fields(hit: Mapping[str, Any], items: str = "retrieved[]") -> dict[str, 
 
 
 def advice(hit: object, items: str) -> str:
-    """What is said of a hit with keys that are not ours; "" where the shape is not known.
+    """What is said of a hit with keys that are not ours; "" where it is a slip.
 
     Args:
         hit: as it stands in the file.
@@ -49,6 +50,8 @@ def advice(hit: object, items: str) -> str:
         return ""
     fields = {ours: theirs for ours, theirs in hit_fields(hit, items).items() if ours != theirs}
     unknown = [str(key) for key in hit if key not in Hit.model_fields]
+    if not fields and unknown and not difflib.get_close_matches(unknown[0], Hit.model_fields, n=1):
+        fields = {"retrieved[].text": f"{items}.{unknown[0]}"}
     if not fields or not unknown:
         return ""
     pairs = ", ".join(f'"{ours}": "{theirs}"' for ours, theirs in fields.items())

@@ -34,20 +34,21 @@ def load_indexed_documents(source: DataFile, path: Path) -> list[IndexedDocument
             hint = did_you_mean(ours, _FIELDS)
             raise InputError(f'{path}: "fields" names {ours!r}, which is no field of an indexed document{hint}')
     if source.format not in (None, *OWN_FORMATS.values()):
-        raise InputError(f'{path}: "format" is {source.format!r}; indexed documents are read from jsonl, json or csv')
+        raise InputError(f'{path}: "format" is {source.format!r}; they are read from jsonl, json, csv or xlsx')
     documents: list[IndexedDocument] = []
-    lines: dict[str, int] = {}
+    places: dict[str, str] = {}
     wrong: list[str] = []
     with collector_paused():
         for row in read_rows(source, path):
+            where = f"{path}:{row.line}" if row.line else str(path)
             found = _document(row, source.fields)
             if isinstance(found, list):
-                wrong += [f"{path}:{row.line}: {problem}" for problem in found]
-            elif found.doc_id in lines:
-                first = lines[found.doc_id]
-                wrong.append(f"{path}:{row.line}: {row.path}: doc_id {found.doc_id!r} is already on line {first}")
+                wrong += [f"{where}: {problem}" for problem in found]
+            elif found.doc_id in places:
+                first = places[found.doc_id]
+                wrong.append(f"{where}: {row.path}: doc_id {found.doc_id!r} is already {first}")
             else:
-                lines[found.doc_id] = row.line
+                places[found.doc_id] = f"on line {row.line}" if row.line else f"at {row.path}"
                 documents.append(found)
     if len(wrong) > SHOWN_PROBLEMS:
         wrong = [*wrong[:SHOWN_PROBLEMS], f"... and {len(wrong) - SHOWN_PROBLEMS} more"]

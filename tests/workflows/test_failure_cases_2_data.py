@@ -676,3 +676,59 @@ def test_tags_and_vaults_may_be_one_text(tmp_path: Path, tags: Any, found: tuple
     path = written(tmp_path, "c.jsonl", as_lines({"id": 1, "tags": tags, "vaults": tags}))
     (case,) = cases_of(path)
     assert (case.tags, case.vaults) == (found, found)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "items"),
+    [
+        ("r.jsonl", {"user_input": "q", "response": "a", "retrieved_contexts": [LANGCHAIN]}, "retrieved_contexts[]"),
+        ("d.jsonl", {"input": "q", "actual_output": "a", "retrieval_context": [LANGCHAIN]}, "retrieval_context[]"),
+        ("own.jsonl", {"id": 1, "answer": "a", "retrieved": [{"words": "x"}]}, "retrieved[].words"),
+    ],
+)
+def test_t2_11_rows_of_other_formats_with_foreign_hits_are_told_too(
+    tmp_path: Path, name: str, row: dict[str, Any], items: str
+) -> None:
+    path = written(tmp_path, name, as_lines(row))
+    message = complaint(path, "outputs")
+    assert f'"retrieved[].text": "{items}' in message
+    assert "\n" not in message
+    form = {"r.jsonl": "ragas", "d.jsonl": "deepeval"}.get(name)
+    mapping = json.loads(message.partition('"fields": ')[2].partition("; what")[0])
+    (found,) = outputs_of(path, fields=mapping, format=form)
+    assert found.answer == "a"
+    assert found.retrieved[0].text in ("x", "The ferry leaves at nine.")
+
+
+def test_t2_19_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = workbook(tmp_path / "g.xlsx", ("one", [["id", "question"], [1, "q"]]))
+    monkeypatch.setattr("judgekit.storage.sheets.UNPACKED_BYTES", 1000)
+    assert "unpacks to more than" in complaint(path)
+
+
+def test_t2_19_a_run_on_a_workbook_with_a_sheet_for_each_side(tmp_path: Path) -> None:
+    cases: list[list[Any]] = [["id", "question", "must_contain"], [1, "q", "six"], [2, "r", "nine"]]
+    outputs: list[list[Any]] = [["id", "answer"], [1, "six metres"], [2, "ten"]]
+    workbook(tmp_path / "suite.xlsx", ("golden", cases), ("answers", outputs))
+    config = {
+        "name": "sheets",
+        "cases": {"path": "suite.xlsx", "part": "golden"},
+        "system": {"path": "suite.xlsx", "part": "answers"},
+        "metrics": ["answer_checks"],
+    }
+    summary = judgekit.run(written(tmp_path, "config.json", json.dumps(config)), results_dir=tmp_path / "results")
+    assert summary.overall["keyword_groundedness"].value == 0.5  # one of two answers has its word
+
+
+def test_t2_11_metadata_of_hits_is_converted_and_changes_no_figure(tmp_path: Path) -> None:
+    from judgekit.core.data_files import DataFile
+    from judgekit.storage.converting import convert
+
+    source = written(tmp_path, "o.jsonl", as_lines({"case_id": "1", "answer": "a", "retrieved": [LANGCHAIN]}))
+    file = DataFile(path=str(source), fields=LANGCHAIN_FIELDS)
+    for name in ("x.jsonl", "x.json", "x.csv"):
+        convert(file, source, tmp_path / name, "outputs", [])
+        assert outputs_of(tmp_path / name) == outputs_of(source, fields=LANGCHAIN_FIELDS)
+    written(tmp_path, "c.jsonl", as_lines({"id": "1", "gold_supports": [{"rel_path": "ferry.md"}]}))
+    (tmp_path / "o.jsonl").write_bytes((tmp_path / "x.jsonl").read_bytes())
+    assert run_score(tmp_path).estimates()["mrr"].value == 1.0

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from judgekit.core.errors import InputError
-from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, document_row
+from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, document_row, hits_of
 from judgekit.storage.formats.source import Document, Source
 from judgekit.storage.rows import Row
 
@@ -75,7 +75,7 @@ class Deepeval(RecordFormat):
         seconds = fields.take("latency_seconds", *_SECONDS)
         return {
             "answer": fields.take("answer", *_ANSWER),
-            "retrieved": None if texts is None else [{"text": text} for text in texts],
+            "retrieved": None if texts is None else hits_of(texts),
             "latency_seconds": {"total": seconds} if isinstance(seconds, int | float) else None,
         }
 

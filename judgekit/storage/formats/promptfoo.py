@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from judgekit.storage.formats.containers import container_rows
-from judgekit.storage.formats.records import Fields, RecordFormat, document_row
+from judgekit.storage.formats.records import Fields, RecordFormat, document_row, hits_of
 from judgekit.storage.formats.source import Document, Source, one_part
 from judgekit.storage.rows import Row
 
@@ -84,7 +84,7 @@ class Promptfoo(RecordFormat):
         fields.rest.clear()
         return {
             "answer": said if said is None or isinstance(said, str) else json.dumps(said, ensure_ascii=False),
-            "retrieved": [{"text": text} for text in contexts] if isinstance(contexts, list) else None,
+            "retrieved": hits_of(contexts) if isinstance(contexts, list) else None,
             "error": _error(record, response),
             "latency_seconds": {"total": latency / 1000} if isinstance(latency, int | float) else None,
             "usage": _usage(response.get("tokenUsage") or record.get("tokenUsage")),

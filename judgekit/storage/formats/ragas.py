@@ -6,7 +6,7 @@ A row holds a case and its output. Scores that Ragas has written beside them go 
 from collections.abc import Mapping
 from typing import Any
 
-from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, distinct
+from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, distinct, hits_of
 
 _ANSWERS = {"response", "retrieved_contexts", "reference", "reference_contexts"}
 _QUESTION = ("user_input", "question")
@@ -55,9 +55,9 @@ def _question(fields: Fields) -> Any:
 
 def _hits(texts: list[Any] | None, ids: list[Any] | None) -> list[Any] | None:
     if ids is None:
-        return None if texts is None else [{"text": text} for text in texts]
+        return None if texts is None else hits_of(texts)
     if texts is None:
         return [{"chunk_id": chunk_id} for chunk_id in ids]
     if len(ids) != len(texts):
         raise ValueError(f"{len(texts)} retrieved_contexts, but {len(ids)} {_CONTEXT_IDS}")
-    return [{"chunk_id": chunk_id, "text": text} for chunk_id, text in zip(ids, texts, strict=True)]
+    return [{"chunk_id": chunk_id, **hit} for chunk_id, hit in zip(ids, hits_of(texts), strict=True)]

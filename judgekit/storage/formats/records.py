@@ -232,6 +232,11 @@ def document_row(place: Location, data: Any) -> Row:
     return Row(0, json_path(place), None, f"expected an object, found {kind_of(data)}", place=place)
 
 
+def hits_of(passages: Iterable[Any]) -> list[Any]:
+    """Passages as hits: texts, or objects of a retriever, which the user maps."""
+    return [passage if isinstance(passage, Mapping) else {"text": passage} for passage in passages]
+
+
 def distinct(values: Iterable[Any]) -> list[Any]:
     """Values without repeated texts and absent ones, in order; what should be no value is left for the checks."""
     seen: set[str] = set()

@@ -65,7 +65,7 @@ def test_a_mapping_to_no_field_of_ours_is_refused(tmp_path: Path) -> None:
         InputError, match="'n_chunk', which is no field of an indexed document; did you mean 'n_chunks'"
     ):
         load(tmp_path / "a.jsonl", "{}\n", fields={"n_chunk": "x"})
-    with pytest.raises(InputError, match="read from jsonl, json or csv"):
+    with pytest.raises(InputError, match="read from jsonl, json, csv or xlsx"):
         load(tmp_path / "a.jsonl", "{}\n", format="trec")
     with pytest.raises(InputError, match="no such file"):
         load_indexed_documents(DataFile(path="b.jsonl"), tmp_path / "b.jsonl")

@@ -731,4 +731,4 @@ def test_t2_11_metadata_of_hits_is_converted_and_changes_no_figure(tmp_path: Pat
         assert outputs_of(tmp_path / name) == outputs_of(source, fields=LANGCHAIN_FIELDS)
     written(tmp_path, "c.jsonl", as_lines({"id": "1", "gold_supports": [{"rel_path": "ferry.md"}]}))
     (tmp_path / "o.jsonl").write_bytes((tmp_path / "x.jsonl").read_bytes())
-    assert run_score(tmp_path).estimates()["mrr"].value == 1.0
+    assert run_score(tmp_path).estimates["mrr"].value == 1.0

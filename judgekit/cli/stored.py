@@ -103,6 +103,8 @@ def show_command(run: Run, results_dir: ResultsDir = None, as_json: AsJson = Fal
             typer.echo(plain_text(shown.summary))
         if shown.tags:
             typer.echo(f"tags: {', '.join(shown.tags)}")
+        if shown.note is not None:
+            typer.echo(shown.note)
         typer.echo(printable(f"\n{shown.path}").strip("\n"))
 
 

@@ -14,7 +14,7 @@ from judgekit.core.config import ModelConfig
 from judgekit.core.drift import DriftCheck
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment, ModelRequest, ModelResponse
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.runs import JUDGMENTS
+from judgekit.core.runs import JUDGMENTS, Manifest
 from judgekit.core.scores import Score
 
 
@@ -206,6 +206,9 @@ class RunStore(Protocol):
 
     def write_json(self, name: str, value: BaseModel | dict[str, Any], *, sort_keys: bool = True) -> None:
         """Replace a JSON file as a whole."""
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Replace the manifest, with count and hash of each file of a complete run."""
 
     def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:
         """Replace prompts.json."""

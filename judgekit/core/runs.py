@@ -41,6 +41,15 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class FileSeal(Frozen):
+    """What a file of a complete run was when the run, or the last command that changed it, wrote it."""
+
+    lines: int
+    """Line feeds."""
+    bytes: int
+    sha256: str
+
+
 class Manifest(Frozen):
     """manifest.json: what the run is and how far it came."""
 
@@ -81,6 +90,11 @@ class Manifest(Frozen):
     models: dict[str, dict[str, Any]] = {}
     """By model id: what was found out about the model, and the served names and fingerprints with their counts."""
     counts: dict[str, int] = {}
+    files: dict[str, FileSeal] = {}
+    """By file name, what readers hold the files of a complete run against; empty in any other run, and in one that was
+    written before there were such hashes."""
+    changing: bool = False
+    """A command changes the complete run, or was killed while it did; the next one that does ends this."""
 
 
 def part_of(manifest: Manifest) -> CasePart:

@@ -5,11 +5,15 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from judgekit.core.errors import StorageError
 from judgekit.core.probes import PROBE_JUDGMENTS
-from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, MANIFEST, METRICS, OUTPUTS, SCORES
+from judgekit.core.runs import CASES, EVAL_RESULTS, JUDGE_INPUTS, JUDGMENTS, MANIFEST, METRICS, OUTPUTS, SCORES
 
+_CUT_OFF = "the file ends in the middle of it"
 _MADE_FROM_CONFIG = (CASES, OUTPUTS, JUDGE_INPUTS)
+_WRITTEN_AS_A_WHOLE = (*_MADE_FROM_CONFIG, SCORES)
 
 
 def damaged_line(path: Path, number: int, why: object) -> StorageError:
@@ -23,26 +27,73 @@ def damaged_line(path: Path, number: int, why: object) -> StorageError:
     return StorageError(f"{path}:{number}: damaged line: {why}; {_next_step(path.parent, path.name)}")
 
 
+def differing_file(path: Path, why: str) -> StorageError:
+    """The error about a file of a complete run that is not what the run wrote.
+
+    Args:
+        path: the file, in a run folder.
+        why: what is wrong with it.
+    """
+    step = _next_step(path.parent, path.name)
+    return StorageError(f"{path}: changed since the run was completed: {why}; put back the file as it was, or {step}")
+
+
+def whole_line(path: Path, number: int, line: bytes) -> bool:
+    """Whether a line ends with a line feed; what a crash left of a last line does not.
+
+    Args:
+        path: the file, in a run folder.
+        number: of the line, from 1.
+        line: its text.
+
+    Raises:
+        StorageError: it does not, in a file that is written as a whole, where no crash leaves such a line.
+    """
+    if not line.endswith(b"\n") and path.name in _WRITTEN_AS_A_WHOLE:
+        raise damaged_line(path, number, _CUT_OFF)
+    return line.endswith(b"\n")
+
+
+def first_damaged_line(path: Path) -> StorageError | None:
+    """The error about the first line of a JSONL file that is no JSON object; None if each is one."""
+    if path.suffix != ".jsonl":
+        return None
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                return damaged_line(path, number, error)
+            if not line.endswith(b"\n"):
+                return damaged_line(path, number, _CUT_OFF)
+    return None
+
+
 def _next_step(folder: Path, name: str) -> str:
     """What mends a file, by the state that the run is in."""
     run = shlex.quote(str(folder))
     resume = f"judgekit run --resume {run}"
+    manifest = _manifest(folder)
+    status = manifest.get("status")
+    if name in (SCORES, EVAL_RESULTS) and status != "running" and (folder / METRICS).exists():
+        return f"make the file again: judgekit rescore {run}"
+    if status == "complete" and manifest.get("files"):
+        return _made_again(manifest)
     if name == JUDGMENTS:
         return f"delete the line, then its question can be asked again: {resume}"
     if name == PROBE_JUDGMENTS:
         return f"delete the line, then its question can be asked again: judgekit probe {run}"
-    manifest = _manifest(folder)
-    status = manifest.get("status")
-    if name == SCORES and status != "running" and (folder / METRICS).exists():
-        return f"the file can be made anew: judgekit rescore {run}"
     if name not in (SCORES, *_MADE_FROM_CONFIG):
         return "delete the line"
-    if status != "complete":
-        return f"the file is made anew by: {resume}"
+    return _made_again(manifest) if status == "complete" else f"make the file again: {resume}"
+
+
+def _made_again(manifest: dict[str, Any]) -> str:
+    """How a complete run is made again, under another id."""
     if manifest.get("kind") == "rejudge":
         return f"judge the run again that it was made from: judgekit rejudge {shlex.quote(str(manifest.get('parent')))}"
     config = shlex.quote(str(manifest.get("config_path")))
-    return f"the run is complete, so make another one: judgekit run {config} (what is cached costs nothing)"
+    return f"make another run: judgekit run {config} (what is cached costs nothing)"
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import IO
 import msgspec
 
 from judgekit.core.errors import StorageError
-from judgekit.storage.damage import damaged_line
+from judgekit.storage.damage import damaged_line, whole_line
 
 
 class _Head(msgspec.Struct):
@@ -26,7 +26,7 @@ class _Head(msgspec.Struct):
 class RecordIndex:
     """Byte ranges of a JSONL file by case id; neighbouring lines of one case are one range.
 
-    A torn last line is no record. A file that is not there has no records.
+    A torn last line of a file that is appended to is no record. A file that is not there has no records.
     """
 
     def __init__(self, path: Path, *, only: Set[str] | None = None) -> None:
@@ -99,7 +99,7 @@ class RecordIndex:
         try:
             with self._path.open("rb") as stream:
                 for number, line in enumerate(stream, start=1):
-                    if line.endswith(b"\n"):
+                    if whole_line(self._path, number, line):
                         try:
                             head = decoder.decode(line)
                         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.checks import CHECKS, CheckRecord
-from judgekit.core.errors import ConfigError, RunBusy, StorageError, first_problem
+from judgekit.core.errors import ConfigError, JudgekitError, RunBusy, StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import (
@@ -30,12 +30,14 @@ from judgekit.core.runs import (
     OUTPUTS,
     PROMPTS,
     SCORES,
+    FileSeal,
     Manifest,
 )
 from judgekit.core.scores import Score
 from judgekit.core.text import clean_text
 from judgekit.storage.appending import repair_tail
-from judgekit.storage.damage import damaged_line
+from judgekit.storage.damage import damaged_line, differing_file, whole_line
+from judgekit.storage.seals import check_seals, seals_of
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -92,12 +94,17 @@ class RunFolder:
         return cls(path)
 
     @classmethod
-    def open(cls, path: Path) -> "RunFolder":
-        """An existing run.
+    def open(cls, path: Path, *, unread: Container[str] = (), check: bool = True) -> "RunFolder":
+        """An existing run, its files held against the manifest.
+
+        Args:
+            path: the run.
+            unread: files that may have changed, since they are written again without being read.
+            check: False leaves all files unchecked, for a command that reads none of them.
 
         Raises:
             ConfigError: there is no run, or one of a newer format.
-            StorageError: the manifest is damaged.
+            StorageError: the manifest is damaged, or a file of a complete run is not what the run wrote.
         """
         if not os.path.isfile(path / MANIFEST):  # noqa: PTH113  # Path.is_file raises where a folder may not be entered
             if not os.path.exists(path):  # noqa: PTH110  # for the same reason
@@ -113,6 +120,8 @@ class RunFolder:
                 f"{path}: written by a newer judgekit (format {version}; this one reads up to {FORMAT_VERSION}); "
                 "upgrade judgekit"
             )
+        if check:
+            check_seals(path, folder.manifest(), unread)
         return folder
 
     @contextmanager
@@ -140,6 +149,9 @@ class RunFolder:
     def locked_as_found(self, found: Manifest | None) -> Iterator[None]:
         """Hold the folder for writing, and clear away half-written files that a killed process left.
 
+        The manifest of a complete run says from the first write to the last that the run is changing, and has count and
+        hash of its files as they are afterwards.
+
         Args:
             found: the manifest that was read before the folder was locked; None for a run that has not begun.
 
@@ -154,7 +166,32 @@ class RunFolder:
             for leftover in self.path.glob(".*.tmp"):
                 with suppress(OSError):
                     leftover.unlink()
-            yield
+            if now is not None and now.status == "complete":
+                self._write_manifest(now, now.files, changing=True)
+            try:
+                yield
+            except BaseException:
+                with suppress(JudgekitError):
+                    self.seal()
+                raise
+            self.seal()
+
+    def seal(self) -> None:
+        """Put count and hash of the files of a complete run in its manifest; nothing is done to any other run."""
+        if (self.path / MANIFEST).exists() and (manifest := self.manifest()).status == "complete":
+            self._write_manifest(manifest, seals_of(self.path), changing=False)
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Replace the manifest of a run that is held for writing.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        is_complete = manifest.status == "complete"
+        self._write_manifest(manifest, seals_of(self.path) if is_complete else {}, changing=is_complete)
+
+    def _write_manifest(self, manifest: Manifest, files: Mapping[str, FileSeal], *, changing: bool) -> None:
+        self.write_json(MANIFEST, manifest.model_copy(update={"files": dict(files), "changing": changing}))
 
     def manifest(self) -> Manifest:
         """The manifest.
@@ -277,9 +314,14 @@ class RunFolder:
         if not (self.path / PROMPTS).exists():
             return {}
         try:
-            return {name: PromptTemplate.model_validate(data) for name, data in self.read_json(PROMPTS).items()}
+            found = {name: PromptTemplate.model_validate(data) for name, data in self.read_json(PROMPTS).items()}
         except ValidationError as error:
             raise StorageError(f"{self.path / PROMPTS}: damaged: {first_problem(error)}") from None
+        hashes = self.read_json(CONFIG).get("resolved", {}).get("prompts", {}) if self.has(CONFIG) else {}
+        for name, prompt in found.items():
+            if hashes.get(name, prompt.sha256) != prompt.sha256:
+                raise differing_file(self.path / PROMPTS, f"{name} is not the wording whose sha256 {CONFIG} has")
+        return found
 
     def checks(self) -> list[CheckRecord]:
         """Spot checks of the run, oldest first; none where none was made.
@@ -330,7 +372,7 @@ class RunFolder:
         """Number and text of each whole line: what a crash left without a line feed is no record.
 
         Raises:
-            StorageError: the file cannot be read.
+            StorageError: the file cannot be read, or one that is not appended to ends in the middle of a line.
         """
         path = self.path / name
         if not path.exists():
@@ -338,7 +380,7 @@ class RunFolder:
         try:
             with path.open("rb") as stream:
                 for number, line in enumerate(stream, start=1):
-                    if line.endswith(b"\n"):
+                    if whole_line(path, number, line):
                         yield number, line
         except OSError as error:
             raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None

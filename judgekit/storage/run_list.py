@@ -11,9 +11,14 @@ import msgspec
 
 from judgekit.core.runs import MANIFEST, METRICS
 from judgekit.storage.run_folder import is_run_id
+from judgekit.storage.seals import holds
 
 MOST_RUNS = 1000
 """Runs that are listed."""
+
+
+class _Seal(msgspec.Struct, frozen=True):
+    sha256: str = ""
 
 
 class _Manifest(msgspec.Struct, frozen=True):
@@ -21,6 +26,8 @@ class _Manifest(msgspec.Struct, frozen=True):
     status: str = ""
     created_at: str = ""
     wall_seconds: float = 0.0
+    files: dict[str, _Seal] = {}
+    changing: bool = False
 
 
 class _Gate(msgspec.Struct, frozen=True):
@@ -125,6 +132,8 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
         }
         figures = tuple(name for name, figure in metrics.overall.items() if _has_value(figure))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return RunEntry(run_id=path.name)
+    if data is not None and not manifest.changing and not holds(data, METRICS, manifest.files):
         return RunEntry(run_id=path.name)
     reliability = metrics.judge_reliability or _Reliability()
     return RunEntry(

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -103,7 +104,10 @@ def case_results(folder: RunFolder) -> Iterator[tuple[str, str]]:
         with path.open("rb") as stream:
             while lines := stream.readlines(_CHUNK_BYTES):
                 if not lines[-1].endswith(b"\n"):
-                    lines.pop()  # what a crash left is no record
+                    raise StorageError(
+                        f"{path}: damaged: the file ends in the middle of a line; make it again: judgekit rescore "
+                        f"{shlex.quote(str(folder.path))}"
+                    )
                 for score in decode(b"".join(lines)):
                     if score.case_id != case_id:
                         if case_id is not None:
@@ -111,7 +115,7 @@ def case_results(folder: RunFolder) -> Iterator[tuple[str, str]]:
                         case_id, found = score.case_id, _Result()
                     found.add(score)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StorageError(f"{path}: damaged: {error}; `judgekit rescore` writes it anew") from None
+        raise StorageError(f"{path}: damaged: {error}; `judgekit rescore` writes it again") from None
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
     if case_id is not None:

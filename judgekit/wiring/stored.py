@@ -150,14 +150,22 @@ class StoredRun:
             )
 
 
-def open_stored(run: str, options: Options, without: str | None = None) -> StoredRun:
-    """A stored run, by its folder or its id; `latest` leaves out the run with the id `without`.
+def open_stored(
+    run: str, options: Options, without: str | None = None, unread: Container[str] = ()
+) -> StoredRun:
+    """A stored run, by its folder or its id.
+
+    Args:
+        run: a run id, or the path of a run folder.
+        options: where runs are kept.
+        without: id of a run that `latest` leaves out.
+        unread: files that may have changed, since they are written again without being read.
 
     Raises:
         ConfigError: there is no run, or one of a newer format.
-        StorageError: its manifest or config is damaged.
+        StorageError: its manifest or config is damaged, or a file of a complete run is not what the run wrote.
     """
-    folder = RunFolder.open(find_run(run, None, options, without))
+    folder = RunFolder.open(find_run(run, None, options, without), unread=unread)
     data = folder.read_json(CONFIG)
     resolved = data.pop("resolved", {})
     try:

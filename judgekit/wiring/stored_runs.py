@@ -9,7 +9,7 @@ from typing import Any
 
 import judgekit
 from judgekit.core.errors import ConfigError, JudgekitError, StorageError
-from judgekit.core.runs import MANIFEST, METRICS, RunSummary
+from judgekit.core.runs import EVAL_RESULTS, MANIFEST, METRICS, SCORES, Manifest, RunSummary
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.database import DATABASE, Database, ListedRun
 from judgekit.storage.run_folder import RunFolder
@@ -65,6 +65,8 @@ class ShownRun:
     summary: RunSummary
     metrics: Mapping[str, Any]
     tags: Sequence[str]
+    note: str | None
+    """What is to be known of files that could not all be held against the manifest."""
 
 
 def shown_run(run: str, options: Options) -> ShownRun:
@@ -76,7 +78,18 @@ def shown_run(run: str, options: Options) -> ShownRun:
     """
     folder = RunFolder.open(find_run(run, None, options))
     metrics, summary = _figures(folder)
-    return ShownRun(folder.path, summary, metrics, read_tags(folder))
+    return ShownRun(folder.path, summary, metrics, read_tags(folder), _unchecked(folder.manifest()))
+
+
+def _unchecked(manifest: Manifest) -> str | None:
+    if manifest.status != "complete":
+        return None
+    if manifest.changing:
+        return (
+            "files: a command is changing this run, or was stopped while it did; "
+            f"if none is: judgekit rescore {manifest.run_id}"
+        )
+    return None if manifest.files else "files: not checked, since the run was written before manifests held hashes"
 
 
 def _figures(folder: RunFolder) -> tuple[dict[str, Any], RunSummary]:
@@ -144,7 +157,7 @@ def deletable_run(run: str, options: Options) -> DeletableRun:
         RunBusy: a process is writing it.
         StorageError: its manifest is damaged.
     """
-    folder = RunFolder.open(find_run(run, None, options))
+    folder = RunFolder.open(find_run(run, None, options), check=False)
     if folder.path.is_symlink():
         raise ConfigError(f"{folder.path}: is a link; delete the run at the place it leads to")
     with folder.locked():
@@ -211,7 +224,7 @@ def open_rescore(run: str, options: Options) -> RescoreJob:
         ConfigError: no such run, or one without figures, or with a metric or judge that is not known here.
         StorageError: its files are damaged.
     """
-    stored = open_stored(run, options)
+    stored = open_stored(run, options, unread=(SCORES, EVAL_RESULTS))
     folder = stored.folder
     _, old = _figures(folder)
     return RescoreJob(

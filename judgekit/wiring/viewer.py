@@ -129,7 +129,7 @@ def _stored_report(path: Path) -> IO[bytes] | None:
     head = stream.read(_HEAD_BYTES)
     stream.seek(0)
     is_ours = policy("report.js").replace("'", "&#39;").encode() in head
-    if is_ours and all(_changed(path / name) <= written for name in _DATA):
+    if is_ours and all(_changed(path / name) <= written for name in _DATA if name != MANIFEST):
         return stream
     stream.close()
     return None

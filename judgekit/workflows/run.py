@@ -18,7 +18,6 @@ from judgekit.core.runs import (
     CONFIG,
     JUDGE_INPUTS,
     JUDGMENTS,
-    MANIFEST,
     OUTPUTS,
     RunStatus,
     RunSummary,
@@ -243,7 +242,7 @@ def _stays_complete(job: RunJob, progress: Progress, seconds: float) -> bool:
             _write_figures(job, progress, "complete", None, seconds)
             return True
         if not progress.is_prepared:
-            job.store.write_json(MANIFEST, job.reopened.manifest)
+            job.store.write_manifest(job.reopened.manifest)
             return True
     return False
 
@@ -330,7 +329,7 @@ def _write_manifest(job: RunJob, *, status: RunStatus, reason: str | None = None
             "wall_seconds": job.manifest.wall_seconds + seconds,
         }
     )
-    job.store.write_json(MANIFEST, job.manifest)
+    job.store.write_manifest(job.manifest)
 
 
 def _line(data: object) -> bytes:

@@ -18,7 +18,7 @@ from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Judgment
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore
-from judgekit.core.runs import JUDGMENTS, MANIFEST, GateResult, Manifest, Notice, RunSummary
+from judgekit.core.runs import JUDGMENTS, GateResult, Manifest, Notice, RunSummary
 from judgekit.workflows.budget import Spending
 from judgekit.workflows.check_samples import CheckPlan, ask_samples
 from judgekit.workflows.closing import closed, write_summary
@@ -127,7 +127,7 @@ def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSumm
     summary = summary.model_copy(update={"gates": _gates(job, summary)})
     write_summary(job.store, summary, job.render_summary)
     models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
-    job.store.write_json(MANIFEST, job.manifest.model_copy(update={"models": models}))
+    job.store.write_manifest(job.manifest.model_copy(update={"models": models}))
     summary = closed(job, summary)
     _check_answered(job, judgments)
     return summary

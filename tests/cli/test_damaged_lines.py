@@ -46,7 +46,7 @@ def figures(folder: Path) -> Any:
 @pytest.mark.parametrize(
     ("name", "state", "command"),
     [
-        ("judgments.jsonl", "complete", "run --resume"),
+        ("judgments.jsonl", "complete", "run"),
         ("judgments.jsonl", "interrupted", "run --resume"),
         ("scores.jsonl", "complete", "rescore"),
         ("scores.jsonl", "interrupted", "rescore"),

@@ -205,6 +205,7 @@ def test_a_new_judge_that_moved_since_would_be_a_third_one(tmp_path: Path, serve
         bridged(old, new)
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_what_cannot_be_bridged_is_refused(tmp_path: Path, server: FaultServer) -> None:
     old = a_run(tmp_path, server, "old")
     other = a_run(tmp_path, server, "new", judges=[{"name": "correctness", "model": "m"}])

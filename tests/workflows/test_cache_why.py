@@ -76,6 +76,7 @@ def test_nothing_changed_would_be_answered_from_the_cache(config: Path, server: 
     assert why(config, "b")["from_cache"] is True
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 @pytest.mark.parametrize("name", PARTS)
 def test_each_part_that_was_another_one_is_named_alone(config: Path, name: str) -> None:
     rewrite_judgment(config, lambda record: record["key_parts"].update({name: "other"}))
@@ -267,6 +268,7 @@ def test_what_would_not_be_asked_at_all_says_why(config: Path, server: FaultServ
     assert why(config)["conclusion"] == "would not be asked: the config has no judge groundedness"
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_run_of_key_version_1_names_the_version_and_what_it_did_not_record(config: Path) -> None:
     rewrite_judgment(config, lambda record: record.update(key_parts={}, key=record["key"].rpartition(":")[2]))
     record = why(config)
@@ -276,6 +278,7 @@ def test_a_run_of_key_version_1_names_the_version_and_what_it_did_not_record(con
     assert part(record, "provider")["same"] is True
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_an_altered_judge_input_and_a_case_not_yet_judged_are_told(config: Path) -> None:
     path = config.parent / "results" / "a" / "judge_inputs.jsonl"
     records = read_lines(path)

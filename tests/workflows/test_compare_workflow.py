@@ -101,6 +101,7 @@ def test_lost_hits_are_regressions_with_evidence_and_the_swap_turns_them(bench: 
     assert there.per_query[-1].query_id == "c0"  # what was won comes after what was lost
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_the_order_of_cases_moves_nothing(bench: Bench) -> None:
     bench.run("a", output_rows=outputs(lost=[0, 1]))
     folder = bench.run("b", output_rows=outputs(lost=[2]))
@@ -114,6 +115,7 @@ def test_the_order_of_cases_moves_nothing(bench: Bench) -> None:
     assert (after.deltas, after.per_query) == (before.deltas, before.per_query)
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_other_case_sets_are_compared_on_the_shared_ids(bench: Bench) -> None:
     folder = bench.run("a")
     shutil.copytree(folder, bench.results / "b")
@@ -124,6 +126,7 @@ def test_other_case_sets_are_compared_on_the_shared_ids(bench: Bench) -> None:
     assert figures(found)["hit@5"].n == 6
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_runs_without_a_shared_case_are_refused_with_examples(bench: Bench) -> None:
     folder = bench.run("a")
     shutil.copytree(folder, bench.results / "b")
@@ -173,6 +176,7 @@ def test_another_judge_is_refused_and_its_figures_are_marked_where_it_is_allowed
     assert not found["hit@5"].mixed
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_another_wording_names_the_command_that_makes_runs_comparable(bench: Bench) -> None:
     bench.run("a", judges=[{"name": "groundedness", "model": "m"}, {"name": "correctness", "model": "m"}])
     folder = bench.run("b", judges=[{"name": "groundedness", "model": "m"}, {"name": "correctness", "model": "m"}])
@@ -186,6 +190,7 @@ def test_another_wording_names_the_command_that_makes_runs_comparable(bench: Ben
         bench.compare()
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -249,6 +254,7 @@ def test_a_system_that_fails_is_not_better_for_it(bench: Bench) -> None:
     assert figures(bench.compare())["empty_result"].delta == pytest.approx(2 / 12)
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_run_of_an_older_format_without_cases_is_compared_by_its_scores(bench: Bench) -> None:
     folder = bench.run("a")
     bench.run("b", output_rows=outputs(lost=[0]))
@@ -261,6 +267,7 @@ def test_a_run_of_an_older_format_without_cases_is_compared_by_its_scores(bench:
     assert bench.compare().counts["not_applicable"] == N
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_half_written_run_is_compared_as_far_as_it_goes(bench: Bench) -> None:
     bench.run("a")
     folder = bench.run("b")
@@ -280,6 +287,7 @@ def test_a_half_written_run_is_compared_as_far_as_it_goes(bench: Bench) -> None:
     assert found.counts["draw"] == N
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 @pytest.mark.parametrize(
     ("name", "line", "message"),
     [
@@ -299,6 +307,7 @@ def test_damage_is_named(bench: Bench, name: str, line: str, message: str) -> No
         bench.compare()
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_scores_of_a_metric_that_is_not_installed_are_compared_by_their_values(bench: Bench) -> None:
     folder = bench.run("a", metrics=["retrieval_ids"])
     config = read_json(folder / "config.json")

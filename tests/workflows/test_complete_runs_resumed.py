@@ -125,6 +125,7 @@ def test_second_opinions_that_failed_on_the_way_are_asked_again_too(tmp_path: Pa
     assert record["complete"]
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_question_whose_damaged_line_was_deleted_is_asked_again(tmp_path: Path) -> None:
     with FaultServer(good()) as server:
         ran = again(write_suite(tmp_path, server.base_url), server, use_cache=False)
@@ -136,6 +137,7 @@ def test_a_question_whose_damaged_line_was_deleted_is_asked_again(tmp_path: Path
     assert whole.metrics["overall"]["groundedness"]["n"] == 6
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_what_rests_on_all_verdicts_is_left_out_and_said_to_be_made_anew(tmp_path: Path) -> None:
     with FaultServer(failing(error_reply(503, "busy"), "c1")) as server:
         ran = again(write_suite(tmp_path, server.base_url, model=ONE_TRY), server)

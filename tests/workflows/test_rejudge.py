@@ -212,6 +212,7 @@ def test_what_the_run_does_not_have_is_named(
     assert sorted(path.parent.name for path in run.parent.glob("*/manifest.json")) == ["a"]
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 @pytest.mark.parametrize("name", STORED)
 def test_a_run_that_did_not_keep_what_is_judged_is_refused(tmp_path: Path, server: FaultServer, name: str) -> None:
     run = first_run(tmp_path, server)

@@ -19,7 +19,7 @@ from judgekit.storage.run_index import reindex
 from judgekit.wiring import Options
 from judgekit.wiring.stored_runs import open_rescore
 from judgekit.workflows.rescore import Rescored, rescore
-from tests.builders import case, output, read_json, read_lines, write_suite
+from tests.builders import case, output, read_json, read_lines, seal_again, write_suite
 
 FILES = ("scores.jsonl", "metrics.json", "summary.md")
 
@@ -106,6 +106,7 @@ def stored(folder: Path) -> tuple[list[Any], list[Any]]:
     return [json.loads(row[0])["groundedness"] for row in now], old
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_stored_verdicts_spot_checks_costs_and_times_are_kept(folder: Path) -> None:
     interval = {"low": 0.0, "high": 0.5, "method": "wilson 95%"}
     checked = {"disagreement_rate": 0.1, "spot_check_n": 10, "interval": interval, "n_asked": 10, "n_unscored": 0}
@@ -130,6 +131,7 @@ def test_stored_verdicts_spot_checks_costs_and_times_are_kept(folder: Path) -> N
     assert (folder / "judgments.jsonl").read_bytes() == judgments
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_verdict_that_was_edited_away_is_a_failure_and_not_asked_again(folder: Path) -> None:
     lines = read_lines(folder / "judgments.jsonl")
     (folder / "judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[1:]))
@@ -143,6 +145,7 @@ def test_the_history_keeps_the_same_figures_once_after_a_kill_between_the_two_wr
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit(folder / "metrics.json", lambda metrics: metrics["overall"]["mrr"].update(value=0.123))
+    seal_again(folder)
 
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -156,6 +159,7 @@ def test_the_history_keeps_the_same_figures_once_after_a_kill_between_the_two_wr
     assert len(read_lines(folder / "metrics_history.jsonl")) == 1
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 @pytest.mark.parametrize(
     ("spoil", "kind", "message"),
     [
@@ -200,6 +204,7 @@ def test_a_run_that_another_process_writes_is_refused(folder: Path) -> None:
         rescored(folder)
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_figure_that_the_run_did_not_have_is_new(folder: Path) -> None:
     edit(folder / "metrics.json", lambda metrics: metrics["overall"].pop("mrr"))
     [change] = rescored(folder).changes

@@ -171,6 +171,7 @@ def test_damaged_and_half_written_folders_are_named_and_skipped(tmp_path: Path) 
     assert Database(results).run_ids() == {"whole"}
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 @pytest.mark.parametrize(
     ("figures", "why"),
     [
@@ -207,6 +208,7 @@ def test_a_run_without_figures_yet_is_indexed_with_what_it_has(tmp_path: Path) -
     assert (run.status, run.n_cases, run.figures, run.aggregate["mrr"]) == ("running", 6, {}, None)
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_run_of_an_older_format_is_read(tmp_path: Path) -> None:
     judgekit.run(spot_suite(tmp_path), run_id="r")
     folder = tmp_path / "results" / "r"
@@ -220,12 +222,15 @@ def test_a_run_of_an_older_format_is_read(tmp_path: Path) -> None:
     assert dump(tmp_path) == before
 
 
-def test_a_torn_last_score_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("runs_without_hashes")
+def test_a_torn_last_score_is_damage_since_scores_are_written_as_a_whole(tmp_path: Path) -> None:
     ran(tmp_path)
     path = tmp_path / "results" / "r" / "scores.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    assert reindex(tmp_path / "results", Database(tmp_path / "results")).n_indexed == 1
-    assert len(rows(tmp_path, "SELECT * FROM eval_query_results")) == 6
+    done = reindex(tmp_path / "results", Database(tmp_path / "results"))
+    assert done.n_indexed == 0
+    [why] = done.skipped
+    assert why.startswith(f"{path}: damaged: the file ends in the middle of a line; make it again: judgekit rescore ")
 
 
 def test_a_check_is_written_to_the_folder_beside_the_runs_own_and_once_only(tmp_path: Path) -> None:

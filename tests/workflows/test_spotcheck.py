@@ -221,6 +221,7 @@ def test_another_model_under_a_name_of_the_run_is_refused_but_not_another_addres
         check(run, against="model:other", config_path=tmp_path / "third.json")
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_run_without_stored_inputs_is_refused(tmp_path: Path, server: FaultServer) -> None:
     run = first_run(tmp_path, server, judges=GROUNDED)
     (run / "judge_inputs.jsonl").write_text("")
@@ -228,6 +229,7 @@ def test_a_run_without_stored_inputs_is_refused(tmp_path: Path, server: FaultSer
         check(run)
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_run_without_figures_is_refused(tmp_path: Path, server: FaultServer) -> None:
     run = first_run(tmp_path, server, judges=GROUNDED)
     (run / "metrics.json").unlink()
@@ -495,6 +497,7 @@ def test_gates_on_the_check_are_evaluated_anew_and_the_others_stand(tmp_path: Pa
     assert [gate["passed"] for gate in read_json(run / "metrics.json")["gates"]] == [True, True]
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_what_other_commands_found_out_about_a_judge_is_kept(tmp_path: Path, server: FaultServer) -> None:
     run = first_run(tmp_path, server, judges=GROUNDED)
     check(run, against="model:other")
@@ -506,6 +509,7 @@ def test_what_other_commands_found_out_about_a_judge_is_kept(tmp_path: Path, ser
     assert report_of(run)["spot_check_n"] == 3
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 def test_a_moved_model_is_no_check_of_the_run(tmp_path: Path) -> None:
     script = by_model({})
     with FaultServer(script) as server:

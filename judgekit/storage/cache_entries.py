@@ -14,6 +14,7 @@ from diskcache.core import MODE_RAW
 
 from judgekit.core.cache_keys import KEY_VERSION, is_current, kind_and_version
 from judgekit.core.errors import StorageError
+from judgekit.storage.broken_database import BROKEN, is_broken
 from judgekit.storage.read_only import open_to_read
 from judgekit.storage.reply_cache import cause_of, unpacked
 
@@ -55,10 +56,10 @@ class CacheReader:
             self._connection = open_to_read(folder / DATABASE, _LOCK_SECONDS)
             try:
                 self._connection.execute("SELECT rowid, key, raw, mode, filename, value FROM Cache LIMIT 1").close()
-            except sqlite3.Error:
+            except BROKEN:
                 self._connection.close()
                 raise
-        except sqlite3.Error as error:
+        except BROKEN as error:
             raise _unreadable(folder, error) from None
 
     def __enter__(self) -> "CacheReader":
@@ -101,7 +102,7 @@ class CacheReader:
             with closing(self._connection.execute(query, values)) as rows:
                 for row in rows:
                     yield _entry(row)
-        except sqlite3.Error as error:
+        except BROKEN as error:
             raise _unreadable(self.folder, error) from None
 
 
@@ -174,7 +175,7 @@ def drop_rows(folder: Path, rows: Sequence[int]) -> int:
                 n_dropped += connection.executemany("DELETE FROM Cache WHERE rowid = ?", batch).rowcount
                 connection.execute("COMMIT")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    except sqlite3.Error as error:
+    except BROKEN as error:
         raise StorageError(f"{folder}: entries cannot be dropped: {cause_of(error)}") from None
     return n_dropped
 
@@ -212,9 +213,8 @@ def _when(seconds: float) -> str | None:
         return None
 
 
-def _unreadable(folder: Path, error: sqlite3.Error) -> StorageError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
+def _unreadable(folder: Path, error: BaseException) -> StorageError:
+    if is_broken(error, folder / DATABASE):
         return StorageError(
             f"{folder}: the cache is damaged as a whole: {cause_of(error)}; delete the folder, it costs only new calls"
         )

@@ -17,6 +17,7 @@ from typing import Any
 
 from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import StorageError
+from judgekit.storage.broken_database import BROKEN, is_broken
 from judgekit.storage.migrations import is_newest, migrate
 from judgekit.storage.read_only import cannot_be_written, open_copy, open_to_read
 
@@ -26,7 +27,6 @@ DATABASE = "judgekit.db"
 _BUSY_SECONDS = 60.0
 """How long to wait for another process that writes."""
 
-_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _RUN_TABLES = ("run_facts", "run_tags", "aggregate_history", "drift_checks", "eval_query_results", "eval_runs")
 
 _PUT_RUN = (
@@ -55,6 +55,10 @@ _LIST = (
 _CHECKS = (
     "SELECT check_json FROM drift_checks WHERE (? IS NULL OR judge = ?) "
     "AND (? IS NULL OR substr(dataset_sha256, 1, length(?)) = ?) ORDER BY created_at, check_id"
+)
+_STATEMENTS = tuple(
+    (statement, statement.count("?"))
+    for statement in (_PUT_RUN, _PUT_RESULT, _PUT_FACTS, _PUT_TAG, _PUT_HISTORY, _PUT_CHECK, _LIST, _CHECKS)
 )
 
 
@@ -107,11 +111,13 @@ class Database:
     def make_ready(self) -> None:
         """Make the database where there is none, bring it to the newest schema, set a damaged one aside.
 
+        Unlike all other calls it reads the whole file for damage, since it is what mends any.
+
         Raises:
             ConfigError: it is of a newer judgekit.
             StorageError: it cannot be written.
         """
-        with self._writing():
+        with self._reported("written"), closing(self._open_mended(check_all=True)):
             pass
 
     def put_run(self, record: RunRecord | Callable[[], RunRecord], results: Iterable[tuple[str, str]]) -> None:
@@ -247,16 +253,21 @@ class Database:
     def _reported(self, what: str) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
-            hint = "; it is damaged, `judgekit runs reindex` builds a new one" if _is_corrupt(error) else ""
+        except BROKEN as error:
+            hint = "; it is damaged, `judgekit runs reindex` builds a new one" if is_broken(error, self.path) else ""
             raise StorageError(f"{self.path}: cannot be {what}: {error}{hint}") from None
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self, *, check_all: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = NORMAL")
             migrate(connection, str(self.path))
+            for statement, n_values in _STATEMENTS:
+                # Compiled only, which shows whether tables and columns are ours.
+                connection.execute(f"EXPLAIN {statement}", (None,) * n_values).close()
+            if check_all and (found := connection.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+                raise _Corrupt(found)
             # Readers then never wait for a writer. It is kept in the file, so it is enough if it works once: SQLite
             # does not wait for others here, and some file systems cannot do it.
             with suppress(sqlite3.OperationalError):
@@ -284,20 +295,20 @@ class Database:
             raise
         return connection
 
-    def _open_mended(self) -> sqlite3.Connection:
+    def _open_mended(self, *, check_all: bool = False) -> sqlite3.Connection:
         """A connection; a damaged file is set aside first, once for all processes that find it so."""
         try:
-            return self._open()
-        except sqlite3.DatabaseError as error:
-            if not _is_corrupt(error):
+            return self._open(check_all=check_all)
+        except BROKEN as error:
+            if not is_broken(error, self.path):
                 raise
         try:
             with self.path.with_name(f".{self.path.name}.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 try:
-                    return self._open()
-                except sqlite3.DatabaseError as error:
-                    if not _is_corrupt(error):
+                    return self._open(check_all=check_all)
+                except BROKEN as error:
+                    if not is_broken(error, self.path):
                         raise
                     self._move_away()
                     return self._open()
@@ -313,10 +324,10 @@ class Database:
                 self.path.with_name(self.path.name + suffix).rename(self.path.with_name(name + suffix))
 
 
-def _is_corrupt(error: sqlite3.Error) -> bool:
-    """Whether the file is no database or a broken one; a locked or read-only one is whole and stays where it is."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in _CORRUPT
+class _Corrupt(sqlite3.DatabaseError):
+    """What a check of the whole file found."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def _delete(connection: sqlite3.Connection, run_id: str) -> None:

@@ -22,13 +22,22 @@ from diskcache.core import MODE_RAW
 
 from judgekit.core.cache_keys import CAPABILITIES_PREFIX, KEY_VERSION, REPLY_PREFIX, kind_and_version
 from judgekit.core.errors import StorageError
+from judgekit.storage.broken_database import BROKEN, is_broken
 
 _NEVER_BITES = 2**62
 """Size limit in bytes; diskcache drops entries above it without a word."""
 
 _LOOK_UP = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
+_ALL_COLUMNS = (
+    "SELECT rowid, key, raw, store_time, expire_time, access_time, access_count, tag, size, mode, filename, value "
+    "FROM Cache LIMIT 0"
+)
 _LOCK_SECONDS = 60
 """How long to wait for another process that writes."""
+
+
+_BROKEN = (*BROKEN, AttributeError, KeyError, TypeError, ValueError)
+"""What diskcache raises over a broken file: it believes the settings that it reads from it."""
 
 
 def _after(prefix: str) -> str:
@@ -92,8 +101,8 @@ class DiskReplyCache:
         self.set_aside: Path | None = None
         try:
             self._cache = self._open()
-        except sqlite3.DatabaseError as error:
-            if not _is_corrupt(error):
+        except _BROKEN as error:
+            if not self._is_broken(error):
                 raise StorageError(f"{folder}: cache cannot be used: {cause_of(error)}") from None
             self._cache = self._begin_anew()
 
@@ -104,13 +113,18 @@ class DiskReplyCache:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 try:
                     return self._open()
-                except sqlite3.DatabaseError:
+                except _BROKEN as error:
+                    if not self._is_broken(error):
+                        raise StorageError(f"{self.folder}: cache cannot be used: {cause_of(error)}") from None
                     stem = f"{self.folder.name}.corrupt-{datetime.now():%Y%m%d-%H%M%S}"
                     self.set_aside = self.folder.with_name(f"{stem}-{secrets.token_hex(2)}")
                     self.folder.rename(self.set_aside)
                     return self._open()
         except OSError as error:
             raise StorageError(f"{self.folder}: damaged cache cannot be set aside: {error.strerror or error}") from None
+
+    def _is_broken(self, error: BaseException) -> bool:
+        return not isinstance(error, BROKEN) or is_broken(error, self.folder / "cache.db")
 
     def _open(self) -> Cache:
         try:
@@ -127,6 +141,8 @@ class DiskReplyCache:
             )
             # Each thread has a connection of its own; this one may never use the cache again.
             cache.close()
+            with closing(sqlite3.connect(self.folder / "cache.db", timeout=_LOCK_SECONDS)) as connection:
+                connection.execute(_ALL_COLUMNS).close()
             return cache
         except OSError as error:
             raise StorageError(f"{self.folder}: cache cannot be used: {error.strerror or error}") from None
@@ -136,7 +152,7 @@ class DiskReplyCache:
         try:
             connection = getattr(self._here, "connection", None) or self._open_for_reading()
             row = connection.execute(_LOOK_UP, (key,)).fetchone()
-        except sqlite3.DatabaseError:
+        except BROKEN:
             self.n_damaged += 1
             return None
         if row is None:
@@ -167,7 +183,7 @@ class DiskReplyCache:
             with self._cache.transact(retry=False):
                 for key, text in items:
                     self._cache.set(key, packed(key, text))
-        except (OSError, sqlite3.Error, Timeout) as error:
+        except (OSError, *_BROKEN, Timeout) as error:
             raise StorageError(f"{self.folder}: reply cannot be cached: {cause_of(error)}") from None
 
     def keys(self) -> Iterator[str]:
@@ -186,7 +202,7 @@ class DiskReplyCache:
                 for bounds in _BESIDE_CURRENT:
                     for (key,) in connection.execute(_KEYS_BETWEEN, bounds):
                         found[kind_and_version(key)[1]] += 1
-        except sqlite3.Error:
+        except BROKEN:
             found.clear()
         return found
 
@@ -198,7 +214,7 @@ class DiskReplyCache:
         """
         try:
             self._cache.delete(key)
-        except (OSError, sqlite3.Error, Timeout) as error:
+        except (OSError, *_BROKEN, Timeout) as error:
             raise StorageError(f"{self.folder}: reply cannot be dropped: {cause_of(error)}") from None
 
     def close(self) -> None:
@@ -209,12 +225,6 @@ class DiskReplyCache:
                 self._here.connection = None
                 connection.close()
             self._cache.close()
-
-
-def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file is no database or a broken one; a locked or read-only one is whole and stays where it is."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def cause_of(error: BaseException) -> str:

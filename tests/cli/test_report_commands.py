@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from judgekit.core.config_changes import config_changes
-from tests.builders import output, read_json, write_suite
+from tests.builders import output, read_json, seal_again, write_suite
 from tests.cli.fork_server import judgekit, one_error_line
 from tests.cli.test_commands import started
 from tests.run_folders import write_run
@@ -149,6 +149,7 @@ def test_figures_stand_in_one_order_whether_they_are_fresh_or_read_back(tmp_path
     assert judgekit("spotcheck", str(folder), "-q", "--against", "repeat", cwd=tmp_path).returncode == 0
     assert list(read_json(folder / "metrics.json")["overall"]) == names
     (folder / "metrics.json").write_bytes(metrics)
+    seal_again(folder)
     assert judgekit("rescore", str(folder), cwd=tmp_path).returncode == 0
     assert ((folder / "summary.md").read_bytes(), (folder / "metrics.json").read_bytes()) == (summary, metrics)
     shown = judgekit("runs", "show", str(folder), cwd=tmp_path).stdout.splitlines()

@@ -22,7 +22,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.wiring import Options
 from judgekit.wiring.stored_runs import deletable_run, delete_run
-from tests.builders import read_json, weekly_check, write_suite
+from tests.builders import read_json, seal_again, weekly_check, write_suite
 from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 
 
@@ -162,6 +162,7 @@ def test_rescoring_says_what_changed_and_ends_with_the_gates(tmp_path: Path) -> 
     metrics = read_json(results / "demo-1" / "metrics.json")
     metrics["overall"]["groundedness"]["value"] = 4.0
     (results / "demo-1" / "metrics.json").write_text(json.dumps(metrics))
+    seal_again(results / "demo-1")
     result = judgekit("rescore", "demo", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     first, change, gate = result.stdout.splitlines()
@@ -175,6 +176,7 @@ def test_rescoring_says_what_changed_and_ends_with_the_gates(tmp_path: Path) -> 
     config = read_json(results / "demo-1" / "config.json")
     config["gates"][0].update(op="<=")
     (results / "demo-1" / "config.json").write_text(json.dumps(config))
+    seal_again(results / "demo-1")
     assert judgekit("rescore", "demo", cwd=tmp_path).returncode == 1
     (results / "demo-1" / "cases.jsonl").unlink()
     error = judgekit("rescore", "demo", cwd=tmp_path)

@@ -56,6 +56,7 @@ def test_replies_from_the_cache_are_no_point_and_that_is_said(tmp_path: Path, se
     assert said in (run.parent / "b" / "summary.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("runs_without_hashes")
 @pytest.mark.parametrize(("is_old", "kind"), [(False, "noise_floor"), (True, "rejudge")])
 def test_the_same_judge_asked_again_is_compared_with_itself(
     tmp_path: Path, server: FaultServer, is_old: bool, kind: str

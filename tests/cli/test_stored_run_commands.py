@@ -179,6 +179,7 @@ def test_rescoring_says_what_changed_and_ends_with_the_gates(tmp_path: Path) -> 
     seal_again(results / "demo-1")
     assert judgekit("rescore", "demo", cwd=tmp_path).returncode == 1
     (results / "demo-1" / "cases.jsonl").unlink()
+    seal_again(results / "demo-1")
     error = judgekit("rescore", "demo", cwd=tmp_path)
     assert error.returncode == 2
     assert "run its config again: judgekit run " in one_error_line(error)

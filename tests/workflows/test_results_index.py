@@ -357,7 +357,7 @@ def no_space(folder: Path) -> Iterator[None]:
         pytest.param(locked, "index_not_written", "database is locked", id="d07-locked-by-another-process"),
         pytest.param(damaged, "index_damaged", "is set aside as", id="d09-malformed"),
         pytest.param(newer, "index_not_written", "written by a newer judgekit", id="d21-of-a-newer-version"),
-        pytest.param(a_folder_in_its_place, "index_not_written", "unable to open", id="not-a-file"),
+        pytest.param(a_folder_in_its_place, "index_damaged", "set aside", id="not-a-file"),
         pytest.param(no_space, "index_not_written", "disk is full", id="d11-disk-full"),
     ],
 )

@@ -35,7 +35,7 @@ def differing_file(path: Path, why: str) -> StorageError:
         why: what is wrong with it.
     """
     step = _next_step(path.parent, path.name)
-    return StorageError(f"{path}: changed since the run was completed: {why}; put back the file as it was, or {step}")
+    return StorageError(f"{path}: damaged: {why}; put back the file as it was, or {step}")
 
 
 def whole_line(path: Path, number: int, line: bytes) -> bool:

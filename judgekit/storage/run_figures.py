@@ -14,6 +14,7 @@ from judgekit.core.runs import CONFIG, METRICS, Manifest
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import run_folders
 from judgekit.storage.run_records import read_tags
+from judgekit.storage.seals import check_seals
 
 RestsOn = Callable[[str, Mapping[str, Any]], tuple[tuple[str, ...], tuple[str, ...]]]
 """Name of a figure and the judges of a run: the metric families and the judges that the figure rests on."""
@@ -38,12 +39,13 @@ def figures_of_runs(results_dir: Path, metric: str, rests_on: RestsOn) -> Iterat
     """
     for path in run_folders(results_dir):
         try:
-            folder = RunFolder.open(path)
+            folder = RunFolder.open(path, check=False)
             manifest = folder.manifest()
         except JudgekitError:
             continue  # nothing tells which suite it is of
         tags: tuple[str, ...] = ()
         try:
+            check_seals(path, manifest, (METRICS, CONFIG))
             tags = tuple(read_tags(folder))
             metrics = folder.read_json(METRICS) if folder.has(METRICS) else {}
             names = tuple(name for name, figure in _figures(metrics).items() if _is_figure(figure))

@@ -50,7 +50,7 @@ def seals_of(folder: Path) -> dict[str, FileSeal]:
     return {name: _seal(folder / name) for name in SEALED if (folder / name).is_file()}
 
 
-def check_seals(folder: Path, manifest: Manifest, leave_out: Container[str] = ()) -> None:
+def check_seals(folder: Path, manifest: Manifest, names: Container[str] = SEALED) -> None:
     """Hold the files of a complete run against its manifest; a run that was written before there were hashes passes.
 
     While a command changes the run, or where one was killed while it did, lines may have been added, and files that
@@ -59,7 +59,7 @@ def check_seals(folder: Path, manifest: Manifest, leave_out: Container[str] = ()
     Args:
         folder: the run.
         manifest: its manifest.
-        leave_out: files that are about to be written again without being read.
+        names: files to look at.
 
     Raises:
         StorageError: a file is not what the run wrote.
@@ -67,7 +67,7 @@ def check_seals(folder: Path, manifest: Manifest, leave_out: Container[str] = ()
     if manifest.status != "complete":
         return
     for name, seal in manifest.files.items():
-        if name in SEALED and name not in leave_out:
+        if name in SEALED and name in names:
             _check(folder / name, seal, changing=manifest.changing)
 
 

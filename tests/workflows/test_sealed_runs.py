@@ -79,7 +79,7 @@ def test_attack_01_every_reader_refuses_a_run_that_lost_cases(
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     code, error = said(*reader, str(folder))
     assert (code, len(error)) == (4, 1)
-    assert "cases.jsonl: changed since the run was completed: it has 3 lines, and the run wrote 6; put back" in error[0]
+    assert "cases.jsonl: damaged: it has 3 lines, and the run wrote 6; put back" in error[0]
     assert "or make another run: judgekit run " in error[0]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -116,7 +116,7 @@ def test_attack_01_what_is_wrong_with_a_file_is_named(
 @pytest.mark.parametrize("name", ["cases.jsonl", "judgments.jsonl", "prompts.json", "metrics.json"])
 def test_attack_01_a_file_that_is_gone_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
-    with pytest.raises(StorageError, match=f"{name}: changed since the run was completed: it is gone; put back"):
+    with pytest.raises(StorageError, match=f"{name}: damaged: it is gone; put back"):
         RunFolder.open(folder)
 
 
@@ -135,6 +135,14 @@ def test_attack_01_the_list_of_runs_shows_a_run_with_altered_figures_as_damaged(
     assert [entry.status for entry in list_runs(folder.parent)] == ["damaged"]
 
 
+def test_attack_01_a_trend_names_a_run_with_altered_figures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent.parent)
+    judgekit.run("config.json", run_id="whole")
+    edited(folder / "metrics.json", letter)
+    found = CliRunner().invoke(app, ["runs", "trend", "groundedness"])
+    assert "damaged" in " ".join((found.stdout + found.stderr).split())
+
+
 def test_attack_01_a_wording_of_a_run_that_is_not_complete_is_held_against_the_hash_in_its_config(folder: Path) -> None:
     manifest = RunFolder(folder).manifest()
     RunFolder(folder).write_manifest(manifest.model_copy(update={"status": "interrupted"}))
@@ -142,7 +150,7 @@ def test_attack_01_a_wording_of_a_run_that_is_not_complete_is_held_against_the_h
     text = (folder / "prompts.json").read_text(encoding="utf-8")
     assert "groundedness/v1" in RunFolder.open(folder).prompts()
     (folder / "prompts.json").write_text(text.replace("claim", "clain", 1), encoding="utf-8")
-    with pytest.raises(StorageError, match=r"prompts.json: changed .* groundedness/v1 is not the wording whose sha256"):
+    with pytest.raises(StorageError, match=r"prompts.json: damaged: groundedness/v1 is not the wording whose sha256"):
         RunFolder.open(folder).prompts()
 
 
@@ -212,7 +220,7 @@ def test_a_run_whose_change_was_killed_is_read_and_the_command_that_is_named_end
     for name in ("cases.jsonl", "judgments.jsonl"):
         whole = (folder / name).read_bytes()
         edited(folder / name, half)
-        with pytest.raises(StorageError, match=f"{name}: changed since the run was completed: it has 3 lines"):
+        with pytest.raises(StorageError, match=f"{name}: damaged: it has 3 lines"):
             RunFolder.open(folder)
         (folder / name).write_bytes(whole)
     assert said("rescore", str(folder))[0] == 0

@@ -150,9 +150,7 @@ class StoredRun:
             )
 
 
-def open_stored(
-    run: str, options: Options, without: str | None = None, unread: Container[str] = ()
-) -> StoredRun:
+def open_stored(run: str, options: Options, without: str | None = None, unread: Container[str] = ()) -> StoredRun:
     """A stored run, by its folder or its id.
 
     Args:

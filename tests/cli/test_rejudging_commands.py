@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from judgekit.testing import FaultServer, Request, plausible_verdict, verdict, with_latency
-from tests.builders import case, output, read_json, read_lines, write_suite
+from tests.builders import case, output, read_json, read_lines, seal_again, write_suite
 from tests.cli.fork_server import ENVIRONMENT, Ended, judgekit
 
 LEXICAL = {
@@ -194,6 +194,7 @@ def test_a_judge_whose_verdicts_flip_from_some_week_on_has_drifted(tmp_path: Pat
         # What is asked within a day of the verdicts would be the noise floor.
         old = [{**line, "created_at": "2026-01-01T00:00:00.000+00:00"} for line in read_lines(path)]
         path.write_text("".join(json.dumps(line) + "\n" for line in old), encoding="utf-8")
+        seal_again(path.parent)
         codes = []
         for week in (1, 2, 3, 4):
             state["week"] = week

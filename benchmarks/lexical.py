@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from judgekit.core.declining import abstention_rule
 from judgekit.providers.overlap import correctness_value, judge_correctness, judge_groundedness, overlap_score
 from judgekit.providers.overlap_answers import judge_abstention
 
@@ -182,16 +183,21 @@ def report_abstention(rows: Sequence[Row]) -> None:
     replies = [reply for row in rows for reply in row["system_outputs"].values()]
     opened = [(reply, match[1] is not None) for reply in replies if (match := TOLD_TO_SAY.match(reply))]
     print(f"\nabstention: {len(opened)} of {len(replies)} replies open as they were told to")
-    for strict in (False, True):
+    ways: dict[str, Callable[[str], bool]] = {
+        "": lambda reply: bool(judge_abstention(reply)["abstains"]),
+        "strict": lambda reply: bool(judge_abstention(reply, strict=True)["abstains"]),
+        "rule": abstention_rule,
+    }
+    for name, abstains in ways.items():
         start = time.process_time()
-        found = [(judge_abstention(reply, strict=strict)["abstains"], declined) for reply, declined in opened]
+        found = [(abstains(reply), declined) for reply, declined in opened]
         cost = (time.process_time() - start) / len(opened) * 1e6
         right = sum(said == declined for said, declined in found)
         hits = sum(said and declined for said, declined in found)
         n_declined = sum(declined for _, declined in found)
         wrong = sum(said and not declined for said, declined in found)
         print(
-            f"NoMIRACL   {'strict' if strict else '':6} {len(found)} {n_declined:4}   "
+            f"NoMIRACL   {name:6} {len(found)} {n_declined:4}   "
             f"agreement {right / len(found):.3f}   found {hits}   wrongly found {wrong}   {cost:.0f} us/item"
         )
 

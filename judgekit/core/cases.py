@@ -288,6 +288,13 @@ class SystemOutput(Record):
     """How sure the system is of its answer."""
     metadata: Metadata = {}
 
+    @property
+    def declared(self) -> bool | None:
+        """Whether the system itself says that it abstained: `abstained`, else a false `grounded`; None: no word."""
+        if self.abstained is not None:
+            return self.abstained
+        return True if self.grounded is False else None
+
     @model_validator(mode="after")
     def _ranks_are_unique(self) -> "SystemOutput":
         ranks = [position if hit.rank is None else hit.rank for position, hit in enumerate(self.retrieved, start=1)]

@@ -78,8 +78,13 @@ class Metric(Component):
         """
         return {}
 
-    def sources(self, output: SystemOutput) -> Mapping[str, str]:  # noqa: ARG002  # a hook
-        """By score name, what the score rests on, where several things could say it; none unless overridden."""
+    def sources(self, output: SystemOutput, verdicts: Verdicts) -> Mapping[str, str]:  # noqa: ARG002  # a hook
+        """By score name, what the score rests on, where several things could say it; none unless overridden.
+
+        Args:
+            output: what the system gave.
+            verdicts: of the wanted judges, those that the run has; may be empty.
+        """
         return {}
 
     def open_report(self) -> "MetricReport | None":
@@ -148,6 +153,13 @@ class Judge(Component):
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:  # noqa: ARG002  # a hook
         """The verdict held against what was judged, such as quotes against the passages; as it is unless overridden."""
         return verdict
+
+    def abstained_scores(self) -> Outcomes | None:
+        """The scores of an abstention on an answerable case, whatever the judge says of it; None unless overridden.
+
+        A judge that gives some follows the abstentions of the run: to one on any other case it does not apply.
+        """
+        return None
 
     @abstractmethod
     def scores(self, verdict: Verdict) -> Outcomes:

@@ -31,7 +31,7 @@ TAGS = "tags.json"
 DRIFT_CHECKS = "drift_checks.jsonl"
 METRICS_HISTORY = "metrics_history.jsonl"
 
-METRICS_VERSION = 1
+METRICS_VERSION = 2
 """Version of the definitions of all figures; raised when the same run would get another figure."""
 
 
@@ -154,6 +154,9 @@ class RunSummary(Frozen):
     indexing_coverage: dict[str, Any] | None = None
     extraction: dict[str, Any] | None = None
     """Field extraction by error type, and by field path where most goes wrong; None where no case expects fields."""
+    abstention: dict[str, Any] | None = None
+    """What says which outputs are abstentions where the system does not (`source`), with counts by source; None: no
+    output has an answer, or the figures are of a judgekit that did not say."""
     n_gates: int = 0
     """Gates of the config; `gates` has none of them where they were not checked, since the run is only a part."""
     gates: tuple[GateResult, ...] = ()

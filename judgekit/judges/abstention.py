@@ -14,7 +14,8 @@ class Abstention(Judge):
     """Yes where the answer declines: it says that it does not know, or that the sources do not tell.
 
     Not applicable where the system's own word decides (`abstained`, or `grounded` false), and to an answer that is
-    blank or absent. The metric family of the same name makes its figures of this verdict. Source: in-house.
+    blank or absent. The metric family of the same name makes its figures of this verdict,
+    and groundedness and correctness follow it. Source: in-house.
     """
 
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("output.answer",),)

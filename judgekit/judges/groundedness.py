@@ -12,7 +12,7 @@ from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcome
 from judgekit.core.sentences import CITATION
 from judgekit.core.text import is_blank
 from judgekit.judges.parsing import read_quotes, read_score, read_text, read_texts
-from judgekit.judges.passages import ABSTAINED, NO_TEXT, citations, folded, has_abstained, passages, unjudgeable
+from judgekit.judges.passages import ABSTAINED, NO_TEXT, citations, folded, passages, unjudgeable
 
 _NO_QUOTES_ASKED = NotApplicable("the prompt asks for no quotes")
 _NO_QUOTES = NotApplicable("no quotes")
@@ -21,8 +21,10 @@ _NO_QUOTES = NotApplicable("no quotes")
 class Groundedness(Judge):
     """Whole number 0 (unrelated to the passages) to 5 (every claim supported, every major one cited).
 
-    Not applicable to an answer that is an abstention by the system's own flags, and where hits carry no text. From
-    prompt v2 on the judge quotes the passages for each supported claim, and the quotes are looked up. Source: in-house.
+    Not applicable where no retrieved text exists, and to an abstention; one on an answerable case has the worst score.
+    From prompt v2 on the judge quotes the passages for each supported claim, and the quotes are looked up.
+
+    Source: in-house.
     """
 
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("output.answer",), ("output.retrieved",))
@@ -37,7 +39,7 @@ class Groundedness(Judge):
 
     def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
         """Variables `answer`, `passages`, `citations` (None: the system does not report any)."""
-        if output.error is None and has_abstained(output):
+        if output.error is None and output.declared:
             return ABSTAINED
         reason = unjudgeable(case, output)
         if reason is not None:
@@ -51,6 +53,11 @@ class Groundedness(Judge):
         """Nothing can be said of an answer where nothing was retrieved that it could rest on."""
         texts = [passage.get("text") for passage in judge_input.variables.get("passages") or ()]
         return NO_TEXT if all(not text or is_blank(text) for text in texts) else None
+
+    def abstained_scores(self) -> Outcomes:
+        """0 and no pass; it makes no claims."""
+        scores: Outcomes = dict.fromkeys([column.name for column in self.columns()], ABSTAINED)
+        return {**scores, self.name: 0.0, f"{self.name}_pass": 0.0}
 
     def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
         """Score 0-5 with both lists of claims, flagged `inconsistent` where they contradict each other."""

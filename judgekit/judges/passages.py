@@ -77,15 +77,10 @@ def unjudgeable(case: Case, output: SystemOutput) -> NotApplicable | Failed | No
     """
     if output.error is not None:
         return Failed(output.error.kind)
-    if has_abstained(output) and case.answerable is not True:
+    if output.declared and case.answerable is not True:
         return ABSTAINED
     if output.answer is None:
         return Failed("no_answer")
     if not output.answer.strip():
         return Failed("blank_answer")
     return None
-
-
-def has_abstained(output: SystemOutput) -> bool:
-    """Whether the system's own flags say that it abstained."""
-    return bool(output.abstained) or (output.abstained is None and output.grounded is False)

@@ -5,25 +5,30 @@ from typing import ClassVar, Literal
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric, Verdicts
+from judgekit.core.declining import abstention_rule
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
 
-AbstentionSource = Literal["flag", "grounded", "judge", "blank", "no_answer", "error"]
-"""What says whether an output abstained: its `abstained` flag, `grounded: false`, the abstention judge (its
-answer has text and no flag), or its blank answer; `no_answer` and `error`: nothing does."""
+AbstentionSource = Literal["flag", "grounded", "judge", "rule", "blank", "no_answer", "error"]
+"""What says whether an output abstained: its `abstained` flag, `grounded: false`, the abstention judge (its answer has
+text and no flag), the shipped rule in its place in a run without that judge, or its blank answer; `no_answer` and
+`error`: nothing does."""
+Said = Verdict | NotApplicable | Failed
+"""What the abstention judge says of a case, or why it says nothing."""
+Decided = tuple[bool | NotApplicable | Failed, AbstentionSource]
+"""Whether an output abstained, or why that is not known, and what says so."""
 
 _NO_LABEL = NotApplicable("answerable is not labelled")
 _ANSWERABLE = NotApplicable("answerable is true")
 _UNANSWERABLE = NotApplicable("answerable is false")
-_NO_JUDGE = NotApplicable("no flag, and no abstention judge")
 _NO_ANSWER = NotApplicable("no answer and no flag")
 
 
 def abstained(output: SystemOutput) -> tuple[bool | None, AbstentionSource]:
-    """Whether the output abstained, and what says so; the value is None where only a judge, or nothing, can say.
+    """Whether the output abstained, and what says so; None where only the judge or the rule, or nothing, can say.
 
-    In this order: the explicit flag; `grounded` false; with text, the abstention judge; a blank answer is an
-    abstention. An output without an answer (None, not blank) says nothing: a file that holds only retrieval
+    In this order: the explicit flag; `grounded` false; with text, the abstention judge or the rule; a blank answer is
+    an abstention. An output without an answer (None, not blank) says nothing: a file that holds only retrieval
     results must not pass for a system that declines.
 
     Source: in-house.
@@ -39,6 +44,27 @@ def abstained(output: SystemOutput) -> tuple[bool | None, AbstentionSource]:
     if output.answer.strip():
         return None, "judge"
     return True, "blank"
+
+
+def whether_abstained(output: SystemOutput, said: Said | None) -> Decided:
+    """Whether the output abstained, by the one source that all scores of a case follow, and which one that is.
+
+    Args:
+        output: what the system gave.
+        said: the word of the abstention judge; None in a run without it, where the shipped rule takes its place.
+    """
+    if output.error is not None:
+        return Failed(output.error.kind), "error"
+    value, source = abstained(output)
+    if value is not None:
+        return value, source
+    if output.answer is None:
+        return _NO_ANSWER, source
+    if said is None:
+        return abstention_rule(output.answer), "rule"
+    if not isinstance(said, Verdict):
+        return said, source
+    return Failed("judge invalid", by_judge=True) if said.answer is None else said.answer, source
 
 
 def abstention_scores(answerable: bool | None, verdict: bool | NotApplicable | Failed) -> Outcomes:
@@ -86,7 +112,8 @@ class Abstention(Metric):
     """How well the system knows when to decline.
 
     All in [0, 1]. Whether an output abstains say, in this order: its `abstained` flag; `grounded` false; with text,
-    the judge `abstention` (in a run without it, the scores are not applicable); a blank answer.
+    the judge `abstention` (in a run without it, the shipped rule `judgekit.core.declining.abstention_rule`, which the
+    source of `abstained` says); a blank answer. Groundedness and correctness follow the same word.
 
     * `abstained`: 1 if the output abstained, whatever the label of the case; its source is stored beside it. It is
       neither good nor bad by itself, so no figure is made of it.
@@ -116,26 +143,17 @@ class Abstention(Metric):
         over = ("abstention_accuracy", "hallucination_rate_unanswerable", "over_abstention_rate")
         return (Pooled("abstention_f1", over=over, function=abstention_f1),)
 
-    def sources(self, output: SystemOutput) -> Mapping[str, str]:
+    def sources(self, output: SystemOutput, verdicts: Verdicts) -> Mapping[str, str]:
         """What says whether the output abstained."""
-        return {"abstained": abstained(output)[1]}
+        return {"abstained": whether_abstained(output, verdicts.get("abstention"))[1]}
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
-        if output.error is not None:
-            return _all(case, Failed(output.error.kind))
-        value, source = abstained(output)
-        if value is not None:
-            return _all(case, value)
-        return _all(case, _NO_JUDGE if source == "judge" else _NO_ANSWER)
+        return _all(case, whether_abstained(output, None)[0])
 
     def calculate_judged(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Outcomes:
         """All scores of an output that only the judge can say something about."""
-        if abstained(output)[1] != "judge":
-            return {}
-        said = verdicts["abstention"]
-        if not isinstance(said, Verdict):
-            return _all(case, said)
-        return _all(case, Failed("judge invalid", by_judge=True) if said.answer is None else said.answer)
+        value, source = whether_abstained(output, verdicts["abstention"])
+        return _all(case, value) if source == "judge" else {}
 
 
 def _all(case: Case, verdict: bool | NotApplicable | Failed) -> Outcomes:

@@ -204,9 +204,23 @@ def instrument_lines(summary: RunSummary) -> list[str]:
         rejudged_line(summary),
         history_line(summary),
         reliability_line(summary.judge_reliability),
+        abstention_line(summary),
         latency_line(summary),
     ]
     return [line for line in [*lines, cost_line(summary)] if line]
+
+
+def abstention_line(summary: RunSummary) -> str | None:
+    """That the shipped rule says which answers are abstentions, where a figure hangs on it."""
+    found = summary.abstention
+    if found is None or found["source"] != "rule":
+        return None
+    figures = (summary.overall.get(name) for name in ("abstention_accuracy", "over_abstention_rate"))
+    n_found = found["n_abstained"].get("rule", 0)
+    if not n_found and not any(isinstance(figure, Estimate) and figure.n for figure in figures):
+        return None
+    n = found["by_source"]["rule"]
+    return f"abstentions: by the shipped rule for {n:,} answers without a flag, no judge abstention ({n_found:,} found)"
 
 
 def indexing_lines(coverage: Mapping[str, Any] | None) -> list[str]:

@@ -10,6 +10,7 @@ from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.protocols import System
 from judgekit.core.scores import Failed, NotApplicable
+from judgekit.workflows.abstentions import missing_source
 from judgekit.workflows.cache_why import CacheLookup
 from judgekit.workflows.check_samples import MOST_ROWS
 from judgekit.workflows.checks import check_applies, one_version
@@ -54,6 +55,7 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
     outputs = [output async for output in job.system.outputs(job.cases)]
     one_version(job.versions, outputs)
     notices = check_data(job.asked, job.cases, outputs)
+    notices += missing_source([plan.judge.name for plan in job.judges], job.cases, outputs)
     passes = {}
     for plan in job.judges:
         reasons: dict[str, NotApplicable | Failed] = {}

@@ -17,6 +17,8 @@ from judgekit.core.protocols import RunStore
 from judgekit.core.runs import SCORES
 from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
 from judgekit.judges.passages import NO_TEXT
+from judgekit.metrics.abstention import Decided
+from judgekit.workflows.abstentions import Abstentions, following
 
 Unjudged = dict[str, dict[str, NotApplicable | Failed]]
 """By judge and case id: why a case is not put before a judge."""
@@ -121,6 +123,8 @@ class Scored:
     digests: Mapping[str, dict[str, Any]]
     """What metrics.json shows of the reports of metric families, by family."""
     warnings: Sequence[tuple[str, str]]
+    abstention: dict[str, Any] | None
+    """What decided which outputs are abstentions; None where no output has an answer."""
 
 
 def score_cases(
@@ -147,13 +151,14 @@ def score_cases(
     rules = FigureRules(scoring.config.seed, scoring.config.min_n, scoring.config.cluster_by)
     tally = RunTally(columns, pooled, scoring.config.slices, scoring.config.errors, rules)
     reports = {metric.name: report for metric in scoring.metrics if (report := metric.open_report()) is not None}
+    deciding = Abstentions()
     metrics = [reports.get(metric.name, metric) for metric in scoring.metrics]
 
     def lines() -> Iterator[bytes]:
         for case, output in zip(cases, store.outputs(), strict=False):
             verdicts = _verdicts(scoring, case, unjudged, judgments)
             outcomes, sources = _metric_outcomes(scoring, metrics, case, output, verdicts)
-            outcomes.update(_judge_outcomes(scoring, case, verdicts))
+            outcomes.update(_judge_outcomes(scoring, case, verdicts, deciding.of(output, verdicts)))
             if joint:
                 outcomes.update(joint_outcomes(outcomes))
             tally.add(case, output, outcomes)
@@ -169,9 +174,10 @@ def score_cases(
     warnings = [
         *tally.warnings,
         *_without_text(unjudged),
+        *deciding.warnings(),
         *[warning for report in reports.values() for warning in report.warnings()],
     ]
-    return Scored(tally, overall, digests, warnings)
+    return Scored(tally, overall, digests, warnings, deciding.record())
 
 
 def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) -> list[tuple[str, str]]:
@@ -215,7 +221,7 @@ def _metric_outcomes(
             if wanted:
                 outcomes = {**outcomes, **family.calculate_judged(case, output, wanted)}
             found.update(outcomes)
-            sources.update(family.sources(output))
+            sources.update(family.sources(output, wanted))
         except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
             found.update(dict.fromkeys(_names(family), scoring.faults.note(family.name, case.id, error)))
     return found, sources
@@ -236,12 +242,13 @@ def _verdicts(
     }
 
 
-def _judge_outcomes(scoring: Scoring, case: Case, verdicts: Verdicts) -> Outcomes:
+def _judge_outcomes(scoring: Scoring, case: Case, verdicts: Verdicts, decided: Decided) -> Outcomes:
     """Every score of one case by a judge."""
     found: Outcomes = {}
     for judge in scoring.judges:
         try:
-            found.update(judge_outcomes(judge, verdicts[judge.name]))
+            said = verdicts[judge.name]
+            found.update(following(judge, case, decided, said) or judge_outcomes(judge, said))
         except Exception as error:  # noqa: BLE001
             found.update(dict.fromkeys(_names(judge), scoring.faults.note(judge.name, case.id, error)))
     return found

@@ -62,6 +62,7 @@ def summarise(
         operational=_operational(job, scored.tally),
         indexing_coverage=None if job.indexing is None else dict(job.indexing),
         extraction=scored.digests.get("extraction"),
+        abstention=scored.abstention,
         metrics_version=METRICS_VERSION,
         warnings=tuple(Notice(code=code, message=message) for code, message in dict.fromkeys(warnings)),
     )

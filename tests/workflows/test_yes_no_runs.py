@@ -156,11 +156,13 @@ def test_a_judges_failure_is_no_score_under_any_policy(tmp_path: Path) -> None:
     assert (accuracy["value"], accuracy["n"], accuracy["n_error"]) == (0.6667, 6, 1)
 
 
-def test_without_the_judge_a_text_without_a_flag_does_not_apply(tmp_path: Path) -> None:
+def test_without_the_judge_the_rule_decides_about_a_text_without_a_flag(tmp_path: Path) -> None:
     ran = carried_out(tmp_path, None, case_rows=ABSTENTION_CASES, output_rows=ABSTENTION_OUTPUTS, judges=[], models={})
     accuracy = ran.metrics["overall"]["abstention_accuracy"]
-    assert (accuracy["value"], accuracy["n"], accuracy["n_error"], accuracy["n_not_applicable"]) == (1.0, 3, 1, 4)
-    assert scores_of(ran, "abstention_accuracy")["invents"] == "n/a: no flag, and no abstention judge"
+    # flagged, ungrounded and blank abstain; declines, invents and mumbled are texts that say nothing of the kind
+    assert (accuracy["value"], accuracy["n"], accuracy["n_error"], accuracy["n_not_applicable"]) == (0.5, 6, 1, 1)
+    assert scores_of(ran, "abstention_accuracy")["invents"] == 0.0
+    assert sources_of(ran)["invents"] == "rule"
 
 
 def test_a_gap_filling_judge_without_a_gap_is_a_warning_and_no_error(tmp_path: Path) -> None:

@@ -351,7 +351,7 @@
     ];
     return [found.answerable === false ? make("p", {}, "The corpus holds no answer to this question.") : null, lists.length ? make("div", { class: "expected" }, lists) : null];
   }
-  const SAYS = { flag: "its own flag", grounded: "its own grounded: false", judge: "the abstention judge", blank: "its blank answer" };
+  const SAYS = { flag: "its own flag", grounded: "its own grounded: false", judge: "the abstention judge", rule: "the shipped rule", blank: "its blank answer" };
   function abstention(found) {
     if (!found) return null;
     return make("p", { class: "quiet" }, `Counts as ${found[0] ? "an abstention" : "an answer"}${SAYS[found[1]] ? `, by ${SAYS[found[1]]}` : ""}.`);

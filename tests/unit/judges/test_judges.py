@@ -75,10 +75,10 @@ SITUATIONS: list[tuple[dict[str, Any], dict[str, Any], object, object]] = [
     ({}, {"answer": ""}, BLANK, BLANK),
     ({}, {"answer": " \n\t"}, BLANK, BLANK),
     ({"answerable": False}, {"answer": ""}, BLANK, BLANK),
-    # an abstention claims nothing; where there is an answer, it is a wrong one
-    ({"answerable": True}, {"abstained": True}, ABSTAINED, ASKED),
-    ({"answerable": True}, {"grounded": False}, ABSTAINED, ASKED),
-    ({"answerable": True}, {"abstained": True, "answer": ""}, ABSTAINED, BLANK),
+    # a declared abstention is scored without being asked about
+    ({"answerable": True}, {"abstained": True}, ABSTAINED, ABSTAINED),
+    ({"answerable": True}, {"grounded": False}, ABSTAINED, ABSTAINED),
+    ({"answerable": True}, {"abstained": True, "answer": ""}, ABSTAINED, ABSTAINED),
     ({"answerable": False}, {"abstained": True}, ABSTAINED, ABSTAINED),
     ({"answerable": False}, {"abstained": True, "answer": None}, ABSTAINED, ABSTAINED),
     ({"answerable": False}, {"grounded": False}, ABSTAINED, ABSTAINED),

@@ -33,13 +33,15 @@ def output_of(**fields: Any) -> SystemOutput:
 def test_the_first_source_that_can_say_decides(fields: dict[str, Any], expected: object) -> None:
     output = output_of(**fields)
     assert abstained(output) == expected
-    assert Abstention().sources(output) == {"abstained": abstained(output)[1]}
+    said = {"abstention": Verdict(answer=True)}
+    assert Abstention().sources(output, said) == {"abstained": abstained(output)[1]}
+    in_its_place = {"judge": "rule"}.get(abstained(output)[1], abstained(output)[1])
+    assert Abstention().sources(output, {}) == {"abstained": in_its_place}
 
 
 ANSWERABLE, UNANSWERABLE = NotApplicable("answerable is true"), NotApplicable("answerable is false")
 NO_LABEL = NotApplicable("answerable is not labelled")
 JUDGE_FAILED = Failed("judge invalid", by_judge=True)
-NO_JUDGE = NotApplicable("no flag, and no abstention judge")
 
 
 @pytest.mark.parametrize(
@@ -51,8 +53,11 @@ NO_JUDGE = NotApplicable("no flag, and no abstention judge")
         (True, {"abstained": True}, [1.0, ANSWERABLE, ANSWERABLE, 1.0]),
         (True, {"abstained": False}, [0.0, ANSWERABLE, ANSWERABLE, 0.0]),
         (None, {"abstained": True}, [1.0, NO_LABEL, NO_LABEL, NO_LABEL]),
-        (False, {"answer": "x"}, [NO_JUDGE, NO_JUDGE, NO_JUDGE, UNANSWERABLE]),
-        (True, {"answer": "x"}, [NO_JUDGE, ANSWERABLE, ANSWERABLE, NO_JUDGE]),
+        # without a flag and without the judge, the shipped rule
+        (False, {"answer": "x"}, [0.0, 0.0, 1.0, UNANSWERABLE]),
+        (False, {"answer": "The notes do not say."}, [1.0, 1.0, 0.0, UNANSWERABLE]),
+        (True, {"answer": "x"}, [0.0, ANSWERABLE, ANSWERABLE, 0.0]),
+        (True, {"answer": "I don't know."}, [1.0, ANSWERABLE, ANSWERABLE, 1.0]),
         (
             True,
             {},

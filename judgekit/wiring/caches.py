@@ -10,7 +10,7 @@ from judgekit.storage.reply_cache import CACHE_FOLDER
 from judgekit.storage.run_folder import RunFolder
 from judgekit.systems.recorded import Recorded
 from judgekit.wiring.assembly import Assembly, assemble, open_estimate
-from judgekit.wiring.jobs import find_run, results_dir_of
+from judgekit.wiring.jobs import config_of, find_run, results_dir_of
 from judgekit.wiring.models import Options
 from judgekit.workflows.cache_why import WhyJob
 from judgekit.workflows.estimate import EstimateJob
@@ -43,7 +43,7 @@ def open_why(target: WhyTarget, options: Options) -> Iterator[WhyJob]:
     """
     folder = RunFolder.open(find_run(target.run, None, options))
     manifest = folder.manifest()
-    path = target.config_path or Path(manifest.config_path)
+    path = target.config_path or config_of(folder, manifest)
     assembly = assemble(path, replace(options, needs_keys=target.asks_server))
     place = folder.path.parent
     if target.config_path is not None:

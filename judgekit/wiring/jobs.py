@@ -36,6 +36,9 @@ from judgekit.workflows.model_runtime import ModelRuntime
 INDEX_SECONDS = 10.0
 """How long the end of a run waits for a results database that another process writes."""
 
+_NEAREST_FOLDERS = 4
+"""Above a run, in which its config is looked for: results, and what holds them."""
+
 
 def resolved_config(assembly: Assembly) -> dict[str, Any]:
     """config.json: the config as used, and hashes of everything it names."""
@@ -99,7 +102,7 @@ def resume_job(folder: RunFolder, manifest: Manifest, config_path: Path | None, 
     Raises:
         ConfigError: a config that has changed (what changed is named).
     """
-    path = config_path or Path(manifest.config_path)
+    path = config_path or config_of(folder, manifest)
     options = replace(options, run_id=None, limit=manifest.limit, sample=manifest.sample, shard=manifest.shard)
     assembly = assemble(path, options)
     resolved = resolved_config(assembly)
@@ -115,8 +118,26 @@ def resume_job(folder: RunFolder, manifest: Manifest, config_path: Path | None, 
     for name, runtime in assembly.used_models().items():
         if name not in replaced:
             runtime.guard.go_on(manifest.models.get(name, {}))
-    resumed = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
+    here = {"n_resumed": manifest.n_resumed + 1, "config_path": str(path.resolve())}
+    resumed = manifest.model_copy(update=here)
     return _job(assembly, options, folder, resumed, resolved, found=manifest)
+
+
+def config_of(folder: RunFolder, manifest: Manifest) -> Path:
+    """The config of a run: where it was, or in a folder above the run, if the project was moved.
+
+    Raises:
+        ConfigError: it is in neither.
+    """
+    was = Path(manifest.config_path)
+    above = [parent / was.name for parent in folder.path.resolve().parents[:_NEAREST_FOLDERS]]
+    for path in (was, *above):
+        if path.is_file():
+            return path
+    raise ConfigError(
+        f"{was}: the config of this run is not there any more, nor above {folder.path}; name it: "
+        f"judgekit run CONFIG --resume {folder.path}"
+    )
 
 
 def _untried_models(folder: RunFolder, config: RunConfig) -> set[str]:

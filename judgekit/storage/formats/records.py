@@ -23,7 +23,10 @@ from judgekit.storage.rows import Origin, Row, document_rows, read_text
 NO_ID = "ids_by_position"
 """Code of the notice that cases and outputs are joined by their order."""
 _NUMBERED = "rows have no id, so each has its position, from 1; order joins cases and outputs"
-_LIKE_AN_ID = re.compile(r"(?i)([a-z0-9]*[ _.-]*(id|idx|index|uuid|guid|key|nr|no)|#)")
+_LIKE_AN_ID = re.compile(
+    r"(?i:#|(.*[ _.-])?(id|idx|index|uuid|guid|key|nr|no)|(q|c|s|p|u|row|case|question|query|sample|test|item)id)"
+    r"|.*[a-z]I[dD]x?"
+)
 _MODELS: dict[str, type[BaseModel]] = {"cases": Case, "outputs": SystemOutput}
 
 
@@ -188,9 +191,8 @@ def numbered(source: Source, rows: Iterable[Row]) -> Iterator[Row]:
             continue
         if is_numbered is None:
             known = (_MODELS[source.kind].model_fields.keys() | {RETRIEVED_IDS}) - {"id", "case_id", "metadata"}
-            has_id = any(not is_absent(row.data.get(name)) for name in id_names)
-            is_named = not has_id and not any(_LIKE_AN_ID.fullmatch(name) for name in row.data if name not in id_names)
-            is_numbered = is_named and bool((row.data.keys() | mapped) & known)
+            has_id = bool(id_names & row.data.keys()) or any(map(_LIKE_AN_ID.fullmatch, row.data))
+            is_numbered = not has_id and bool((row.data.keys() | mapped) & known)
             if is_numbered:
                 source.notice(NO_ID, _NUMBERED)
         if is_numbered and is_absent(row.data.get(id_field)):

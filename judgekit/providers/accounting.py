@@ -82,23 +82,32 @@ def _completed(
 
 
 def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    return next((found for name in names if (found := count(values.get(name))) is not None), None)
+    for name in names:
+        value = values.get(name)
+        found = None if value is None else count(value)
+        if found is not None:
+            return found
+    return None
 
 
 def _detail(usage: Mapping[str, Any], places: tuple[str, ...], names: tuple[str, ...]) -> int | None:
-    details: dict[str, Any] = next((usage[place] for place in places if isinstance(usage.get(place), dict)), {})
-    found = _first(details, names)
-    return _first(usage, names) if found is None else found
+    for place in places:
+        details = usage.get(place)
+        found = _first(details, names) if isinstance(details, dict) else None
+        if found is not None:
+            return found
+    return _first(usage, names)
 
 
 def count(value: Any) -> int | None:
     """A number of tokens, also where it came as text or as a float; None for anything else."""
+    if type(value) is int:
+        return value if 0 <= value <= _MOST_TOKENS else None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
-        value = int(value)
+        return count(int(value))
     if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
-    return value if is_count else None
+        return count(int(value))
+    return None
 
 
 def read_cost(payload: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:

@@ -6,7 +6,12 @@ from typing import Any
 
 from judgekit.reports.figures import printable
 
-_STATES = {"present": "is in the cache", "absent": "is not in the cache", "damaged": "is in the cache, but damaged"}
+_STATES = {
+    "present": "is in the cache",
+    "not_pinned": "is in the cache, but of another model or upstream than the pinned one",
+    "absent": "is not in the cache",
+    "damaged": "is in the cache, but damaged",
+}
 
 
 def stats_text(record: Mapping[str, Any]) -> str:

@@ -27,7 +27,8 @@ class BilledError(CallError):
 
     def __init__(self, error: CallError, bill: Bill) -> None:
         """Take over the error of a call."""
-        super().__init__(error.kind, str(error), fatal=error.fatal, n_requests=error.n_requests)
+        super().__init__(error.kind, str(error))
+        vars(self).update(vars(error))
         self.bill = bill
 
 

@@ -21,6 +21,10 @@ CHARACTERS_PER_TOKEN = 4
 """A usual ratio for English; what a model really makes of its prompts is learned from its replies."""
 
 
+_SHORT_PROMPT = 100
+"""Of shorter prompts, what a server adds of its own would be most, and say nothing of longer ones."""
+
+
 @dataclass(slots=True)
 class Hold:
     """What is set aside for one call."""
@@ -50,8 +54,8 @@ class _Known:
         usage = bill.usage
         if usage is None:
             return
-        if usage.prompt_tokens is not None and hold.n_prompt:
-            self.prompt_ratio = max(self.prompt_ratio, usage.prompt_tokens / hold.n_prompt)
+        if usage.prompt_tokens is not None:
+            self.prompt_ratio = max(self.prompt_ratio, usage.prompt_tokens / max(hold.n_prompt, _SHORT_PROMPT))
         self.completion = max(self.completion, usage.known_tokens - (usage.prompt_tokens or hold.n_prompt))
 
 

@@ -12,12 +12,12 @@ from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
 from judgekit.core.judgments import JudgeInput, Judgment, VerdictError
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, RunStore, System
 from judgekit.core.scores import Failed
-from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.judgment_draft import JudgePlan, decode_reply
 from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.requests import RequestMaker
 from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
-EntryState = Literal["present", "damaged", "absent"]
+EntryState = Literal["present", "not_pinned", "damaged", "absent"]
 
 
 class CacheLookup(Protocol):
@@ -152,7 +152,7 @@ async def _explain(job: WhyJob, question: Question) -> dict[str, Any]:
             _leave_build_open(parts)
         if question.stored.sha256 != judgment.input_sha256:
             notes.append("the stored judge input is not the one that was judged: judge_inputs.jsonl was altered")
-    entry = _state(job.cache, key_now)
+    entry = _state(job.cache, key_now, runtime)
     changed = [part["part"] for part in parts if part["same"] is False]
     would_hit = entry == "present" and not runtime.provider.is_deterministic
     return {
@@ -227,12 +227,13 @@ def _is_where_it_was(runtime: ModelRuntime, judgment: Judgment) -> bool:
     return same_model and judgment.key_parts.get("base_url", "") == (runtime.config.public_url or "")
 
 
-def _state(cache: CacheLookup | None, key: str) -> EntryState:
+def _state(cache: CacheLookup | None, key: str, runtime: ModelRuntime) -> EntryState:
     if cache is None:
         return "absent"
     before = cache.n_damaged
-    if cache.get(key) is not None:
-        return "present"
+    stored = cache.get(key)
+    if stored is not None:
+        return "present" if runtime.guard.takes(decode_reply(stored)) else "not_pinned"
     return "damaged" if cache.n_damaged > before else "absent"
 
 
@@ -311,6 +312,8 @@ def conclude(job: WhyJob, question: Question, entry: EntryState, changed: Sequen
     if entry == "present":
         other = f" ({names} changed, and the new request was answered before)" if names else ""
         return f"would be answered from the cache{other}"
+    if entry == "not_pinned":
+        return "would be asked: the cached reply comes from another model or upstream than the pinned one"
     if entry == "damaged":
         return "would be asked: its entry is damaged, see `judgekit cache verify`"
     if names:

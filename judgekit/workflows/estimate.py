@@ -16,7 +16,7 @@ from judgekit.workflows.check_samples import MOST_ROWS
 from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.data_checks import Asked, check_data
 from judgekit.workflows.job import SpotCheckPlan
-from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.judgment_draft import JudgePlan, decode_reply
 from judgekit.workflows.requests import RequestMaker
 
 CHARACTERS_PER_TOKEN = 4
@@ -141,7 +141,12 @@ def _cache_check(job: EstimateJob, plan: JudgePlan) -> Callable[[JudgeInput], bo
         # A run remembers what a model takes before it stores the first reply.
         return lambda _: False
     requests = RequestMaker(plan, takes)
-    return lambda judge_input: cache.get(requests.key_of(judge_input)) is not None
+
+    def is_answered(judge_input: JudgeInput) -> bool:
+        stored = cache.get(requests.key_of(judge_input))
+        return stored is not None and runtime.guard.takes(decode_reply(stored))
+
+    return is_answered
 
 
 def _in_words(reason: NotApplicable | Failed) -> str:

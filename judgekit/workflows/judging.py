@@ -27,7 +27,7 @@ from judgekit.core.protocols import CallError, Capabilities, JudgmentSink, Reply
 from judgekit.core.text import clean_text
 from judgekit.judges.parsing import ParsedReply, parse_reply
 from judgekit.workflows.billing import Bill, BilledError
-from judgekit.workflows.budget import Spending
+from judgekit.workflows.budget import Hold, Spending
 from judgekit.workflows.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, decode_reply, encode_reply
 from judgekit.workflows.requests import RequestMaker
 
@@ -294,12 +294,13 @@ class JudgingPass:
         runtime = self.plan.runtime
         _check_length(request, runtime.config.max_prompt_bytes)
         await runtime.identified()
-        await runtime.limiter.acquire(self._spending.hold_for(runtime, request).tokens)
+        hold = self._spending.hold_for(runtime, request)
+        await runtime.limiter.acquire(hold.tokens)
         try:
             if not runtime.provider.needs_network:
                 response, bill = await runtime.provider.complete(request), None
             else:
-                response, bill = await self._paid(request)
+                response, bill = await self._paid(request, hold)
             self._is_schema_taken = True
         finally:
             runtime.limiter.release()
@@ -308,11 +309,9 @@ class JudgingPass:
         to_cache = (key, encode_reply(response)) if pinned and self._cache is not None else None
         return Reply(response, from_cache=False, pinned=pinned, to_cache=to_cache, bill=bill)
 
-    async def _paid(self, request: ModelRequest) -> tuple[ModelResponse, Bill]:
+    async def _paid(self, request: ModelRequest, hold: Hold) -> tuple[ModelResponse, Bill]:
         """A call that the budget has to hold, and what it took."""
         runtime, spending = self.plan.runtime, self._spending
-        # Made once there is a slot: what calls take is learned while others wait for one.
-        hold = spending.hold_for(runtime, request)
         await spending.start(hold)
         n_calls, bill = 0, None
         try:

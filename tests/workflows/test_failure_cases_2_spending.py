@@ -11,6 +11,7 @@ from judgekit.core.errors import ConfigError, Interrupted, ProviderError
 from judgekit.providers.accounting import read_cost, read_upstream, read_usage
 from judgekit.testing import FaultServer, Reply, sequence, with_latency
 from tests.builders import read_json, read_lines, write_suite
+from tests.cli.fork_server import judgekit as command
 from tests.workflows.engine import Ran, after_probe, again, carried_out, good, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
@@ -289,8 +290,11 @@ def test_t2_04_a_pin_is_no_excuse_to_take_cached_replies_of_another_upstream(tmp
         config = write_suite(tmp_path, server.base_url, n_cases=3, model={"max_concurrency": 1})
         assert again(config, server).error is None
         write_suite(tmp_path, server.base_url, n_cases=3, model={"max_concurrency": 1, "pin": {"upstream": "Azure"}})
+        why = command("cache", "why", "r", "c0", "--ask-server", cwd=tmp_path)
+        assert "would be asked: the cached reply comes from another model or upstream" in why.stdout, why.stderr
         pinned = again(config, server, run_id="pinned")
         assert pinned.error is None
+        assert pinned.metrics["cost"]["n_from_cache"] == 0
         assert [item["upstream"] for item in pinned.judgments.values()] == ["Azure"] * 3
         assert again(config, server, run_id="cached").metrics["cost"]["n_from_cache"] == 3
 

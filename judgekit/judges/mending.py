@@ -19,10 +19,12 @@ _PYTHON = re.compile(_STRING + r"|\b(?:True|False|None)\b", re.DOTALL)
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _PYTHON_ESCAPE = re.compile(r"\\'|\\x([0-9a-fA-F]{2})|\\.|\"", re.DOTALL)
 _ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|(.)|$)', re.DOTALL)
-_NEXT_MEMBER = re.compile(r"\s*(?:[}\s]*\Z|,?\s*[\"'][A-Za-z_]+[\"']\s*:|,\s*[A-Za-z_]+\s*:)")
+_NEXT_MEMBER = re.compile(r"\s*+(?:[}\s]*+\Z|,?\s*[\"'][A-Za-z_]+[\"']\s*:|,\s*[A-Za-z_]+\s*:)")
 _WHOLE = re.compile(r"-?[0-9]+\.0+")
-_REPAIRABLE_CHARACTERS = 20_000
-"""Longer objects are not handed to json-repair, whose time grows faster than their length."""
+_SEPARATORS = re.compile(r"[\s,;]*+")
+_MEMBER = re.compile(r"""[\s,;]*+(?:"(?P<quoted>[^"\\\n]{1,80})"|["']?(?P<plain>[A-Za-z_][\w-]{0,79})["']?)\s*+:\s*+""")
+_BRACKET = re.compile(r"[{}\[\]]")
+_BROKEN = object()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def mend(span: str, judge: Judge) -> tuple[Mapping[str, Any], str]:
             continue
     if any(match[1] for match in _DOTS.finditer(span)):
         raise VerdictError("invalid", "the object is abbreviated with '...', so its lists are incomplete")
-    repaired = _repaired(span, judge) if len(span) <= _REPAIRABLE_CHARACTERS else None
+    repaired = _pieced_together(span, judge)
     if repaired is None:
         raise VerdictError("invalid", f"an object with {judge.decisive_key!r} is no valid JSON")
     return repaired, "+repaired"
@@ -110,26 +112,66 @@ def _from_python(text: str) -> str:
     return _PYTHON.sub(token, text)
 
 
-def _repaired(text: str, judge: Judge) -> Mapping[str, Any] | None:
-    """Last resort, on a balanced object only: json-repair, for what stands around the values that decide.
+def _pieced_together(text: str, judge: Judge) -> Mapping[str, Any] | None:
+    """Last resort, on a balanced object only: its members one by one, where commas or quotes are missing.
 
-    json-repair guesses (`4 out of 5` becomes 4, the last of two keys wins, lists are closed), so the decisive
-    key may be named once only, and it and every list must stand in the text as valid JSON of the same value.
+    What decides must stand in the text as valid JSON: the decisive key is named once only, and it and every list has a
+    whole value. Only a text may be read up to the next key of the judge.
     """
     if len(re.findall(re.escape(judge.decisive_key), text, re.IGNORECASE)) != 1:
         return None
-    import json_repair
+    names = (*judge.verdict_keys, *judge.optional_keys, judge.decisive_key)
+    known = {name.casefold() for name in names}
+    either = "|".join(map(re.escape, names))
+    head = re.compile(rf"(?<![^\s,;{{\"'])(?:([\"'])(?:{either})\1|(?:{either}))\s*+:", re.IGNORECASE)
+    found: dict[str, Any] = {}
+    position, end = _inside(text)
+    while match := _MEMBER.match(text, position, end):
+        key = match["quoted"] or match["plain"]
+        value, position = _value(text, match.end(), end)
+        if value is _BROKEN:
+            # Braces may belong to an object that holds a verdict of its own.
+            begin, following = match.end(), head.search(text, match.end(), end)
+            position = following.start() if following else end
+            value = text[begin:position]
+            is_text = fold(key) in known or value[:1] in ("'", '"')
+            if not is_text or fold(key) == judge.decisive_key.casefold() or _BRACKET.search(value):
+                return None
+            value = _unquoted(value)
+        if key in found:
+            return None
+        found[key] = value
+    is_whole = _SEPARATORS.match(text, position, end)
+    if is_whole is None or is_whole.end() != end or judge.decisive_key.casefold() not in map(fold, found):
+        return None
+    deciding = {key: item for key, item in found.items() if fold(key) in known and not isinstance(item, str)}
+    deciding |= {key: item for key, item in found.items() if fold(key) == judge.decisive_key.casefold()}
+    return found if all(stands(text, key, item) for key, item in deciding.items()) else None
 
+
+def _inside(text: str) -> tuple[int, int]:
+    """Where the members of an object begin and end, in as many braces as there are around it."""
+    start, end = 1, len(text) - 1
+    while start < end and text[start] == "{" and text[end - 1] == "}":
+        start, end = start + 1, end - 1
+    return start, end
+
+
+def _value(text: str, start: int, end: int) -> tuple[Any, int]:
+    """A valid value that another member or the end follows, and where it ends; `_BROKEN` for anything else."""
     try:
-        value = json_repair.loads(text, skip_json_loads=True)
-    except Exception:  # noqa: BLE001  # guesswork that fails is no verdict, and must not end a run
-        return None
-    if not isinstance(value, dict) or judge.decisive_key.casefold() not in map(fold, value):
-        return None
-    known = {name.casefold() for name in judge.verdict_keys}
-    deciding = {key: item for key, item in value.items() if fold(key) in known and not isinstance(item, str)}
-    deciding |= {key: item for key, item in value.items() if fold(key) == judge.decisive_key.casefold()}
-    return value if all(stands(text, key, item) for key, item in deciding.items()) else None
+        value, stop = _LENIENT.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return _BROKEN, start
+    is_followed = stop <= end and _NEXT_MEMBER.match(text, stop) is not None
+    return (value, stop) if is_followed else (_BROKEN, start)
+
+
+def _unquoted(text: str) -> str:
+    """A text without the commas, blanks and one pair of quotes around it."""
+    text = text.strip(" \t\r\n,;")
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return text[1:-1] if is_quoted else text
 
 
 def stands(text: str, key: str, value: object) -> bool:

@@ -90,7 +90,7 @@ def test_v1_reads_a_reply_as_before_whatever_it_says_of_quotes(quotes: Any) -> N
     assert (found.verdict.score, found.verdict.quotes, found.parse_path) == (5, None, "strict")
 
 
-def test_quotes_that_json_repair_had_to_guess_are_refused() -> None:
+def test_quotes_of_an_object_without_commas_are_read_whole_or_refused() -> None:
     text = '{"reasoning": "r" "supported_claims": ["a"], "unsupported_claims": [], "quotes": QUOTES, "score": 5}'
     sound = parsed("Here: " + text.replace("QUOTES", '[{"claim": "a", "quote": "b"}]'))
     assert (sound.parse_path, sound.verdict.quotes) == ("object+repaired", (Quote(claim="a", quote="b"),))

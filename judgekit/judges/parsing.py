@@ -13,7 +13,7 @@ that a better parser needs no new calls.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, ModelResponse, Quote, Verdict, VerdictError
 from judgekit.core.text import clean_text
 from judgekit.judges.cut_off import why_cut_off
+from judgekit.judges.echoes import is_copied
 from judgekit.judges.mending import decode
 from judgekit.judges.objects import Found, read_object, top_level_spans, verdict_object
 from judgekit.judges.thinking import without_thinking
@@ -72,7 +73,7 @@ def parse_reply(
     is_reply = response.source in _REPLY_FIELDS
     found = _find(text, judge, asked) if is_reply else _in_thinking(text, response.source)
     verdict, mended = read_object(found, judge, asked)
-    if judge_input is not None and _is_copied(found.source, judge_input.variables):
+    if judge_input is not None and is_copied(found, verdict, judge, asked, judge_input.variables):
         raise VerdictError("invalid", "the object of the reply is copied from the judged text")
     source = "" if response.source == "content" else f"{response.source}+"
     return ParsedReply(verdict, source + found.path + mended)
@@ -159,23 +160,6 @@ def _only_object(text: str, judge: Judge, asked: Collection[str], path: str) -> 
     if first is None:
         raise VerdictError("invalid", f"the reply holds no JSON object with {judge.decisive_key!r}")
     return Found(first[0].payload, first[0].source, path + first[0].path)
-
-
-def _is_copied(source: str, variables: Mapping[str, Any]) -> bool:
-    """Whether an object stands in the judged texts, white space aside: then it is not the judge's own."""
-    wanted = "".join(source.split())
-    return any("{" in text and wanted in "".join(text.split()) for text in _texts(variables))
-
-
-def _texts(value: object) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)
 
 
 def read_score(payload: Mapping[str, Any], key: str, low: int, high: int) -> int:

@@ -19,6 +19,8 @@ _ESCAPE = re.compile(
 """One character as JSON, Python, an address or HTML may write it; layers of JSON double the backslash, those of
 addresses write `%25` for `%`."""
 _ESCAPE_MARKS = ("\\u", "\\/", "\\x", "%", "&#")
+_RAW_MARKS = (*(mark.encode() for mark in _ESCAPE_MARKS), b"data:")
+"""With these a secret may stand in pieces in a body: escaped, or in several events of a stream."""
 
 
 class Masker:
@@ -30,7 +32,20 @@ class Masker:
         self._blocks = tuple(
             {secret[at : at + _BLOCK] for secret in kept for at in range(0, len(secret) - _BLOCK + 1, _STEP)}
         )
+        # A quote or a backslash is escaped in JSON, so that only decoded texts can be searched for such a secret.
+        self._raw_blocks = (
+            () if any(set(secret) & set('"\\') for secret in kept) else tuple(map(str.encode, self._blocks))
+        )
         self._runs = {secret[at : at + LEAST_RUN] for secret in kept for at in range(len(secret) - LEAST_RUN + 1)}
+
+    def may_stand_in(self, content: bytes) -> bool:
+        """Whether JSON that is not decoded yet may hold a part of a secret; a quick look that spares a long one."""
+        if not self._blocks:
+            return False
+        if not self._raw_blocks or any(mark in content for mark in _RAW_MARKS):
+            return True
+        lower = content.lower()
+        return any(block in lower for block in self._raw_blocks)
 
     def text(self, text: str) -> str:
         """The text with every run of a secret masked."""
@@ -79,21 +94,26 @@ class Masker:
 
 
 class MaskedHeaders(Mapping[str, str]):
-    """Headers of a reply whose values are masked when they are read."""
+    """Headers of a reply by their names in lower case; values are decoded and masked when they are read."""
 
-    def __init__(self, headers: Mapping[str, str], masker: Masker) -> None:
-        """Wrap headers that are found whatever the case of their names."""
-        self._headers = headers
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]], masker: Masker) -> None:
+        """Take the headers as they came; of one that is repeated the last counts."""
+        self._raw = {name.lower(): value for name, value in raw}
         self._masker = masker
 
     def __getitem__(self, name: str) -> str:
-        return self._masker.text(self._headers[name])
+        return self._masker.text(self._raw[name.encode()].decode("utf-8", "replace"))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value, or the default where the header is not there, without an exception for each that is not."""
+        raw = self._raw.get(name.encode())
+        return default if raw is None else self._masker.text(raw.decode("utf-8", "replace"))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._headers)
+        return (name.decode("utf-8", "replace") for name in self._raw)
 
     def __len__(self) -> int:
-        return len(self._headers)
+        return len(self._raw)
 
 
 def _unescaped(text: str) -> tuple[str, list[tuple[int, int]]]:

@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,7 @@ MOST_BYTES = 8 * 2**20
 ENCODINGS = "gzip, deflate"
 """What the server may compress with."""
 
+_ENCODING = b"content-encoding"
 _decode = msgspec.json.Decoder().decode
 
 
@@ -29,8 +31,7 @@ async def read_body(response: "Response") -> bytes:
         CallError: it is larger than `MOST_BYTES`, or not compressed as its headers say.
     """
     try:
-        encoding = response.headers.get("content-encoding", "").strip().lower()
-        inflate = None if encoding in ("", "identity") else _Inflating(encoding)
+        inflate = _inflating(response.headers.raw)
         pieces: list[bytes] = []
         n_bytes = 0
         async for piece in response.aiter_raw():
@@ -44,6 +45,13 @@ async def read_body(response: "Response") -> bytes:
         return b"".join(pieces)
     finally:
         await response.aclose()
+
+
+def _inflating(raw: Iterable[tuple[bytes, bytes]]) -> "_Inflating | None":
+    """What decompresses a reply with these headers; None where it is not compressed."""
+    found = [value.strip().lower().decode("utf-8", "replace") for name, value in raw if name.lower() == _ENCODING]
+    encoding = ", ".join(value for value in found if value not in ("", "identity"))
+    return _Inflating(encoding) if encoding else None
 
 
 class _Inflating:

@@ -92,9 +92,9 @@ class OpenAICompatible(Provider):
         request = connection.request(path, None if body is None else msgspec.json.encode(body))
         response, content = await self._send(connection, request)
         self._has_answered = True
-        headers, status = MaskedHeaders(response.headers, self._masker), response.status_code
+        headers, status = MaskedHeaders(response.headers.raw, self._masker), response.status_code
         if self.on_rate_limits is not None:
-            limits = rate_limits(response.headers)
+            limits = rate_limits(headers)
             if limits is not None:
                 self.on_rate_limits(limits)
         if 200 <= status < 300:
@@ -130,7 +130,9 @@ class OpenAICompatible(Provider):
 
     def _body(self, status: int, headers: Mapping[str, str], content: bytes) -> Any:
         try:
-            payload = self._masker.value(decode_body(content))
+            payload = decode_body(content)
+            if self._masker.may_stand_in(content):
+                payload = self._masker.value(payload)
         except CallError as error:
             # It quotes what was said so far.
             raise CallError(error.kind, redact(self._masker.text(str(error))), retryable=error.retryable) from None

@@ -14,6 +14,8 @@ _WAIT = re.compile(
     re.IGNORECASE,
 )
 _BARE_WAIT = re.compile(r"\bretry.after\b\D{0,3}(\d+(?:\.\d+)?)(?![\w:/-])", re.IGNORECASE)
+_A_TIME = 1e8
+"""A number this large is a time since the epoch and no span."""
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -40,7 +42,7 @@ def seconds(text: str | None) -> float | None:
         return None
     text = text.strip()
     if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
+        return float(text) if float(text) < _A_TIME else None
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None

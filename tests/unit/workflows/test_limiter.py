@@ -135,6 +135,7 @@ def test_a_token_limit_lets_small_calls_pass_and_holds_large_ones(monkeypatch: p
         ("1h2m3.5s", 3723.5),
         ("1.5", 1.5),
         ("2d", 172800.0),
+        ("1735689600", None),
         ("", None),
         ("soon", None),
         ("5x", None),

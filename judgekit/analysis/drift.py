@@ -5,27 +5,36 @@ unchanged inputs. A system that drifts gets other scores on new answers while th
 instrument that changed says so itself: another served model, fingerprint, wording or parser, or more failures.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from judgekit.analysis.drift_evidence import Evidence, Point, gather
+from judgekit.analysis.drift_evidence import Evidence, Point, Row, gather
 from judgekit.analysis.drift_instrument import InstrumentChange, instrument_changes
 from judgekit.analysis.drift_system import SystemShift, system_shift
+from judgekit.analysis.drift_usual import (
+    BASELINE_CHECKS,
+    noise,
+    rate_to_test,
+    usual_of_others,
+    usual_of_repeats,
+)
+from judgekit.analysis.drift_verdicts import VerdictShift, verdict_shift
 from judgekit.core.drift import DriftCheck
-from judgekit.stats.proportions import wilson_interval
 
-State = Literal["none", "judge", "system", "judge+system", "instrument", "insufficient"]
+State = Literal["none", "judge", "system", "judge+system", "instrument", "insufficient", "not asked"]
 
-BASELINE_CHECKS = 4
-"""Checks at the start of a history that say what is usual, where nothing else does."""
-LEAST_RATE = 0.05
-"""Flips up to this rate are noise."""
 ENOUGH_PAIRS = 20
 """Fewer pairs than these say nothing."""
 
 DRIFTED: frozenset[State] = frozenset({"judge", "system", "judge+system", "instrument"})
-"""States that `--fail-on-drift` fails on."""
+"""States that say that something changed."""
+
+UNKNOWN: frozenset[State] = frozenset({"insufficient", "not asked"})
+"""States that do not say whether anything changed."""
+
+FAILING: frozenset[State] = DRIFTED | {"not asked"}
+"""States that `--fail-on-drift` fails on: a history in which nothing is ever asked must not pass for a quiet one."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,8 @@ class Stream:
     n_baseline_pairs: int
     m0_source: str
     """Where the usual rate is from."""
+    is_wide: bool = False
+    """The usual rate is so high that quiet checks do not show that nothing drifts."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,10 @@ class DriftReport:
     changes: tuple[InstrumentChange, ...]
     system: SystemShift | None
     """None where the answers were the same in all checks."""
+    verdicts: VerdictShift | None
+    """Other scores for the same answers, in runs that asked anew; None where there are none."""
+    accepted: dict[str, Any] | None
+    """The acceptance with which what is tested begins: `created_at`, `rate`, `reason`; None without one."""
     timeline: tuple[dict[str, Any], ...]
 
     def document(self) -> dict[str, Any]:
@@ -72,17 +87,26 @@ def histories(checks: Sequence[DriftCheck]) -> list[list[DriftCheck]]:
     for check in checks:
         key = (check.judge, check.prompt_version, check.dataset_sha256)
         found.setdefault(key, {})[check.check_id] = check
-    return [sorted(group.values(), key=_when) for _, group in sorted(found.items())]
+    return [sorted(_without_needless(group.values()), key=_when) for _, group in sorted(found.items())]
+
+
+def _without_needless(checks: Iterable[DriftCheck]) -> list[DriftCheck]:
+    """Without the points of runs that say that nobody was asked, where a later check asked all the same."""
+    group = list(checks)
+    asked = {check.run_id for check in group if check.n_asked}
+    return [check for check in group if check.kind != "run" or check.run_id not in asked]
 
 
 def drift_report(checks: Sequence[DriftCheck]) -> DriftReport:
     """The state of a judge, from its history.
 
-    A judge's flips are held against H0 "the rate is at most m0", m0 the larger of 0.05 and the upper end of the 95%
-    Wilson interval of the usual rate. The usual rate of re-judging is the noise floor where it was measured; that of
-    a spot check with another wording or model is the rate of its first four checks, which are then not tested. An
-    alarm is an e-value of all tested checks of 20 or more, or an e-detector of 520 or more, times the number of
-    comparators tested. Once raised it stays. Failures are tested in the same way.
+    A judge's flips are held against H0 "the rate is at most m0", m0 what is usual: see `drift_usual`. An alarm is an
+    e-value of all tested checks of 20 or more, or an e-detector of 520 or more, times the number of comparators tested.
+    Once raised it stays, until an acceptance: what came before it is not tested. Failures are tested in the same way.
+    Another mean score for the same answers is an alarm too, see `verdict_shift`.
+
+    `none` takes 20 pairs or more that were tested since the last check with drift, of comparators that could show one.
+    Where nothing was asked the state is `not asked`.
 
     `instrument` goes before `judge`, since flips of another instrument are no drift of this one; `system` needs new
     answers whose mean score differs from that of the first answers while the judge is quiet, and `judge+system` that
@@ -100,91 +124,124 @@ def drift_report(checks: Sequence[DriftCheck]) -> DriftReport:
     """
     if len({(check.judge, check.prompt_version, check.dataset_sha256) for check in checks}) != 1:
         raise ValueError("a report is about one history: one judge, wording and data set")
-    streams = _streams(checks)
-    failures = _failures(checks)
-    changes = instrument_changes(checks)
-    moved = _judge_since(streams)
-    system = system_shift(checks, None if moved is None else moved.created_at)
-    flags = _Flags(streams, failures, changes, system)
+    timeline: list[dict[str, Any]] = []
+    for accepted, part in _parts(checks):  # the last one is what the report is about
+        flags = _flags_of(accepted, part)
+        timeline += [_row(accepted, "not asked", None)] if accepted is not None else []
+        rows = list(_timeline(part, flags))
+        timeline += rows
+        state: State = rows[-1]["state"] if rows else "not asked"
     return DriftReport(
         judge=checks[0].judge,
         prompt_version=checks[0].prompt_version,
         dataset_sha256=checks[0].dataset_sha256,
-        state=flags.state(None),
-        why=tuple(_why(flags)),
-        since=_since(flags, moved),
-        streams=tuple(streams),
-        failures=failures,
-        changes=tuple(changes),
-        system=system,
-        timeline=tuple(_timeline(checks, flags)),
+        state=state,
+        why=tuple(_why(flags, accepted)),
+        since=_since(flags, state),
+        streams=tuple(flags.streams),
+        failures=flags.failures,
+        changes=tuple(flags.changes),
+        system=flags.system,
+        verdicts=flags.verdicts,
+        accepted=None if accepted is None else {name: getattr(accepted, name) for name in ACCEPTANCE},
+        timeline=tuple(timeline),
     )
 
 
-def _streams(checks: Sequence[DriftCheck]) -> list[Stream]:
-    groups: dict[tuple[str, str], list[DriftCheck]] = {}
-    floors: dict[str, list[DriftCheck]] = {}
+ACCEPTANCE = ("created_at", "accepted_rate", "reason")
+"""Fields of an acceptance that a report shows."""
+
+
+def _parts(checks: Sequence[DriftCheck]) -> list[tuple[DriftCheck | None, list[DriftCheck]]]:
+    """The history in parts that each begin with an acceptance, the first one perhaps without."""
+    parts: list[tuple[DriftCheck | None, list[DriftCheck]]] = [(None, [])]
     for check in checks:
-        if check.kind == "noise_floor":
-            floors.setdefault(check.comparator, []).append(check)
+        if check.kind == "acceptance":
+            parts.append((check, []))
         else:
+            parts[-1][1].append(check)
+    return parts
+
+
+def _flags_of(accepted: DriftCheck | None, checks: Sequence[DriftCheck]) -> "_Flags":
+    streams = _streams(checks, None if accepted is None else accepted.accepted_rate)
+    verdicts = verdict_shift(checks)
+    moved = _judge_since(streams, verdicts)
+    system = system_shift(checks, None if moved is None else moved.created_at)
+    return _Flags(checks, streams, _failures(checks), instrument_changes(checks), system, verdicts)
+
+
+def _streams(checks: Sequence[DriftCheck], accepted: float | None) -> list[Stream]:
+    groups: dict[tuple[str, str], list[DriftCheck]] = {}
+    for check in checks:
+        if check.kind in ("rejudge", "spot_check"):
             groups.setdefault((check.kind, check.comparator), []).append(check)
-    parts = []
-    for (kind, comparator), group in groups.items():
-        if kind == "rejudge":
-            usual, tested = floors.get(comparator, []), group
-            source = "noise floor" if usual else "assumed; measure the noise floor"
-        else:
-            usual, tested = group[:BASELINE_CHECKS], group[BASELINE_CHECKS:]
-            source = f"first {len(usual)} checks"
-        parts.append((kind, comparator, usual, tested, source))
-    n_tested = sum(1 for part in parts if part[3])
-    streams = []
-    for kind, comparator, usual, tested, source in parts:
-        m0 = _usual_rate(sum(check.n_disagree for check in usual), sum(check.n_pairs for check in usual))
-        counts = [(check.n_disagree, check.n_pairs) for check in tested]
-        evidence = gather(counts, [_point(check) for check in tested], m0, max(1, n_tested))
-        n_pairs = sum(check.n_pairs for check in usual)
-        streams.append(Stream(kind, comparator, evidence, len(usual), n_pairs, source))
-    return streams
+    of_judge = noise(checks, accepted)
+    usuals = {
+        key: usual_of_repeats(group, of_judge) if key[0] == "rejudge" else usual_of_others(group, of_judge[0], accepted)
+        for key, group in groups.items()
+    }
+    n_tested = max(1, sum(1 for usual in usuals.values() if usual.tested))
+    return [
+        Stream(
+            kind=kind,
+            comparator=comparator,
+            evidence=gather(
+                [(check.n_disagree, check.n_pairs) for check in usual.tested],
+                [_point(check) for check in usual.tested],
+                usual.rate,
+                n_tested,
+            ),
+            n_baseline_checks=usual.n_checks,
+            n_baseline_pairs=usual.n_pairs,
+            m0_source=usual.source,
+            is_wide=usual.is_wide,
+        )
+        for (kind, comparator), usual in usuals.items()
+    ]
 
 
 def _failures(checks: Sequence[DriftCheck]) -> Evidence | None:
     """Failed calls of all checks after the first four against those."""
-    usual, tested = checks[:BASELINE_CHECKS], checks[BASELINE_CHECKS:]
+    asked = [check for check in checks if check.n_asked]
+    usual, tested = asked[:BASELINE_CHECKS], asked[BASELINE_CHECKS:]
     if not tested:
         return None
-    m0 = _usual_rate(sum(check.n_failed for check in usual), sum(check.n_asked for check in usual))
+    m0 = rate_to_test(sum(check.n_failed for check in usual), sum(check.n_asked for check in usual))
     counts = [(check.n_failed, check.n_asked) for check in tested]
     return gather(counts, [_point(check) for check in tested], m0, 1)
-
-
-def _usual_rate(n_high: int, n: int) -> float:
-    interval = wilson_interval(n_high, n)
-    # A rate to test against is below 1, also where every check of the baseline flipped.
-    return LEAST_RATE if interval is None else min(max(LEAST_RATE, interval[1]), 0.999)
 
 
 @dataclass(frozen=True)
 class _Flags:
     """All that the state is read from."""
 
+    checks: Sequence[DriftCheck]
     streams: Sequence[Stream]
     failures: Evidence | None
     changes: Sequence[InstrumentChange]
     system: SystemShift | None
+    verdicts: VerdictShift | None
 
     def judge(self, when: str | None) -> bool:
+        """It flips more than usual, or scores the same answers differently."""
+        if self.verdicts is not None and (when is None or self.verdicts.now.created_at <= when):
+            return True
         return any(_raised(stream.evidence, when) for stream in self.streams)
 
-    def instrument(self, when: str | None) -> bool:
+    def instrument(self, when: str) -> bool:
         """Another instrument than at first, or more failures than usual."""
         if self.failures is not None and _raised(self.failures, when):
             return True
         return any(change.is_in_force(when) for change in self.changes)
 
-    def state(self, when: str | None) -> State:
-        """The state after the checks up to a time; None: after all."""
+    def state(self, when: str, alarm_at: str | None) -> State:
+        """The state after the checks up to a time.
+
+        Args:
+            when: the time.
+            alarm_at: the last check before with drift; None where there was none.
+        """
         if self.instrument(when):
             return "instrument"
         system = self.system is not None and self.system.has_moved(when)
@@ -192,7 +249,15 @@ class _Flags:
             return "judge+system" if system and self.system is not None and self.system.beyond_judge else "judge"
         if system:
             return "system"
-        n_pairs = sum(n for stream in self.streams for at, n in stream.evidence.pairs if when is None or at <= when)
+        if not any(check.n_asked for check in self.checks if check.created_at <= when):
+            return "not asked"
+        n_pairs = sum(
+            n
+            for stream in self.streams
+            if not stream.is_wide
+            for at, n in stream.evidence.pairs
+            if at <= when and (alarm_at is None or at > alarm_at)
+        )
         return "none" if n_pairs >= ENOUGH_PAIRS else "insufficient"
 
 
@@ -200,14 +265,14 @@ def _raised(evidence: Evidence, when: str | None) -> bool:
     return evidence.alarm_at is not None and (when is None or evidence.alarm_at.created_at <= when)
 
 
-def _judge_since(streams: Sequence[Stream]) -> Point | None:
-    """When the judge began to flip: the earliest of the streams that raised an alarm."""
+def _judge_since(streams: Sequence[Stream], verdicts: VerdictShift | None) -> Point | None:
+    """When the judge began to differ: the earliest of what raised an alarm."""
     found = [s.evidence.since for s in streams if s.evidence.alarm_at is not None and s.evidence.since is not None]
+    found += [] if verdicts is None else [verdicts.now]
     return min(found, key=lambda point: point.created_at, default=None)
 
 
-def _since(flags: _Flags, moved: Point | None) -> Point | None:
-    state = flags.state(None)
+def _since(flags: _Flags, state: State) -> Point | None:
     if state == "instrument":
         found = [change.at for change in flags.changes if change.is_in_force(None)]
         failures = flags.failures
@@ -215,52 +280,85 @@ def _since(flags: _Flags, moved: Point | None) -> Point | None:
             found.append(failures.since)
         return min(found, key=lambda point: point.created_at)
     if state in ("judge", "judge+system"):
-        return moved
+        return _judge_since(flags.streams, flags.verdicts)
     return flags.system.since if state == "system" and flags.system is not None else None
 
 
-def _why(flags: _Flags) -> list[str]:
-    lines = [change.line() for change in flags.changes if change.is_in_force(None)]
+def _why(flags: _Flags, accepted: DriftCheck | None) -> list[str]:
+    lines = [] if accepted is None else [_acceptance_line(accepted)]
+    lines += [change.line() for change in flags.changes if change.is_in_force(None)]
     if flags.failures is not None and flags.failures.alarm_at is not None:
         lines.append(f"calls: {flags.failures.line('failed', f'first {BASELINE_CHECKS} checks')}")
+    if flags.verdicts is not None:
+        lines.append(flags.verdicts.line())
     for stream in flags.streams:
-        name = f"{stream.kind} by {stream.comparator}"
+        name = f"{KIND_WORDS[stream.kind]}, {stream.comparator}"
         if stream.evidence.counts:
             lines.append(f"{name}: {stream.evidence.line('contradict the stored verdict', stream.m0_source)}")
         else:
             lines.append(f"{name}: {stream.n_baseline_checks} of {BASELINE_CHECKS} checks of the baseline, none tested")
-    if not flags.streams:
-        lines.append("no check but those of the noise floor")
+    if not flags.streams and any(check.n_asked for check in flags.checks):
+        lines.append("only checks of the noise floor: asked again within a day, a judge shows its noise and not drift")
+    lines += _silence(flags.checks)
     if flags.system is not None:
         lines.append(flags.system.line(judge_moved=flags.judge(None)))
     return lines
 
 
-def _timeline(checks: Sequence[DriftCheck], flags: _Flags) -> list[dict[str, Any]]:
-    logs: dict[tuple[str, str, str], Mapping[str, float]] = {}
-    for stream in flags.streams:
-        for row in stream.evidence.rows:
-            logs[(stream.kind, stream.comparator, row.at.check_id)] = {
-                "log_e_value": row.log_e_value,
-                "log_e_detector": row.log_e_detector,
-            }
-    nothing = {"log_e_value": None, "log_e_detector": None}
-    return [
-        {
-            **asdict(_point(check)),
-            "kind": check.kind,
-            "comparator": check.comparator,
-            "n_asked": check.n_asked,
-            "n_pairs": check.n_pairs,
-            "n_disagree": check.n_disagree,
-            "rate": check.n_disagree / check.n_pairs if check.n_pairs else None,
-            "n_failed": check.n_failed,
-            "score_mean": check.score_mean,
-            **logs.get((check.kind, check.comparator, check.check_id), nothing),
-            "state": flags.state(check.created_at),
-        }
-        for check in checks
-    ]
+def _acceptance_line(accepted: DriftCheck) -> str:
+    rate = "" if accepted.accepted_rate is None else f", with up to {accepted.accepted_rate:.0%} flips as usual"
+    reason = "" if not accepted.reason else f": {accepted.reason}"
+    return f"accepted {accepted.created_at[:16].replace('T', ' ')}{rate}{reason}; only what was asked since counts"
+
+
+def _silence(checks: Sequence[DriftCheck]) -> list[str]:
+    """Since when nothing was asked, where the newest runs did not ask."""
+    asked = [check for check in checks if check.n_asked]
+    if not asked:
+        runs = dict.fromkeys(check.run_id for check in checks)
+        which = f" in {len(runs)} runs" if runs else " since"
+        return [
+            f"no verdict was checked{which}, so nothing is known about drift; a `spot_check` in the config checks some"
+        ]
+    silent = dict.fromkeys(check.run_id for check in checks if check.created_at > asked[-1].created_at)
+    return [f"nothing was asked in the {len(silent)} runs since {asked[-1].created_at[:10]}"] if silent else []
+
+
+KIND_WORDS: Mapping[str, str] = {
+    "rejudge": "the same judge asked again later",
+    "noise_floor": "the same judge asked again within a day",
+    "spot_check": "second opinion",
+    "run": "verdicts of a run",
+    "acceptance": "accepted",
+}
+"""What a check is, for readers."""
+
+
+def _timeline(checks: Sequence[DriftCheck], flags: _Flags) -> Iterator[dict[str, Any]]:
+    found = {row.at.check_id: row for stream in flags.streams for row in stream.evidence.rows}
+    alarm_at: str | None = None
+    for check in checks:
+        state = flags.state(check.created_at, alarm_at)
+        if state in DRIFTED:
+            alarm_at = check.created_at
+        yield _row(check, state, found.get(check.check_id))
+
+
+def _row(check: DriftCheck, state: State, evidence: Row | None) -> dict[str, Any]:
+    return {
+        **asdict(_point(check)),
+        "kind": check.kind,
+        "comparator": check.comparator,
+        "n_asked": check.n_asked,
+        "n_pairs": check.n_pairs,
+        "n_disagree": check.n_disagree,
+        "rate": check.n_disagree / check.n_pairs if check.n_pairs else None,
+        "n_failed": check.n_failed,
+        "score_mean": check.score_mean,
+        "log_e_value": None if evidence is None else evidence.log_e_value,
+        "log_e_detector": None if evidence is None else evidence.log_e_detector,
+        "state": state,
+    }
 
 
 def _point(check: DriftCheck) -> Point:

@@ -1,6 +1,6 @@
 """From verdicts and what was said of them later to a point of the judge's history."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,6 +28,8 @@ class CheckedVerdicts:
     """See `core.drift.answers_sha256`."""
     distribution: Mapping[str, int]
     """How often each score was given: `<judge>.distribution` of metrics.json."""
+    verdict_model: str | None = None
+    """Model that gave them."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def checked_verdicts(
         dataset_sha256=dataset_sha256(metrics["cases"]["sha256"], manifest),
         parser_version=manifest.versions.get("parser", ""),
         answers_sha256=answers_sha256,
+        verdict_model=about.get("model"),
         distribution=metrics["overall"].get(f"{judge}.distribution", {}),
     )
 
@@ -137,6 +140,7 @@ def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence
         n_scores=sum(n for _, n in counts),
         shift_mean=shift_mean,
         shift_sd=shift_sd,
+        verdict_model=verdicts.verdict_model,
     )
 
 
@@ -156,6 +160,24 @@ def kind_of_repeat(
     between = datetime.fromisoformat(asked_at) - datetime.fromisoformat(verdicts_at)
     is_another = bool(verdict_builds and builds) and set(builds) != set(verdict_builds)
     return "noise_floor" if between <= AT_ONCE and not is_another else "rejudge"
+
+
+def repeats_by_kind(
+    times: Iterable[tuple[str, str, str]], verdict_builds: Collection[str] = (), builds: Collection[str] = ()
+) -> dict[CheckKind, list[str]]:
+    """Cases about which a judge was asked again, apart by what that shows, see `kind_of_repeat`.
+
+    A run may hold verdicts of today beside older ones from the cache.
+
+    Args:
+        times: case id, when the stored verdict was given, when it was asked again.
+        verdict_builds: builds that gave the stored verdicts; empty: not known.
+        builds: builds that were asked again.
+    """
+    found: dict[CheckKind, list[str]] = {}
+    for case_id, verdict_at, asked_at in times:
+        found.setdefault(kind_of_repeat(verdict_at, asked_at, verdict_builds, builds), []).append(case_id)
+    return found
 
 
 def _mean_and_sd(counts: Sequence[tuple[float, int]]) -> tuple[float | None, float | None]:

@@ -90,9 +90,14 @@ def rejudge_command(
 def spotcheck_command(
     run: Run,
     n: Annotated[
-        int | None, typer.Option("--n", min=1, help="Verdicts to check of each judge; default: the config's, else 20.")
+        str | None,
+        typer.Option(
+            "--n", help="Verdicts to check of each judge, or a share such as 5%; default: the config's, else 20."
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the sample; default: the config's.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Of the sample; default: a fresh one for each check.")
+    ] = None,
     judge: Annotated[str | None, typer.Option("--judge", help="Only this judge.")] = None,
     against: Annotated[
         str | None, typer.Option("--against", help="model:ID, prompt:VERSION or repeat; default: see the docs.")
@@ -110,12 +115,13 @@ def spotcheck_command(
     """Ask for a second opinion on a sample of a run's verdicts, and write it into the run."""
     from judgekit.core.errors import ConfigError
     from judgekit.wiring import Options
-    from judgekit.wiring.checking import CheckWanted, open_spotcheck
+    from judgekit.wiring.checking import CheckWanted, open_spotcheck, parsed_size
 
     with reported(debug=debug):
         if threshold is not None and not 0.0 < threshold < 1.0:
             raise ConfigError(f"--threshold {threshold}: expected a rate above 0 and below 1")
-        wanted = CheckWanted(judge, n, seed, against, threshold, adaptive, config)
+        size = None if n is None else parsed_size(n, "--n")
+        wanted = CheckWanted(judge, size, seed, against, threshold, adaptive, config)
         job = open_spotcheck(run, wanted, Options(results_dir=results_dir))
         for note in job.notes:
             say(f"note: {note}")
@@ -152,7 +158,11 @@ def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -
         }
         typer.echo(json.dumps(rounded(document), ensure_ascii=False, allow_nan=False, sort_keys=True))
         return
-    typer.echo("\n".join(reliability_lines(summary.judge_reliability, {plan.record.judge for plan in job.plans})))
+    typer.echo(
+        "\n".join(
+            reliability_lines(summary.judge_reliability, {plan.record.judge: plan.record.check for plan in job.plans})
+        )
+    )
     notes = [f"gate: {gate.message}" for gate in summary.gates]
     notes += [f"warning: {item.message} [{item.code}]" for item in summary.warnings if item.code == "judge_unstable"]
     for line in notes:

@@ -8,7 +8,13 @@ CHECKS = "checks.json"
 """File of the run folder that lists the spot checks of a run, oldest first."""
 
 RUN_CHECK = "run"
-"""`check` of the spot check that `judgekit run` makes; later ones are numbered."""
+"""`check` of the second opinion that `judgekit run` asks for; checks that are added to the run are numbered."""
+
+RUN_REPEAT = "again"
+"""`check` of the judgments for which `judgekit run` asks the same judge again about verdicts older than a day."""
+
+RUN_CHECKS = frozenset({RUN_CHECK, RUN_REPEAT})
+"""The checks that a run makes itself."""
 
 DESIGN = "simple random sample without replacement"
 

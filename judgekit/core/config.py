@@ -11,6 +11,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_serialize
 from judgekit.core.addresses import check_address, public_address, variables_in
 from judgekit.core.data_files import DataFile, Section
 from judgekit.core.request_fields import check_body, check_headers, looks_like_a_key
+from judgekit.core.sample_sizes import SampleSize
 
 DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")
 
@@ -224,8 +225,10 @@ class JudgeConfig(Section):
 class SpotCheck(Section):
     """A second opinion on a seeded sample, to know how far the judges can be trusted."""
 
-    n: Annotated[int, Field(ge=1)] = 20
-    """Judgments to check for each judge; at most all."""
+    n: SampleSize = 20
+    """Judgments to check for each judge, as a number or as a share such as `"5%"`; at most all."""
+    repeat_n: Annotated[int, Field(ge=0)] = 20
+    """Verdicts older than a day about which each judge itself is asked again, to find drift; 0: none."""
     judge: str | None = None
     """Check this judge only; left out: every judge."""
     prompt_version: str | None = None
@@ -307,8 +310,14 @@ class RunConfig(Section):
     """Left out: `results` in the current folder."""
     report: bool = True
     """Write report.html at the end of the run; `judgekit report` writes it at any time."""
-    seed: int = 0
-    """Seed of everything drawn at random here, such as the spot-check sample."""
+    seed: int | None = None
+    """Seed of everything drawn at random here. Left out: each spot check draws cases of its own, with a seed that is
+    stored with it, and the bootstrap uses 0."""
+
+    @property
+    def resampling_seed(self) -> int:
+        """Seed of figures that rest on resampling, so that the same scores give the same figures."""
+        return self.seed or 0
 
     @property
     def cases_file(self) -> DataFile:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-RESUMABLE_CHANGES = ("budget", "results_dir", "$schema", "gates", "report")
+RESUMABLE_CHANGES = ("budget", "results_dir", "$schema", "gates", "report", "spot_check.repeat_n")
 """Parts of a config that may change between a run and its resume: they change no verdict."""
 
 RESUMABLE_MODEL_CHANGES = (

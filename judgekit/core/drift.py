@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.runs import Manifest
 
-CheckKind = Literal["rejudge", "noise_floor", "spot_check"]
+CheckKind = Literal["rejudge", "noise_floor", "spot_check", "run", "acceptance"]
 
 
 class DriftCheck(BaseModel):
@@ -28,7 +28,8 @@ class DriftCheck(BaseModel):
     dataset_sha256: str
     kind: CheckKind
     """`rejudge`: the same judge asked again later. `noise_floor`: the same judge asked again at once, so that it
-    differs by noise only. `spot_check`: another wording or another model asked."""
+    differs by noise only. `spot_check`: another wording or another model asked. `run`: the verdicts of a run that
+    nobody was asked about. `acceptance`: a user took what the judge is now for normal; nothing before it counts."""
     comparator: str
     """Who was asked now, such as `judge-2025-01-01 with v1`; checks of one kind and comparator can be compared."""
     created_at: str
@@ -62,6 +63,12 @@ class DriftCheck(BaseModel):
     shift_mean: float | None = None
     """Mean of verdict now less stored verdict over the pairs: how far the judge moved."""
     shift_sd: float | None = None
+    verdict_model: str | None = None
+    """Model that gave the stored verdicts; None where that is not known."""
+    accepted_rate: float | None = None
+    """Of an acceptance: the rate of flips that the user takes for usual from then on."""
+    reason: str | None = None
+    """Of an acceptance: why."""
 
     @property
     def check_id(self) -> str:

@@ -130,6 +130,8 @@ class ModelResponse:
     n_requests: int = 1
     """Requests on the wire, retries included."""
     latency_seconds: float = 0.0
+    replied_at: str | None = None
+    """When the model gave it (UTC, ISO 8601), also where it comes from the cache; None: not known."""
 
 
 class Quote(Frozen):
@@ -285,6 +287,8 @@ class Judgment(Frozen):
     """Requests on the wire for this judgment, retries included; 0 where all came from the cache."""
     latency_seconds: float | None = None
     created_at: str
+    """When the model gave the reply (UTC, ISO 8601), also where that comes from the cache; without a reply, when the
+    call failed. Of a panel, when the last of its members did."""
 
     @property
     def build(self) -> str | None:

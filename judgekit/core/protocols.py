@@ -174,6 +174,9 @@ class ReplyCache(Protocol):
     def get(self, key: str) -> str | None:
         """The stored text, or None where there is none or it is damaged."""
 
+    def stored_at(self, key: str) -> str | None:
+        """When an entry was stored (UTC, ISO 8601), or None where there is none."""
+
     def put_many(self, items: Sequence[tuple[str, str]]) -> None:
         """Store replies in one transaction."""
 

@@ -4,6 +4,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judgekit.analysis.drift import KIND_WORDS
 from judgekit.reports.columns import aligned
 from judgekit.reports.figures import number, printable, printable_line
 
@@ -12,7 +13,8 @@ MOST_ROWS = 12
 """Checks that the table shows, from the newest back."""
 
 HEADER = ("when", "run", "check", "flips", "failed", "log E", "log M", "state")
-_STATES = {"none": ("#2e7d32", "quiet-bar"), "insufficient": ("#757575", "thin-bar")}
+_THIN = ("#757575", "thin-bar")
+_STATES = {"none": ("#2e7d32", "quiet-bar"), "insufficient": _THIN, "not asked": _THIN}
 """Colour of a bar by state, and the class by which a page can give it one of its own."""
 _DRIFTED = ("#c62828", "drifted-bar")
 _WIDTH, _HEIGHT, _MARGIN = 720, 220, 36
@@ -50,7 +52,7 @@ def timeline_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         row["created_at"][:16].replace("T", " "),
         row["run_id"],
-        f"{row['kind']} by {row['comparator']}",
+        f"{KIND_WORDS[row['kind']]}, {row['comparator']}" if row["comparator"] else KIND_WORDS[row["kind"]],
         rate,
         f"{row['n_failed']} of {row['n_asked']}",
         "" if row["log_e_value"] is None else number(row["log_e_value"], 1),
@@ -92,7 +94,8 @@ def drift_svg(report: Mapping[str, Any]) -> str:
             )
     for stream in report["streams"]:
         y = _HEIGHT - _MARGIN - stream["evidence"]["m0"] * high
-        label = f"usual rate of {stream['kind']} by {stream['comparator']}: {stream['evidence']['m0']:.1%}"
+        name = f"{KIND_WORDS[stream['kind']]}, {stream['comparator']}"
+        label = f"usual rate of {name}: {stream['evidence']['m0']:.1%}"
         parts.append(
             f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#1565c0" class="usual" '
             f'stroke-dasharray="4 3"><title>{_escaped(label)}</title></line>'

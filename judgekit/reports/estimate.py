@@ -25,6 +25,10 @@ def estimate_text(estimate: Mapping[str, Any]) -> str:
             calls = _calls(record)
             left_out = sum(record["not_judged"].values())
             lines.append(f"  {kind} {name}: {record['n_inputs']} inputs, {left_out} cases not judged, {calls}")
+    for name, record in estimate["repeats"].items():
+        calls = "at most " if record["n_cached"] is None else ""
+        which = f"{record['n_older']} verdicts older than a day" if not calls else "verdicts older than a day"
+        lines.append(f"  judge {name} asked again: {which}, {calls}{record['n_calls']:,} calls to {record['model']}")
     lines.append(
         f"about {estimate['prompt_tokens']:,} prompt tokens, "
         f"at most {estimate['completion_tokens_at_most']:,} completion tokens"

@@ -16,7 +16,7 @@ from judgekit.reports.page_labels import label_parts
 from judgekit.reports.page_probes import probe_part
 from judgekit.reports.page_rows import agreement_rows, between
 from judgekit.reports.probes import p_text
-from judgekit.reports.reliability import AGREEMENT, against_text
+from judgekit.reports.reliability import AGREEMENT, REPEATS, against_text, repeat_line
 
 Part = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ MOST_CHANGED = 12
 """Changed verdicts of a rejudge that are listed for each judge."""
 
 _STATUS = {"alarm": "bad", "ok": "good"}
-_DRIFT = {"none": "good", "insufficient": "plain"}
+_DRIFT = {"none": "good", "insufficient": "plain", "not asked": "warn"}
 
 
 def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[di
             "identity": _identity(report.get("identity")),
             "checks": [_check(check) for check in _checks(report)],
             "agreement": _agreement(report.get("agreement")),
-            "floor": _floor(report.get("noise_floor")),
+            "floor": _floor(report),
             **label_parts(report),
             "probes": probe_part(report.get("probes")),
             "rejudged": _changed(rejudged.get(name), (summary.rejudged or {}).get("parent")),
@@ -180,15 +180,11 @@ def _agreement(found: Part | None) -> dict[str, Any] | None:
     return None if not found else {**agreement_rows(found, AGREEMENT), "n": found["n"]}
 
 
-def _floor(found: Part | None) -> str | None:
+def _floor(report: Part) -> str | None:
     """How often the judge contradicts itself."""
-    if not found or found["flip_rate"] is None:
-        return None
-    changed = f"{found['n_changed']} change at all"
-    return (
-        f"The same judge asked again: {found['n_flips']} of {found['n']} verdicts flip ({number(found['flip_rate'])}, "
-        f"95% {between(found['interval'])}), {changed}."
-    )
+    found = [repeat_line(report.get(part), words) for part, words in REPEATS.items()]
+    lines = [f"The same judge, {line}." for line in found if line is not None]
+    return " ".join(lines) or None
 
 
 def _changed(found: Part | None, parent: str | None) -> dict[str, Any] | None:

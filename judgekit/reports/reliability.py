@@ -1,6 +1,6 @@
 """Spot checks as text: a section of summary.md, and what `judgekit spotcheck` prints."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.reports.figures import number, p_value, printable_line
@@ -32,12 +32,19 @@ def reliability_section(reliability: Report | None) -> list[str]:
     return parts
 
 
-def reliability_lines(reliability: Report | None, judges: Collection[str]) -> list[str]:
-    """The same for a terminal: a block of lines for each of these judges."""
+def reliability_lines(reliability: Report | None, checks: Mapping[str, str]) -> list[str]:
+    """One check of each judge for a terminal, as a block of lines.
+
+    Args:
+        reliability: of the run.
+        checks: by judge, the name of the check.
+    """
     lines: list[str] = []
-    for name, report in _checked(reliability).items():
-        if name not in judges:
+    for name, whole in _checked(reliability).items():
+        found = [check for check in _all_checks(whole) if check["check"] == checks.get(name)]
+        if not found:
             continue
+        report = {**found[0], **{part: whole.get(part) for part in REPEATS}}
         for row in _rows(name, report):
             named = zip(HEADER[3:], row[3:], strict=True)
             lines.append(f"{row[0]} against {row[1]}, {row[2]}")
@@ -56,8 +63,12 @@ def _checked(reliability: Report | None) -> dict[str, Report]:
     return {name: report for name, report in by_judge.items() if "spot_check" in report}
 
 
+def _all_checks(report: Report) -> list[Report]:
+    return [report, *report.get("other_checks", ())]
+
+
 def _rows(name: str, report: Report) -> Iterator[list[str]]:
-    for check in (report, *report.get("other_checks", ())):
+    for check in _all_checks(report):
         sample, alarm = check["spot_check"], check["alarm"]
         left = f", {sample['n_unscored']} without two verdicts" if sample["n_unscored"] else ""
         needed = alarm["n_to_decide"]
@@ -109,12 +120,27 @@ def _notes(name: str, report: Report) -> Iterator[str]:
         everything = "every verdict of the run is checked" if sample["n_asked"] == sample["n_population"] else "open"
         decided = f"the rate is {adaptive['decided']} the threshold" if adaptive["decided"] else everything
         yield f"{name}: drawn until decided: {decided}"
-    floor = report.get("noise_floor")
-    if floor is not None and floor["flip_rate"] is not None:
-        yield (
-            f"{name}: asked again itself, {floor['n_flips']} of {floor['n']} verdicts flip "
-            f"({floor['flip_rate']:.2f}, 95% {_between(floor['interval'])}), {floor['n_changed']} change at all"
-        )
+    for part, words in REPEATS.items():
+        line = repeat_line(report.get(part), words)
+        if line is not None:
+            yield f"{name}: {line}"
+
+
+REPEATS = {
+    "noise_floor": "asked again within a day",
+    "asked_later": "asked again later than a day after its verdicts",
+}
+"""Parts of a report about the judge itself, asked again, in words."""
+
+
+def repeat_line(found: Report | None, words: str) -> str | None:
+    """How many verdicts flip if the judge itself is asked again; None where that is not known."""
+    if found is None or found["flip_rate"] is None:
+        return None
+    return (
+        f"{words}, {found['n_flips']} of {found['n']} verdicts flip "
+        f"({found['flip_rate']:.2f}, 95% {_between(found['interval'])}), {found['n_changed']} change at all"
+    )
 
 
 def _pairs(report: Report) -> list[tuple[str, Any, Any, str, str]]:

@@ -196,6 +196,33 @@ def mcnemar_exact(n_only_first: int, n_only_second: int) -> float:
     return max(ways / (1 << (n - 1)), math.ulp(0.0))
 
 
+def fisher_exact_rise(n_before: int, of_before: int, n_after: int, of_after: int) -> float:
+    """Fisher's exact one-sided test that a rate rose: p of so many or more of the successes after.
+
+    `P(X >= n_after)`, X hypergeometric: how many of all successes fall into the second sample if the rate is the same.
+
+    Assumptions: two independent samples of independent units.
+
+    Args:
+        n_before: successes of the first sample, 0 to of_before.
+        of_before: its size.
+        n_after: successes of the second sample, 0 to of_after.
+        of_after: its size.
+
+    Returns:
+        In [0, 1]; 1.0 where a sample is empty or nothing succeeds.
+
+    Raises:
+        ValueError: successes outside 0 to the size of their sample.
+
+    Source: Fisher 1935, "The Logic of Inductive Inference".
+    """
+    for count, size in ((n_before, of_before), (n_after, of_after)):
+        if not 0 <= count <= size:
+            raise ValueError(f"successes must be between 0 and the {size} trials, not {count}")
+    return _upper_tail(n_after, of_after, n_before + n_after, of_before + of_after)
+
+
 def _check(n_successes: float, n: float, confidence: float) -> None:
     if not 0 <= n_successes <= n:
         raise ValueError(f"successes must be between 0 and the {n} trials, not {n_successes}")

@@ -6,6 +6,7 @@ An e-value is a bet against a hypothesis: under it the expected gain is at most 
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from judgekit.stats.distributions import log_beta_power, log_beta_tail, normal_quantile
@@ -55,6 +56,7 @@ def log_e_value(n_flips: int, n: int, m0: float, a: float = 1.0, b: float = 1.0)
     return _log_mass_above(a, b, n_flips, n, m0) - _log_mass_above(a, b, 0, 0, m0)
 
 
+@lru_cache(maxsize=1 << 16)  # a detector asks for the same few counts over and over
 def _log_mass_above(a: float, b: float, s: int, t: int, m0: float) -> float:
     """`lnB(a+s, b+t-s) + ln(1 - I_m0(a+s, b+t-s)) - s ln m0 - (t-s) ln(1-m0)`, less a constant in s and t.
 

@@ -16,7 +16,7 @@ from judgekit.core.cache_keys import KEY_VERSION, is_current, kind_and_version
 from judgekit.core.errors import StorageError
 from judgekit.storage.broken_database import BROKEN, is_broken
 from judgekit.storage.read_only import open_to_read
-from judgekit.storage.reply_cache import cause_of, unpacked
+from judgekit.storage.reply_cache import cause_of, time_text, unpacked
 
 DATABASE = "cache.db"
 _LOCK_SECONDS = 60
@@ -88,6 +88,11 @@ class CacheReader:
         if found is not None and found.text is None:
             self.n_damaged += 1
         return found.text if found is not None else None
+
+    def stored_at(self, key: str) -> str | None:
+        """When an entry was stored (UTC, ISO 8601); None where that cannot be told."""
+        found = next(self._read(f"{_READ} WHERE key = ? AND raw = 1", (key,)), None)
+        return None if found is None else time_text(found.stored_at)
 
     def put_many(self, items: Sequence[tuple[str, str]]) -> None:  # noqa: ARG002  # the port's signature
         """Nothing can be stored here.

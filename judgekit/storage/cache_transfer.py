@@ -13,7 +13,7 @@ import msgspec
 from judgekit.core.cache_keys import is_current, kind_and_version
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.storage.cache_entries import CacheReader
-from judgekit.storage.reply_cache import DiskReplyCache, checksum_of
+from judgekit.storage.reply_cache import DiskReplyCache, checksum_of, time_text
 from judgekit.storage.run_folder import RunFolder
 
 _BATCH_ROWS = 256
@@ -24,6 +24,8 @@ class _Usage(msgspec.Struct, forbid_unknown_fields=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    total_tokens: int | None = None
 
 
 class _Reply(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,6 +38,9 @@ class _Reply(msgspec.Struct, forbid_unknown_fields=True):
     served_model: str | None
     fingerprint: str | None
     source: Literal["content", "tool_call"]
+    upstream: str | None = None
+    replied_at: str | None = None
+    """None in what an older judgekit stored."""
 
 
 def export_entries(reader: CacheReader, path: Path) -> dict[str, int]:
@@ -61,15 +66,17 @@ def export_entries(reader: CacheReader, path: Path) -> dict[str, int]:
                 counts["n_other_versions"] += 1
             elif kind_and_version(entry.key)[0] == "reply":
                 counts["n_exported"] += 1
-                line = {"key": entry.key, "reply": entry.text, "checksum": checksum_of(entry.key, entry.text)}
-                stream.write(json.dumps(line, ensure_ascii=not _is_plain(entry.text)).encode("utf-8") + b"\n")
+                text = _with_time(entry.text, time_text(entry.stored_at))
+                line = {"key": entry.key, "reply": text, "checksum": checksum_of(entry.key, text)}
+                stream.write(json.dumps(line, ensure_ascii=not _is_plain(text)).encode("utf-8") + b"\n")
     return counts
 
 
 def import_entries(folder: Path, path: Path) -> dict[str, int]:
     """Add the entries of an exported file; the whole file is checked before any is stored.
 
-    An entry that is there already stays as it is; entries of another key version are left out.
+    An entry that is there already stays as it is; entries of another key version are left out. A reply of a file of an
+    older judgekit, which does not say when it was given, is taken to be as old as the file.
 
     Returns:
         `n_imported`, `n_already_there`, `n_other_versions`.
@@ -81,6 +88,7 @@ def import_entries(folder: Path, path: Path) -> dict[str, int]:
     for _ in _lines(path):
         pass
     counts = {"n_imported": 0, "n_already_there": 0, "n_other_versions": 0}
+    file_time = time_text(path.stat().st_mtime)
     cache = DiskReplyCache(folder)
     try:
         batch: dict[str, str] = {}
@@ -90,7 +98,7 @@ def import_entries(folder: Path, path: Path) -> dict[str, int]:
             elif key in batch or cache.get(key) is not None:
                 counts["n_already_there"] += 1
             else:
-                batch[key] = text
+                batch[key] = _with_time(text, file_time)
                 counts["n_imported"] += 1
             if len(batch) >= _BATCH_ROWS:
                 cache.put_many(list(batch.items()))
@@ -142,6 +150,17 @@ def _checked(line: bytes, where: str) -> tuple[str, str]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: no cached reply: {error}; nothing is imported") from None
     return key, text
+
+
+def _with_time(text: str, at: str | None) -> str:
+    """A cached reply that holds its time; one of an older judgekit gets the time by which it was there."""
+    try:
+        fields: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if at is None or not isinstance(fields, dict) or fields.get("replied_at") is not None:
+        return text
+    return json.dumps({**fields, "replied_at": at}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _is_plain(text: str) -> bool:

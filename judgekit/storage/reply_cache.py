@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ _ALL_COLUMNS = (
     "SELECT rowid, key, raw, store_time, expire_time, access_time, access_count, tag, size, mode, filename, value "
     "FROM Cache LIMIT 0"
 )
+_STORED_AT = "SELECT CAST(store_time AS REAL) FROM Cache WHERE key = ? AND raw = 1"
 _LOCK_SECONDS = 60
 """How long to wait for another process that writes."""
 
@@ -164,6 +165,15 @@ class DiskReplyCache:
             self.n_damaged += 1
         return text
 
+    def stored_at(self, key: str) -> str | None:
+        """When an entry was stored (UTC, ISO 8601); None where that cannot be told."""
+        try:
+            connection = getattr(self._here, "connection", None) or self._open_for_reading()
+            row = connection.execute(_STORED_AT, (key,)).fetchone()
+        except sqlite3.DatabaseError:
+            return None
+        return None if row is None else time_text(row[0])
+
     def _open_for_reading(self) -> sqlite3.Connection:
         """This thread's connection for look-ups: one statement costs half of diskcache's way to it."""
         connection = sqlite3.connect(self.folder / "cache.db", timeout=_LOCK_SECONDS, isolation_level=None)
@@ -232,6 +242,14 @@ def cause_of(error: BaseException) -> str:
     while error.__context__ is not None:
         error = error.__context__
     return str(error) or type(error).__name__
+
+
+def time_text(seconds: float | None) -> str | None:
+    """Seconds since 1970 as UTC, ISO 8601; None where they are no time."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def packed(key: str, text: str) -> str:

@@ -1,6 +1,6 @@
 """Spot checks of a run as points of its judges' histories, read from its folder."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,8 @@ from judgekit.analysis.drift_checks import (
     CheckedVerdicts,
     checked_verdicts,
     history_check,
-    kind_of_repeat,
     pair_row,
+    repeats_by_kind,
 )
 from judgekit.core.checks import CHECKS
 from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
@@ -58,12 +58,15 @@ class _Opinions:
     fingerprints: set[str] = field(default_factory=set)
     upstreams: set[str] = field(default_factory=set)
     builds: set[str] = field(default_factory=set)
+    times: dict[str, str] = field(default_factory=dict)
+    """By case id, when its verdict was given."""
     last_at: str = ""
 
     def add(self, judgment: _StoredJudgment) -> None:
         if judgment.verdict is not None:
             found = Verdict(score=judgment.verdict.score, answer=judgment.verdict.answer)
             self.verdicts[judgment.case_id] = found
+            self.times[judgment.case_id] = judgment.created_at
         if judgment.served_model is not None:
             self.served_models.add(judgment.served_model)
         if judgment.fingerprint is not None:
@@ -77,7 +80,7 @@ class _Opinions:
 
 
 def stored_checks(folder: RunFolder) -> Iterator[DriftCheck]:
-    """The spot checks of a finished run.
+    """The spot checks of a finished run, and a point for each judge whose verdicts nobody was asked about.
 
     Raises:
         ConfigError, StorageError: a file is missing or damaged.
@@ -89,7 +92,9 @@ def stored_checks(folder: RunFolder) -> Iterator[DriftCheck]:
     is_listed = (folder.path / CHECKS).exists()
     name = CHECKS if is_listed else METRICS
     try:
-        yield from _listed(folder, manifest, metrics) if is_listed else _told(folder, manifest, metrics)
+        found = list(_listed(folder, manifest, metrics) if is_listed else _told(folder, manifest, metrics))
+        yield from found
+        yield from _unchecked(folder, manifest, metrics, {check.judge for check in found})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{folder.path / name}: damaged: {error!r}") from None
 
@@ -107,27 +112,33 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
         second = opinions.get((judge, record["check"]), _Opinions())
         if not second.last_at:
             continue
-        kind: CheckKind = "spot_check"
-        fingerprints = [*first.fingerprints, *second.fingerprints]
-        if record["kind"] == "repeat":
-            kind = kind_of_repeat(first.last_at or second.last_at, second.last_at, first.builds, second.builds)
-            # Those of the stored verdicts would be in every check of this run, and hide that the server changed.
-            fingerprints = [*second.fingerprints]
-        asked = AskedAgain(
-            kind=kind,
-            comparator=f"{record['model']} with {record['prompt_version']}",
-            created_at=second.last_at,
-            served_models=[*first.served_models, *second.served_models],
-            fingerprints=fingerprints,
-            upstreams=[*second.upstreams],
-            builds=[*second.builds],
-            verdict_builds=[*first.builds],
-        )
         pass_score = arguments.get(judge, {}).get("pass_score")
-        rows = [
-            pair_row(first.verdicts.get(case), second.verdicts.get(case), pass_score) for case in record["case_ids"]
-        ]
-        yield history_check(_verdicts(folder, manifest, metrics, judge), asked, rows)
+        for kind, cases in _by_kind(record, first, second).items():
+            # Those of the stored verdicts would be in every check of this run, and hide that the server changed.
+            fingerprints = (
+                second.fingerprints if record["kind"] == "repeat" else first.fingerprints | second.fingerprints
+            )
+            asked = AskedAgain(
+                kind=kind,
+                comparator=f"{record['model']} with {record['prompt_version']}",
+                created_at=second.last_at,
+                served_models=[*first.served_models, *second.served_models],
+                fingerprints=[*fingerprints],
+                upstreams=[*second.upstreams],
+                builds=[*second.builds],
+                verdict_builds=[*first.builds],
+            )
+            rows = [pair_row(first.verdicts.get(case), second.verdicts.get(case), pass_score) for case in cases]
+            yield history_check(_verdicts(folder, manifest, metrics, judge), asked, rows)
+
+
+def _by_kind(record: Mapping[str, Any], first: _Opinions, second: _Opinions) -> dict[CheckKind, list[str]]:
+    """The sample of a check, apart by what it shows: a repeat may hold verdicts of today and older ones."""
+    cases = record["case_ids"]
+    if record["kind"] != "repeat":
+        return {"spot_check": [*cases]}
+    times = [(case, first.times.get(case, second.last_at), second.times.get(case, second.last_at)) for case in cases]
+    return repeats_by_kind(times, first.builds, second.builds)
 
 
 def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[DriftCheck]:
@@ -145,6 +156,24 @@ def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> 
             fingerprints=[*about["fingerprints"], *second.get("fingerprints", {})],
         )
         yield history_check(_verdicts(folder, manifest, metrics, judge), asked, report["sample"])
+
+
+def _unchecked(
+    folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], checked: Collection[str]
+) -> Iterator[DriftCheck]:
+    """Judges without a check, so that their history shows that nothing was asked; embedded ones do not change."""
+    if manifest.kind != "run":
+        return
+    for judge, about in metrics["judges"].items():
+        if judge not in checked and about["is_llm"]:
+            asked = AskedAgain(
+                kind="run",
+                comparator=f"{about['model']} with {about['prompt_version']}",
+                created_at=manifest.finished_at or manifest.created_at,
+                served_models=[*about["served_models"]],
+                fingerprints=[*about["fingerprints"]],
+            )
+            yield history_check(_verdicts(folder, manifest, metrics, judge), asked, [])
 
 
 def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> CheckedVerdicts:

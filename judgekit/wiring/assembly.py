@@ -16,7 +16,7 @@ from judgekit.analysis.one_sided import check_positions
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.case_parts import CasePart
 from judgekit.core.cases import Case
-from judgekit.core.checks import RUN_CHECK
+from judgekit.core.checks import RUN_CHECK, RUN_REPEAT
 from judgekit.core.components import Judge, Metric, build, discover
 from judgekit.core.config import ComponentConfig, RunConfig
 from judgekit.core.data_files import DataFile
@@ -63,6 +63,8 @@ class Assembly:
     """Judges as they are asked: one plan each, of a panel one for each member."""
     spot_checks: list[SpotCheckPlan]
     models: dict[str, ModelRuntime]
+    repeats: list[JudgePlan] = field(default_factory=list)
+    """Judges that are asked again about verdicts older than a day."""
     panels: list[Panel] = field(default_factory=list)
     price_list: str | None = None
     warnings: list[tuple[str, str]] = field(default_factory=list)
@@ -140,6 +142,7 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         # The plain run after the shards checks and judges the whole; a shard would only check its part.
         spot_checks=[] if options.shard else _spot_checks(config, base, models, judges),
         models=models,
+        repeats=[] if options.shard else _repeats(config, judges),
         panels=panels_of(config, judges),
         warnings=list(dict.fromkeys(notices)),
     )
@@ -267,6 +270,24 @@ def _spot_checks(
     return plans
 
 
+def _repeats(config: RunConfig, judges: Sequence[JudgePlan]) -> list[JudgePlan]:
+    """Judges that a run asks again about verdicts older than a day, as `spot_check` says.
+
+    Not a panel, which is no single model, and not a deterministic one, which is never cached and says the same again.
+    Not where the spot check itself asks the judge again.
+    """
+    check = config.spot_check
+    if check is None or check.repeat or not check.repeat_n:
+        return []
+    return [
+        replace(plan, role="spot_check", use_cache=False, check=RUN_REPEAT)
+        for plan in judges
+        if plan.role == "primary"
+        and check.judge in (None, plan.judge.name)
+        and not plan.runtime.provider.is_deterministic
+    ]
+
+
 def open_estimate(assembly: Assembly, cache: CacheReader | None = None) -> EstimateJob:
     """What an estimate needs of a checked config, and the replies of earlier runs where they are to be counted."""
     for runtime in assembly.models.values():
@@ -278,6 +299,8 @@ def open_estimate(assembly: Assembly, cache: CacheReader | None = None) -> Estim
         system=assembly.system,
         judges=assembly.judges,
         spot_checks=assembly.spot_checks,
+        repeats=assembly.repeats,
+        repeat_n=assembly.config.spot_check.repeat_n if assembly.config.spot_check is not None else 0,
         versions=assembly.config.versions,
         price_list=assembly.price_list,
         asked=asked_of(

@@ -53,7 +53,7 @@ def open_bridge(old: str, new: str, options: Options) -> tuple[BridgeJob, RunJob
         judges=judges,
         only_in_old=[name for name in names_old if name not in shared],
         only_in_new=[name for name in names_new if name not in shared],
-        seed=after.config.seed,
+        seed=after.config.resampling_seed,
         summary=read_summary(after.folder),
         locked=lambda: after.folder.locked_as_found(after.manifest),
         render_summary=render_markdown,

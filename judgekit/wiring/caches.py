@@ -76,7 +76,7 @@ def estimating(assembly: Assembly, options: Options) -> Iterator[EstimateJob]:
     place = results_dir_of(assembly.config, assembly.config_path, options)
     reader = open_reader(place / CACHE_FOLDER) if options.use_cache else None
     try:
-        yield open_estimate(assembly, reader)
+        yield replace(open_estimate(assembly, reader), now=options.now)
     finally:
         if reader is not None:
             reader.close()

@@ -5,21 +5,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD
-from judgekit.core.checks import CheckRecord
+from judgekit.core.checks import RUN_CHECKS, CheckRecord
 from judgekit.core.config import ModelConfig
 from judgekit.core.config_changes import RESUMABLE_MODEL_CHANGES
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Provider
 from judgekit.core.runs import JUDGMENTS
+from judgekit.core.sample_sizes import SampleSize, sample_size
 from judgekit.providers.lookup import provider_class_of
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.prompt_files import prompt_versions
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
-from judgekit.wiring.jobs import INDEX_SECONDS, open_cache, report_writer
+from judgekit.wiring.jobs import INDEX_SECONDS, fresh_seed, open_cache, report_writer
 from judgekit.wiring.models import Options, most_connections, price_models
 from judgekit.wiring.stored import StoredRun, model_runtime, models_of, open_stored
 from judgekit.workflows.check_samples import CheckPlan, drawn
@@ -37,7 +40,8 @@ class CheckWanted:
 
     judge: str | None = None
     """Only this judge; None: every judge of the run."""
-    n: int | None = None
+    n: int | str | None = None
+    """How many verdicts, or a share of them such as `5%`."""
     seed: int | None = None
     against: str | None = None
     """`model:ID`, `prompt:VERSION` or `repeat`; None: the best that there is."""
@@ -99,6 +103,18 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
         write_report=report_writer(stored.config),
         notes=notes,
     )
+
+
+def parsed_size(text: str, where: str) -> int | str:
+    """A sample size as the command line says it.
+
+    Raises:
+        ConfigError: it is neither a number from 1 nor a share.
+    """
+    try:
+        return TypeAdapter[int | str](SampleSize).validate_python(int(text) if text.isdecimal() else text)
+    except ValidationError:
+        raise ConfigError(f"{where} {text!r}: expected a whole number from 1, or a share such as 5%") from None
 
 
 def _check_same_models(stored: StoredRun, models: Mapping[str, ModelConfig], wanted: CheckWanted) -> None:
@@ -195,15 +211,16 @@ def _plans(
 ) -> tuple[list[CheckPlan], list[str]]:
     """The sample of each judge; drawn judge by judge in the order of the run, so that its own check draws the same."""
     check = stored.config.spot_check
-    n = wanted.n or (check.n if check is not None else DEFAULT_N)
+    size = wanted.n or (check.n if check is not None else DEFAULT_N)
     wanted = replace(wanted, adaptive=wanted.adaptive or (check is not None and check.adaptive))
-    seed = stored.config.seed if wanted.seed is None else wanted.seed
+    seed = _seed(stored, wanted, comparators)
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
     plans, notes = [], []
     for judge in [item.name for item in stored.config.judges]:
         component = stored.judge(judge)
         own = (item for item in stored.folder.judge_inputs() if item.judge == judge)
         ids = [item.case_id for item in own if component.not_asked(item) is None]
+        n = sample_size(size, len(ids))
         order = drawn(ids, n, rng, adaptive=wanted.adaptive)
         if judge not in comparators:
             continue
@@ -222,6 +239,29 @@ def _plans(
         )
         plans.append(CheckPlan(record, second, order))
     return plans, notes
+
+
+def _seed(stored: StoredRun, wanted: CheckWanted, comparators: Mapping[str, _Comparator]) -> int:
+    """The seed of a check: the one given, that of a stopped check that goes on, that of the config, or a fresh one.
+
+    The config's seed is for the first check of a run against a comparator: a later one would draw the same cases.
+    """
+    if wanted.seed is not None:
+        return wanted.seed
+    same = [
+        record
+        for record in stored.folder.checks()
+        if record.judge in comparators
+        and (record.model_id, record.prompt_sha256)
+        == (comparators[record.judge].model_id, comparators[record.judge].prompt.sha256)
+    ]
+    stopped = [record.seed for record in same if not record.complete and record.check not in RUN_CHECKS]
+    if stopped:
+        return stopped[-1]
+    given = stored.config.seed
+    if given is None or any(record.seed == given for record in same):
+        return fresh_seed()
+    return given
 
 
 def _record(
@@ -258,6 +298,10 @@ def _record(
     )
     same = {"check": "", "case_ids": (), "threshold": 0.0}
     for item in earlier:
-        if not item.complete and item.model_copy(update=same) == record.model_copy(update=same):
+        if (
+            not item.complete
+            and item.check not in RUN_CHECKS
+            and item.model_copy(update=same) == record.model_copy(update=same)
+        ):
             return record.model_copy(update={"check": item.check})
     return record

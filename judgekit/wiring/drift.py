@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgekit.analysis.drift import DriftReport, drift_report, histories
+from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.storage.database import Database
+from judgekit.storage.run_index import FolderIndex
 from judgekit.wiring.jobs import find_run
 from judgekit.wiring.models import Options
 from judgekit.wiring.stored_runs import runs_dir
@@ -23,6 +25,15 @@ class DriftQuery:
     """The run with whose checks the history begins."""
 
 
+@dataclass(frozen=True)
+class Acceptance:
+    """What a user takes for normal from now on."""
+
+    usual: float | None = None
+    """Rate of flips that is usual."""
+    reason: str = ""
+
+
 def drift_reports(query: DriftQuery, options: Options) -> list[DriftReport]:
     """A report for each history that is asked for.
 
@@ -30,6 +41,56 @@ def drift_reports(query: DriftQuery, options: Options) -> list[DriftReport]:
         ConfigError: there are no such checks.
         StorageError: the database cannot be read.
     """
+    return [drift_report(history) for history in _histories(query, options)]
+
+
+def accept_drift(query: DriftQuery, acceptance: Acceptance, options: Options) -> list[str]:
+    """Store that each history that is asked for begins anew, in the folder of the run of its last check.
+
+    Returns:
+        What was stored, one line for each history, and what could not be indexed.
+
+    Raises:
+        ConfigError: there are no such checks, or the rate is none.
+        StorageError: the database cannot be read, or a run folder is gone or cannot be written.
+    """
+    if acceptance.usual is not None and not 0.0 < acceptance.usual < 1.0:
+        raise ConfigError(f"--usual {acceptance.usual}: expected a rate above 0 and below 1")
+    place = runs_dir(options)
+    lines = []
+    for history in _histories(query, options):
+        last = history[-1]
+        if not (place / last.run_id).is_dir():
+            raise StorageError(
+                f"{place / last.run_id}: the run of the last check is gone; `judgekit runs reindex` first"
+            )
+        check = DriftCheck(
+            run_id=last.run_id,
+            judge=last.judge,
+            prompt_version=last.prompt_version,
+            dataset_sha256=last.dataset_sha256,
+            kind="acceptance",
+            comparator="",
+            created_at=options.now().isoformat(timespec="milliseconds"),
+            n_asked=0,
+            n_pairs=0,
+            n_disagree=0,
+            n_failed=0,
+            prompt_sha256=last.prompt_sha256,
+            parser_version=last.parser_version,
+            accepted_rate=acceptance.usual,
+            reason=acceptance.reason or None,
+        )
+        notices = FolderIndex().add_check(place / last.run_id, check)
+        lines.append(
+            f"accepted: {last.judge} {last.prompt_version} as it is now; its cached verdicts are older, and "
+            "`judgekit cache clear` lets the next run ask for new ones"
+        )
+        lines += [f"warning: {message} [{code}]" for code, message in notices]
+    return lines
+
+
+def _histories(query: DriftQuery, options: Options) -> list[list[DriftCheck]]:
     place = runs_dir(options)
     database = Database(place)
     checks = database.checks(query.judge, query.dataset)
@@ -50,7 +111,7 @@ def drift_reports(query: DriftQuery, options: Options) -> list[DriftReport]:
         if first is None:
             raise ConfigError(f"--since {query.since}: run {run_id} has no such checks")
         checks = [check for check in checks if check.created_at >= first]
-    return [drift_report(history) for history in histories(checks)]
+    return histories(checks)
 
 
 def write_svg(path: Path, text: str) -> None:

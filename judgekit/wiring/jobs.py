@@ -1,12 +1,13 @@
 """From a checked config to a run that can be carried out, new or resumed."""
 
+import hashlib
 import json
 import platform
 import random
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import judgekit
 import judgekit.judges
 import judgekit.metrics
 from judgekit.core.canonical import canonical_sha256
+from judgekit.core.checks import RUN_CHECK
 from judgekit.core.config import RunConfig
 from judgekit.core.config_changes import config_changes
 from judgekit.core.errors import ConfigError
@@ -30,7 +32,7 @@ from judgekit.storage.run_index import FolderIndex
 from judgekit.wiring.assembly import Assembly, assemble
 from judgekit.wiring.models import Options
 from judgekit.wiring.selectors import select_run
-from judgekit.workflows.job import RunJob
+from judgekit.workflows.job import RunJob, Seeded
 from judgekit.workflows.model_runtime import ModelRuntime
 
 INDEX_SECONDS = 10.0
@@ -63,7 +65,7 @@ def resolved_config(assembly: Assembly) -> dict[str, Any]:
 
 def open_job(assembly: Assembly, options: Options) -> RunJob:
     """A new run in a new folder."""
-    now = datetime.now(UTC)
+    now = options.now()
     config = assembly.config
     resolved = resolved_config(assembly)
     suffix = f"-shard{options.shard.replace('/', 'of')}" if options.shard else ""
@@ -107,6 +109,8 @@ def resume_job(folder: RunFolder, manifest: Manifest, config_path: Path | None, 
     assembly = assemble(path, options)
     resolved = resolved_config(assembly)
     old = folder.read_json(CONFIG) if (folder.path / CONFIG).exists() else resolved
+    if old.get("seed") == 0 and assembly.config.seed is None:  # how an older judgekit stored that none was given
+        old = {key: value for key, value in old.items() if key != "seed"}
     changed = config_changes(old, json.loads(json.dumps(resolved)))
     replaced = _untried_models(folder, assembly.config) if changed else set()
     changed = [path for path in changed if not path.startswith(tuple(f"models.{name}." for name in replaced))]
@@ -200,6 +204,34 @@ def open_cache(
     return cache, list(notices)
 
 
+def seeded(seed: int) -> Seeded:
+    """A source of randomness for samples."""
+    return Seeded(seed, random.Random(seed))  # noqa: S311  # a sample, not a secret
+
+
+def fresh_seed() -> int:
+    """A seed that no other check has."""
+    return secrets.randbits(32)
+
+
+def _check_seed(config: RunConfig, folder: RunFolder) -> int:
+    """The seed that the run's check was begun with, that of the config, or a fresh one."""
+    stored = [record.seed for record in folder.checks() if record.check == RUN_CHECK]
+    if stored:
+        return stored[0]
+    return fresh_seed() if config.seed is None else config.seed
+
+
+def _repeat_seed(config: RunConfig, run_id: str) -> int:
+    """A fresh seed, or where the config gives one, a seed that follows from it and the run.
+
+    Weekly runs with one seed would ask about the same cases each week, and borderline ones would count again and again.
+    """
+    if config.seed is None:
+        return fresh_seed()
+    return int(hashlib.sha256(f"{config.seed} {run_id}".encode()).hexdigest()[:8], 16)
+
+
 def _job(
     assembly: Assembly,
     options: Options,
@@ -227,8 +259,10 @@ def _job(
         cache=cache,
         open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),
         locked=lambda: folder.locked_as_found(found),
-        rng=random.Random(assembly.config.seed),  # noqa: S311  # a sample, not a secret
-        now=lambda: datetime.now(UTC),
+        repeats=assembly.repeats,
+        draws=seeded(_check_seed(assembly.config, folder)),
+        repeat_draws=seeded(_repeat_seed(assembly.config, manifest.run_id)),
+        now=options.now,
         monotonic=time.monotonic,
         render_summary=render_markdown,
         write_report=report_writer(assembly.config),

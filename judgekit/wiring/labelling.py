@@ -64,7 +64,7 @@ def open_labels(run: str, wanted: LabelWanted, options: Options) -> OpenLabels:
     """
     stored = open_stored(run, options)
     judge = _judge(stored, wanted.judge)
-    seed = stored.config.seed if wanted.seed is None else wanted.seed
+    seed = stored.config.resampling_seed if wanted.seed is None else wanted.seed
     ids = [item.case_id for item in stored.inputs(judge)]
     n = wanted.n or DEFAULT_N
     sheet = drawn_sheet(stored, judge, seed, n, ids)

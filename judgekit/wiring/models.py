@@ -4,7 +4,7 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
 from judgekit.storage.config_files import load_config
 from judgekit.workflows.limiter import AdaptiveLimiter
-from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.workflows.model_runtime import ModelRuntime, utc_now
 from judgekit.workflows.pinning import PinGuard
 
 _HEADER_TEXT = re.compile(r"[!-~]+")
@@ -51,6 +51,8 @@ class Options:
     """False where nothing is asked, so that a missing key is no error."""
     most_connections: int = sys.maxsize
     """To one model, as far as this machine is concerned."""
+    now: Callable[[], datetime] = utc_now
+    """The clock, in UTC."""
 
 
 def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: bool) -> ModelRuntime:
@@ -80,6 +82,7 @@ def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: b
         provider=provider,
         limiter=limiter,
         guard=PinGuard(name, model, checks_name=provider_class.needs_network),
+        now=options.now,
     )
     if provider.needs_network:
         provider.on_rate_limits = limiter.learn

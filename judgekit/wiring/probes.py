@@ -131,7 +131,7 @@ def _record(
     prompt = stored.prompt(judge, primary.prompt_version)
     ids = [item.case_id for item in stored.inputs(judge)]
     n = wanted.n or DEFAULT_N
-    seed = stored.config.seed if wanted.seed is None else wanted.seed
+    seed = stored.config.resampling_seed if wanted.seed is None else wanted.seed
     rng = random.Random(f"probes {seed}")  # noqa: S311  # a sample, not a secret
     model_id, config = model
     same = model_id == primary.model and config == stored.config.models[model_id]

@@ -1,11 +1,9 @@
 """From a stored run to a job that judges its inputs again, new or resumed."""
 
 import platform
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,7 @@ from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
 from judgekit.systems.recorded import Recorded
 from judgekit.wiring.assembly import panels_of
-from judgekit.wiring.jobs import INDEX_SECONDS, open_cache, report_writer
+from judgekit.wiring.jobs import INDEX_SECONDS, open_cache, report_writer, seeded
 from judgekit.wiring.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.wiring.stored import StoredRun, models_of, open_stored
 from judgekit.workflows.job import RunJob
@@ -102,7 +100,7 @@ def rejudge_job(
     for plan in plans:
         if plan.judge.name in names:
             parent.check_wording(plan.judge.name, plan.prompt)
-    now = datetime.now(UTC)
+    now = options.now()
     results_dir = options.results_dir or parent.folder.path.resolve().parent
     folder = RunFolder.create(results_dir, options.run_id or new_run_id(config.name, now))
     resolved = _resolved(parent, plans)
@@ -267,8 +265,8 @@ def _job(
         cache=cache,
         open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),
         locked=lambda: folder.locked_as_found(found),
-        rng=random.Random(child.config.seed),  # noqa: S311  # a sample, not a secret
-        now=lambda: datetime.now(UTC),
+        draws=seeded(child.config.resampling_seed),
+        now=options.now,
         monotonic=time.monotonic,
         index=FolderIndex(INDEX_SECONDS),
         render_summary=render_markdown,

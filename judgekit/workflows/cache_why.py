@@ -28,6 +28,9 @@ class CacheLookup(Protocol):
     def get(self, key: str) -> str | None:
         """The stored text, or None where there is none or it is damaged."""
 
+    def stored_at(self, key: str) -> str | None:
+        """When an entry was stored (UTC, ISO 8601), or None where there is none."""
+
 
 @dataclass(frozen=True)
 class WhyJob:

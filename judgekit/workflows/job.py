@@ -65,6 +65,14 @@ class SpotCheckPlan:
 
 
 @dataclass(frozen=True)
+class Seeded:
+    """A source of randomness, and the seed that it was begun with."""
+
+    seed: int
+    rng: Sampler
+
+
+@dataclass(frozen=True)
 class Reopened:
     """What a complete run was before it is gone on with."""
 
@@ -97,11 +105,16 @@ class RunJob:
     cache: ReplyCache | None
     open_sink: Callable[[], JudgmentSink]
     locked: Callable[[], AbstractContextManager[None]]
-    rng: Sampler
+    draws: Seeded
+    """What the sample of the second opinions is drawn with."""
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     render_summary: Callable[[Any], str]
     """RunSummary to markdown; reports are chosen by wiring."""
+    repeats: Sequence[JudgePlan] = ()
+    """Judges that are asked again about verdicts older than a day."""
+    repeat_draws: Seeded | None = None
+    """What these samples are drawn with; None where there are no repeats."""
     panels: Sequence[Panel] = ()
     write_report: Callable[[Path], object] | None = None
     """Writes report.html from the run folder; None where none is wanted."""

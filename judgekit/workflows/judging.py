@@ -268,7 +268,7 @@ class JudgingPass:
             stored = self._cache.get(key)
             response = None if stored is None else decode_reply(stored)
             if response is not None and self.plan.runtime.guard.takes(response):
-                return Reply(response, from_cache=True)
+                return Reply(_dated(response, self._cache, key), from_cache=True)
         if self.plan.runtime.provider.is_deterministic:
             return await self._ask(request, key)
         flight = asyncio.get_running_loop().create_future()
@@ -306,6 +306,7 @@ class JudgingPass:
             runtime.limiter.release()
         await runtime.identified_again()
         pinned = runtime.guard.check_reply(response)
+        response = replace(response, replied_at=runtime.stamp())
         to_cache = (key, encode_reply(response)) if pinned and self._cache is not None else None
         return Reply(response, from_cache=False, pinned=pinned, to_cache=to_cache, bill=bill)
 
@@ -330,6 +331,11 @@ class JudgingPass:
             raise BilledError(error, bill) from None
         finally:
             spending.finish(hold, n_calls, bill)
+
+
+def _dated(response: ModelResponse, cache: ReplyCache, key: str) -> ModelResponse:
+    """A cached reply with its time; one of an older judgekit does not hold it, but was stored right after it came."""
+    return response if response.replied_at is not None else replace(response, replied_at=cache.stored_at(key))
 
 
 def _check_length(request: ModelRequest, most: int | None) -> None:

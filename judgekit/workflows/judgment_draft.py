@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from pydantic import BaseModel
 
 from judgekit.core.canonical import canonical_json
 from judgekit.core.cases import Usage
+from judgekit.core.checks import RUN_REPEAT
 from judgekit.core.components import Judge
 from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Role, Verdict
 from judgekit.core.prompts import PromptTemplate
@@ -39,7 +39,7 @@ class JudgePlan:
         shown = {
             "primary": "",
             "member": f" ({self.runtime.model_id})",
-            "spot_check": " (spot check)",
+            "spot_check": " (asked again)" if self.check == RUN_REPEAT else " (spot check)",
             "probe": f" ({self.check})",
         }
         return self.judge.name + shown[self.role]
@@ -128,7 +128,7 @@ class JudgmentDraft:
             from_cache=from_cache,
             n_requests=spent.n_requests,
             latency_seconds=response.latency_seconds if response is not None and spent.n_requests else None,
-            created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            created_at=(response and response.replied_at) or runtime.stamp(),
             verdict=verdict,
             failure=failure,
             parse_path=parse_path,
@@ -179,6 +179,7 @@ def encode_reply(response: ModelResponse) -> str:
         "fingerprint": response.fingerprint,
         "upstream": response.upstream,
         "source": response.source,
+        "replied_at": response.replied_at,
     }
     return canonical_json(fields).decode("utf-8", "replace")
 

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -26,6 +27,11 @@ Price = Callable[[Usage], float]
 """US dollars for the tokens of one call."""
 
 
+def utc_now() -> datetime:
+    """The clock of a run where no other is given."""
+    return datetime.now(UTC)
+
+
 @dataclass
 class ModelRuntime:
     """One model of the config during a run."""
@@ -42,6 +48,7 @@ class ModelRuntime:
     """Where capabilities are remembered between runs; None for an embedded provider."""
     capabilities: Capabilities | None = None
     identity: ModelIdentity | None = None
+    now: Callable[[], datetime] = utc_now
     n_probes: int = 0
     _is_verified: bool = False
     _n_losses: int = 0
@@ -176,6 +183,10 @@ class ModelRuntime:
             "n_rate_limit_cuts": self.limiter.n_cuts,
             "n_probes": self.n_probes,
         }
+
+    def stamp(self) -> str:
+        """The time as judgments hold it."""
+        return self.now().isoformat(timespec="milliseconds")
 
     def build_hash(self) -> str | None:
         """The pinned build, else the one that the server reports."""

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from judgekit.analysis.panels import panel_record
@@ -49,7 +48,7 @@ def asked_members(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> As
     }
 
 
-def rule(panel: Panel, judgments: Mapping[JudgmentKey, Judgment], now: datetime) -> Iterator[Judgment]:
+def rule(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> Iterator[Judgment]:
     """The panel's judgments of all cases that every member has been asked about.
 
     A case with a member still to come is left out: its verdict could change.
@@ -80,7 +79,7 @@ def rule(panel: Panel, judgments: Mapping[JudgmentKey, Judgment], now: datetime)
             failure=ruling.outcome if isinstance(ruling.outcome, JudgeFailure) else None,
             parser_version=first.parser_version,
             flags=flags,
-            created_at=now.isoformat(timespec="milliseconds"),
+            created_at=max(item.created_at for item in ballots.values()),
         )
 
 

@@ -76,7 +76,7 @@ def rejudged(job: RunJob, judgments: dict[JudgmentKey, Judgment]) -> dict[str, o
     before = last_judgments(job.parent.judgments())
     judges = [plan.judge for plan in job.judges if plan.judge.name not in job.kept]
     pairs = {judge.name: _pairs(judge.name, before, judgments) for judge in judges}
-    found = verdict_changes(pairs, {judge.name: pass_score_of(judge) for judge in judges}, job.config.seed)
+    found = verdict_changes(pairs, {judge.name: pass_score_of(judge) for judge in judges}, job.config.resampling_seed)
     asked = {judge.name: len(asked_anew(judge.name, before, judgments)) for judge in judges}
     for name, report in found["by_judge"].items():
         report["n_asked"] = asked[name]

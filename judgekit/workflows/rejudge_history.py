@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.analysis.drift_checks import AskedAgain, checked_verdicts, history_check, kind_of_repeat, pair_row
+from judgekit.analysis.drift_checks import AskedAgain, checked_verdicts, history_check, pair_row, repeats_by_kind
 from judgekit.core.components import Judge
 from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import JudgekitError, StorageError
@@ -70,24 +70,47 @@ def _checks(job: RunJob, parent: RunStore) -> Iterator[DriftCheck]:
         cases = [] if judge.name in job.kept else asked_anew(judge.name, before, now)
         if job.reopened is not None:  # the others are a point already
             cases = [case_id for case_id in cases if (judge.name, case_id) in job.reopened.open]
-        if cases:
-            keys = [JudgmentKey("primary", judge.name, case_id) for case_id in cases]
-            yield _check(job, judge, (manifest, metrics), [(before[key], now[key]) for key in keys])
+        keys = [JudgmentKey("primary", judge.name, case_id) for case_id in cases]
+        pairs = [(before[key], now[key]) for key in keys]
+        for kind, group in _by_kind(pairs, is_same=judge.name in job.unchanged).items():
+            yield _check(job, judge, (manifest, metrics), (kind, group))
+
+
+def _by_kind(
+    pairs: list[tuple[Judgment, Judgment]], *, is_same: bool
+) -> dict[CheckKind, list[tuple[Judgment, Judgment]]]:
+    """Pairs apart by what they show: the parent may hold verdicts of today and older ones from the cache."""
+    if not is_same:
+        return {"spot_check": pairs} if pairs else {}
+    before, builds = _builds(pairs)
+    by_case = {old.case_id: (old, new) for old, new in pairs}
+    times = [(old.case_id, old.created_at, new.created_at) for old, new in pairs]
+    found = repeats_by_kind(times, before, builds)
+    return {kind: [by_case[case_id] for case_id in case_ids] for kind, case_ids in found.items()}
+
+
+def _builds(pairs: list[tuple[Judgment, Judgment]]) -> tuple[set[str], set[str]]:
+    """Builds that gave the verdicts of the parent, and those that were asked."""
+    return (
+        {old.build for old, _ in pairs if old.build is not None},
+        {new.build for _, new in pairs if new.build is not None},
+    )
 
 
 def _check(
-    job: RunJob, judge: Judge, parent: tuple[Manifest, Mapping[str, Any]], pairs: list[tuple[Judgment, Judgment]]
+    job: RunJob,
+    judge: Judge,
+    parent: tuple[Manifest, Mapping[str, Any]],
+    found: tuple[CheckKind, list[tuple[Judgment, Judgment]]],
 ) -> DriftCheck:
+    kind, pairs = found
     inputs = (item for item in job.store.judge_inputs() if item.judge == judge.name)
     try:
         verdicts = checked_verdicts(judge.name, *parent, answers_sha256(inputs))
     except (AttributeError, KeyError, TypeError) as error:
         raise StorageError(f"{METRICS} of {parent[0].run_id}: damaged: {error!r}") from None
     asked_at = max(new.created_at for _, new in pairs)
-    before, builds = ({item.build for item in side if item.build is not None} for side in zip(*pairs, strict=True))
-    kind: CheckKind = "spot_check"
-    if judge.name in job.unchanged:
-        kind = kind_of_repeat(max(old.created_at for old, _ in pairs), asked_at, before, builds)
+    before, builds = _builds(pairs)
     first = pairs[0][1]
     served = {item.served_model for pair in pairs for item in pair if item.served_model is not None}
     asked = AskedAgain(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD, Draw
+from judgekit.analysis.drift_checks import repeats_by_kind
 from judgekit.analysis.pairs import Pair
 from judgekit.analysis.reliability import (
     KEPT_PARTS,
@@ -19,6 +20,7 @@ from judgekit.analysis.slices import Clusters
 from judgekit.core.cases import Case
 from judgekit.core.checks import CHECKS, CheckKind, CheckRecord
 from judgekit.core.components import Judge
+from judgekit.core.drift import CheckKind as HistoryKind
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
 from judgekit.core.protocols import RunStore
 from judgekit.workflows.judgment_draft import JudgePlan
@@ -95,7 +97,9 @@ def reliability_of(
     for name, report in by_judge.items():
         for other in report["other_checks"]:
             if other["fired"]:
-                second = f"{other['against']['model_id']}, prompt {other['against']['prompt_version']}"
+                against = other["against"]
+                second = f"{against['model_id']}, prompt {against['prompt_version']}"
+                second = "the judge itself, asked again" if against["kind"] == "repeat" else second
                 warnings.append(("judge_unstable", unstable_warning(name, other, second)))
     for judge in judges:
         kept = kept_parts(earlier, judge.name)
@@ -153,23 +157,44 @@ def _judge_report(
     report = _check_report(judge, chosen, judgments, verdicts, clusters)
     asked = [item for key, item in judgments.items() if key.judge == judge.name and key.check == chosen.check]
     report["identity"] = {"judge": instrument(primary), "comparator": instrument(asked)}
-    report["noise_floor"] = None
-    if repeats:
-        record = repeats[-1]
-        pairs = pairs_of(record, judgments)
-        groups = _in_order(record, clusters)
-        found = repeat_report(pairs, pass_score=pass_score_of(judge), seed=record.seed, clusters=groups)
-        report["noise_floor"] = {"check": record.check, **found}
+    report["noise_floor"] = _repeated(judge, repeats, judgments, clusters, "noise_floor")
+    report["asked_later"] = _repeated(judge, repeats, judgments, clusters, "rejudge")
     report["other_checks"] = [
         {
             name: value
             for name, value in _check_report(judge, record, judgments, verdicts, clusters).items()
             if name not in OF_THE_JUDGE
         }
-        for record in second_opinions
+        for record in checks
         if record is not chosen
     ]
     return report
+
+
+def _repeated(
+    judge: Judge,
+    repeats: Sequence[CheckRecord],
+    judgments: Judgments,
+    clusters: Mapping[str, int] | None,
+    kind: HistoryKind,
+) -> dict[str, Any] | None:
+    """The last repeat within a day of the verdicts (`noise_floor`), or later than that (`rejudge`); None without."""
+    for record in reversed(repeats):
+        by_case = {case_id: _pair(record, case_id, judgments) for case_id in record.case_ids}
+        times = [
+            (case_id, first.created_at, second.created_at)
+            for case_id, (first, second) in by_case.items()
+            if first is not None and second is not None
+        ]
+        both = [item for pair in by_case.values() for item in pair]
+        builds = [{item.build for item in side if item and item.build} for side in (both[::2], both[1::2])]
+        case_ids = repeats_by_kind(times, *builds).get(kind)
+        if case_ids:
+            pairs = [Pair(case_id, *map(opinion, by_case[case_id])) for case_id in case_ids]
+            groups = None if clusters is None else [clusters[case_id] for case_id in case_ids]
+            found = repeat_report(pairs, pass_score=pass_score_of(judge), seed=record.seed, clusters=groups)
+            return {"check": record.check, **found}
+    return None
 
 
 def _in_order(record: CheckRecord, clusters: Mapping[str, int] | None) -> list[int] | None:
@@ -205,14 +230,14 @@ def _check_report(
 
 def pairs_of(record: CheckRecord, judgments: Judgments) -> list[Pair]:
     """The sample of a check, each case with its two opinions."""
-    return [
-        Pair(
-            case_id,
-            opinion(judgments.get(JudgmentKey("primary", record.judge, case_id))),
-            opinion(judgments.get(JudgmentKey("spot_check", record.judge, case_id, record.check))),
-        )
-        for case_id in record.case_ids
-    ]
+    return [Pair(case_id, *map(opinion, _pair(record, case_id, judgments))) for case_id in record.case_ids]
+
+
+def _pair(record: CheckRecord, case_id: str, judgments: Judgments) -> tuple[Judgment | None, Judgment | None]:
+    return (
+        judgments.get(JudgmentKey("primary", record.judge, case_id)),
+        judgments.get(JudgmentKey("spot_check", record.judge, case_id, record.check)),
+    )
 
 
 def opinion(judgment: Judgment | None) -> Verdict | JudgeFailure:

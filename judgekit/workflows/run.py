@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from judgekit.analysis.gates import check_gates
-from judgekit.core.checks import RUN_CHECK, CheckRecord
+from judgekit.core.checks import RUN_CHECKS, CheckRecord
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.runs import (
     CASES,
@@ -23,17 +23,18 @@ from judgekit.core.runs import (
     RunSummary,
 )
 from judgekit.workflows.budget import Spending
-from judgekit.workflows.check_samples import CheckPlan, ask_samples, drawn, may_grow
+from judgekit.workflows.check_samples import ask_samples, may_grow
 from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.data_checks import check_data
-from judgekit.workflows.job import Observer, RunJob, SpotCheckPlan
+from judgekit.workflows.job import Observer, RunJob
 from judgekit.workflows.panels import rule, says_the_same
 from judgekit.workflows.passes import Passes, Wanted, left_for, ready
 from judgekit.workflows.pinning import Seen
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
-from judgekit.workflows.reliability import check_kind, write_checks
+from judgekit.workflows.reliability import write_checks
+from judgekit.workflows.run_checks import begun_repeats, check_plan, own_checks, repeat_plans
 from judgekit.workflows.scoring import JudgmentKey, Unjudged, judge_inputs, last_judgments
 from judgekit.workflows.summarise import summarise
 
@@ -129,7 +130,7 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     if job.resuming:
         _go_on(job, spending)
     others = _other_checks(job)
-    progress.checks = [*_own_checks(job), *others]
+    progress.checks = [*own_checks(job), *others]
 
     async def ask(wanted: Sequence[Wanted], left: Set[str] | None = None) -> None:
         """Every judgment is on disk afterwards; that it can be written is known before a model is asked what it is."""
@@ -151,9 +152,11 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
             await ask(wanted)
 
     judges: list[Wanted] = [(plan, None) for plan in job.judges if plan.judge.name not in job.kept]
-    checks = [_check_plan(job, check) for check in job.spot_checks]
+    checks = [check_plan(job, check) for check in job.spot_checks]
     samples = [(plan.second, plan.order if may_grow(job.store, plan) else plan.record.case_ids) for plan in checks]
+    samples += [(plan.second, plan.record.case_ids) for plan in begun_repeats(job)]
     await ask(judges, left_for(job.store, [*judges, *samples], done))
+    checks += repeat_plans(job)
     await ask_samples(job.store, checks, ask_again)
 
 
@@ -176,31 +179,6 @@ def _go_on(job: RunJob, spending: Spending) -> None:
             seen[judgment.model_id].add(judgment)
     for name, runtime in job.models.items():
         runtime.guard.recount(seen[name])
-
-
-def _check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
-    """The spot check of one judge, with its sample drawn."""
-    second, name, wanted = check.second, check.primary.judge.name, check.check
-    ids = [item.case_id for item in job.store.judge_inputs() if item.judge == name]
-    order = drawn(ids, wanted.n, job.rng, adaptive=wanted.adaptive)
-    # A sample that has grown before a complete run is gone on with does not shrink.
-    n_grown = max((len(record.case_ids) for record in _own_checks(job) if record.judge == name), default=0)
-    record = CheckRecord(
-        check=RUN_CHECK,
-        judge=name,
-        kind=check_kind(check.primary, second),
-        model_id=second.runtime.model_id,
-        model=second.runtime.config.model,
-        prompt_version=second.prompt.version,
-        prompt_sha256=second.prompt.sha256,
-        seed=job.config.seed,
-        n_population=len(ids),
-        case_ids=order[: max(wanted.n, n_grown if wanted.adaptive else 0)],
-        threshold=wanted.threshold,
-        adaptive=wanted.adaptive,
-        n_start=wanted.n,
-    )
-    return CheckPlan(record, second, order)
 
 
 def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:
@@ -288,7 +266,7 @@ def _settle_panels(job: RunJob) -> None:
     if not job.panels:
         return
     judgments = last_judgments(job.store.judgments())
-    ruled = [item for panel in job.panels for item in rule(panel, judgments, job.now())]
+    ruled = [item for panel in job.panels for item in rule(panel, judgments)]
     new = [item for item in ruled if not says_the_same(judgments.get(JudgmentKey.of(item)), item)]
     if not new:
         return
@@ -300,17 +278,10 @@ def _settle_panels(job: RunJob) -> None:
         sink.close()
 
 
-def _own_checks(job: RunJob) -> list[CheckRecord]:
-    """The run's own spot check as it was made before a complete run was gone on with."""
-    if not job.spot_checks:
-        return []
-    return [record for record in job.store.checks() if record.complete and record.check == RUN_CHECK]
-
-
 def _other_checks(job: RunJob) -> list[CheckRecord]:
     """Checks that the run does not make itself: carried over from the parent, or made between two parts of the run."""
     carried = {(record.judge, record.check) for record in job.carried}
-    later = [record for record in job.store.checks() if record.complete and record.check != RUN_CHECK]
+    later = [record for record in job.store.checks() if record.complete and record.check not in RUN_CHECKS]
     return [*job.carried, *(record for record in later if (record.judge, record.check) not in carried)]
 
 

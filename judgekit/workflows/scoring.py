@@ -148,7 +148,7 @@ def score_cases(
     joint = joint_columns(columns)
     columns += joint
     pooled = [figure for component in components for figure in component.pooled()]
-    rules = FigureRules(scoring.config.seed, scoring.config.min_n, scoring.config.cluster_by)
+    rules = FigureRules(scoring.config.resampling_seed, scoring.config.min_n, scoring.config.cluster_by)
     tally = RunTally(columns, pooled, scoring.config.slices, scoring.config.errors, rules)
     reports = {metric.name: report for metric in scoring.metrics if (report := metric.open_report()) is not None}
     deciding = Abstentions()

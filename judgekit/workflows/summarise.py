@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judgekit.analysis.asking import asking, not_asked
 from judgekit.analysis.costs import cost_record
 from judgekit.analysis.indexing import other_index
 from judgekit.analysis.summary import RunTally, judge_record
-from judgekit.core.checks import RUN_CHECK, CheckRecord
+from judgekit.core.checks import RUN_CHECKS, CheckRecord
 from judgekit.core.config import is_local
 from judgekit.core.judgments import Judgment
 from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
@@ -37,7 +38,7 @@ def summarise(
     clusters = clusters_of(job.config.cluster_by, job.cases, checks)
     stand, to_redo = parts_that_stand(before, job.judge_components)
     reliability, unstable = reliability_of(job.judge_components, checks, judgments, stand, clusters)
-    warnings = [*_warnings(job, scored, judgments), *to_redo, *unstable]
+    warnings = [*_warnings(job, scored, judgments), *to_redo, *unstable, *_not_asked(job, checks, judgments)]
     cost = cost_record(job.store.judgments(), job.price_list)
     warnings += _spending_warnings(job, cost)
     return RunSummary(
@@ -152,6 +153,22 @@ def _spending_warnings(job: RunJob, cost: Mapping[str, Any]) -> list[tuple[str, 
     return found
 
 
+def _not_asked(
+    job: RunJob, checks: Sequence[CheckRecord], judgments: Mapping[JudgmentKey, Judgment]
+) -> list[tuple[str, str]]:
+    """Judges that the run did not ask, since the cache answered."""
+    repeats = {(record.judge, record.check) for record in checks if record.kind == "repeat"}
+    found = {}
+    for name in {plan.judge.name: None for plan in job.judges if plan.judge.name not in job.kept}:
+        plans = [plan for plan in job.judges if plan.judge.name == name]
+        if all(plan.runtime.provider.needs_network for plan in plans):
+            role = plans[0].role
+            verdicts = [item for key, item in judgments.items() if (key.role, key.judge) == (role, name)]
+            again = [item for key, item in judgments.items() if key.judge == name and (name, key.check) in repeats]
+            found[name] = asking(verdicts, again)
+    return not_asked(found, job.now())
+
+
 def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
     """How many calls gave no verdict, and how those are asked again that failed on the way."""
     failed = {key: item.failure.kind for key, item in judgments.items() if item.failure is not None}
@@ -160,7 +177,7 @@ def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> list[tu
     if n_primary:
         found.append(("judge_failures", f"{n_primary} judge calls gave no verdict; they are counted in n_error"))
     # Checks that were added to the run are made again by their own command.
-    asked = {key: kind for key, kind in failed.items() if key.role != "spot_check" or key.check == RUN_CHECK}
+    asked = {key: kind for key, kind in failed.items() if key.role != "spot_check" or key.check in RUN_CHECKS}
     kinds = Counter(kind for kind in asked.values() if kind in TRANSPORT_KINDS)
     if kinds:
         named = ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))

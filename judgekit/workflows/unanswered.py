@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from judgekit.core.checks import RUN_CHECK
+from judgekit.core.checks import RUN_CHECKS
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import Judgment
 from judgekit.core.protocols import RunStore
@@ -43,6 +43,6 @@ def _questions(store: RunStore, config: RunConfig, manifest: Manifest) -> Iterat
     if manifest.kind == "rejudge":
         return
     for record in store.checks():
-        if record.check == RUN_CHECK:
+        if record.check in RUN_CHECKS:
             for case_id in record.case_ids:
-                yield JudgmentKey("spot_check", record.judge, case_id, RUN_CHECK)
+                yield JudgmentKey("spot_check", record.judge, case_id, record.check)

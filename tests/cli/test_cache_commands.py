@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -292,7 +293,11 @@ def test_export_leaves_out_what_no_run_can_use_and_import_does_too(tmp_path: Pat
     tamper(database, "UPDATE Cache SET value = 'x' WHERE key = ?", key("b"))
     result = judgekit("cache", "export", "x.jsonl", cwd=tmp_path)
     assert "1 replies; left out: 1 damaged, 1 of other key versions" in result.stdout
-    assert read_lines(tmp_path / "x.jsonl") == [line("a")]
+    # an entry of an older judgekit, which does not hold the time of its reply, gets that at which it was stored
+    [exported] = read_lines(tmp_path / "x.jsonl")
+    reply = json.loads(exported["reply"])
+    assert datetime.now(UTC) - datetime.fromisoformat(reply.pop("replied_at")) < timedelta(hours=1)
+    assert (exported["key"], reply) == (line("a")["key"], json.loads(REPLY))
     old = key("old", "reply:1:")
     (tmp_path / "y.jsonl").write_text(json.dumps({"key": old, "reply": REPLY, "checksum": checksum_of(old, REPLY)}))
     assert (

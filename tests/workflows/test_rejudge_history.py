@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import judgekit
 from judgekit.analysis.drift import drift_report
 from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError
@@ -21,7 +22,7 @@ from judgekit.wiring import Options, resume_job
 from judgekit.wiring.drift import DriftQuery, drift_reports
 from judgekit.workflows.job import SilentObserver
 from judgekit.workflows.run import run as run_workflow
-from tests.builders import read_json, read_lines
+from tests.builders import read_json, read_lines, write_suite
 from tests.workflows.stored_suites import by_model, first_run, own_wording, rejudge
 
 GOOD = verdict(5, supported=["hot"])
@@ -35,7 +36,8 @@ def server() -> Iterator[FaultServer]:
 
 
 def points(run: Path) -> list[DriftCheck]:
-    return read_checks(RunFolder(run))
+    """What was asked about the verdicts of a run."""
+    return [check for check in read_checks(RunFolder(run)) if check.kind != "run"]
 
 
 def aged(run: Path) -> None:
@@ -255,9 +257,7 @@ def test_points_that_are_added_at_once_are_all_kept(tmp_path: Path, server: Faul
     ("query", "said"),
     [(DriftQuery(), "no checks of judges in"), (DriftQuery(judge="groundedness"), "no such checks of judges in")],
 )
-def test_a_history_that_is_not_there_is_said_with_what_begins_one(
-    tmp_path: Path, server: FaultServer, query: DriftQuery, said: str
-) -> None:
-    run = first_run(tmp_path, server)
+def test_a_history_that_is_not_there_is_said_with_what_begins_one(tmp_path: Path, query: DriftQuery, said: str) -> None:
+    judgekit.run(write_suite(tmp_path), run_id="a")  # an embedded judge, which has no history without a check
     with pytest.raises(ConfigError, match=f"{said} .*; `judgekit spotcheck RUN` or a `spot_check` in the config makes"):
-        drift_reports(query, Options(results_dir=run.parent))
+        drift_reports(query, Options(results_dir=tmp_path / "results"))

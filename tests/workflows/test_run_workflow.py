@@ -166,7 +166,7 @@ def test_a_spot_check_is_never_answered_from_the_cache(tmp_path: Path, server: F
         name: {"model": f"{name}-2025-01-01", "base_url": server.base_url, "max_concurrency": 2}
         for name in ("m", "second")
     }
-    config = write_suite(tmp_path, server.base_url, models=models, spot_check=check)
+    config = write_suite(tmp_path, server.base_url, models=models, spot_check=check, seed=0)
     judgekit.run(config, run_id="a")
     n_requests = server.log.totals.n_requests
 

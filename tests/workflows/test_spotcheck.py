@@ -241,7 +241,7 @@ def test_a_run_without_figures_is_refused(tmp_path: Path, server: FaultServer) -
 
 
 def test_the_same_seed_draws_the_sample_of_the_run_itself(tmp_path: Path, server: FaultServer) -> None:
-    run = first_run(tmp_path, server, n_cases=30, spot_check={"n": 5, "model": "other"})
+    run = first_run(tmp_path, server, n_cases=30, seed=0, spot_check={"n": 5, "model": "other"})
     drawn = {record["judge"]: record["case_ids"] for record in read_json(run / "checks.json")["checks"]}
     check(run, against="repeat", judge="correctness")
     check(run, against="repeat", judge="correctness", seed=9)
@@ -389,13 +389,13 @@ def test_the_config_asks_for_what_the_command_does(
     tmp_path: Path, wanted: str, config: dict[str, Any], flags: dict[str, Any]
 ) -> None:
     with FaultServer(flipping(2)) as server:
-        first_run(tmp_path / "command", server, judges=GROUNDED, n_cases=60)
+        first_run(tmp_path / "command", server, judges=GROUNDED, n_cases=60, seed=0)
         by_command = tmp_path / "command" / "results" / "a"
         check(by_command, **flags)
-        by_config = first_run(tmp_path / "config", server, judges=GROUNDED, n_cases=60, spot_check=config)
+        by_config = first_run(tmp_path / "config", server, judges=GROUNDED, n_cases=60, seed=0, spot_check=config)
         record, figures = record_of(by_config), read_json(by_config / "metrics.json")["judge_reliability"]
-        # What the flags of the command leave open is as the config says.
-        check(by_config)
+        # What the flags of the command leave open is as the config says, but for the seed: cases of its own are drawn.
+        check(by_config, seed=0)
     assert record == record_of(by_command) == record_of(by_config)
     assert len(record["case_ids"]) > record["n_start"] or wanted == "repeat"
     report = figures["by_judge"]["groundedness"]
@@ -417,10 +417,10 @@ def test_a_growing_check_of_a_run_that_was_stopped_goes_on(tmp_path: Path) -> No
         return error_reply(401, "no") if state["refuses"] and is_second and state["n"] > 25 else flip(request)
 
     with FaultServer(answer) as server:
-        whole = first_run(tmp_path / "whole", server, judges=GROUNDED, n_cases=60, spot_check=GROWING)
+        whole = first_run(tmp_path / "whole", server, judges=GROUNDED, n_cases=60, seed=0, spot_check=GROWING)
         state.update(refuses=True, n=0)
         with pytest.raises(ProviderError):
-            first_run(tmp_path / "part", server, judges=GROUNDED, n_cases=60, spot_check=GROWING)
+            first_run(tmp_path / "part", server, judges=GROUNDED, n_cases=60, seed=0, spot_check=GROWING)
         part = tmp_path / "part" / "results" / "a"
         [stopped] = read_json(part / "checks.json")["checks"]
         state["refuses"] = False
@@ -445,7 +445,7 @@ def test_a_check_that_has_grown_does_not_shrink_where_its_failed_calls_are_asked
 
     with FaultServer(answer) as server:
         one_try = {name: {**model, "max_attempts": 1} for name, model in models(server, "m", "other").items()}
-        run = first_run(tmp_path, server, judges=GROUNDED, n_cases=60, spot_check=GROWING, models=one_try)
+        run = first_run(tmp_path, server, judges=GROUNDED, n_cases=60, seed=0, spot_check=GROWING, models=one_try)
         first = report_of(run)
         assert (first["n_asked"], first["spot_check_n"]) == (60, 59)
         state["down"] = False

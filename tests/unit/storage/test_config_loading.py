@@ -136,7 +136,15 @@ def test_a_file_that_is_no_config_is_refused_in_one_line_for_each_problem(
         ({"name": "a b"}, "c.json:2: $.name: "),
         ({"seed": "one"}, "$.seed: expected a whole number, found a text"),
         ({"seed": 1.5}, "$.seed: expected a whole number"),
-        ({"spot_check": {"n": 0, "model": "m"}}, "$.spot_check.n: input should be greater than or equal to 1"),
+        ({"spot_check": {"n": 0, "model": "m"}}, "$.spot_check.n: expected a whole number from 1, or a share such as"),
+        (
+            {"spot_check": {"n": "0%", "model": "m"}},
+            "$.spot_check.n: expected a whole number from 1, or a share such as",
+        ),
+        (
+            {"spot_check": {"n": "5", "model": "m"}},
+            "$.spot_check.n: expected a whole number from 1, or a share such as",
+        ),
         ({"system": None}, "$.system: expected an object, found nothing"),
     ],
 )

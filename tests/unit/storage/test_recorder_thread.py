@@ -28,6 +28,9 @@ class FakeCache:
     def get(self, key: str) -> str | None:
         return dict(pair for batch in self.batches for pair in batch).get(key)
 
+    def stored_at(self, key: str) -> str | None:
+        return None
+
     def put_many(self, items: Sequence[tuple[str, str]]) -> None:
         if self.fault is not None:
             raise self.fault

@@ -1,0 +1,105 @@
+"""The checks that a run makes itself: second opinions on its verdicts, and its judges asked again about older ones."""
+
+from datetime import datetime
+
+from judgekit.analysis.drift_checks import AT_ONCE
+from judgekit.core.checks import RUN_CHECK, RUN_CHECKS, RUN_REPEAT, CheckRecord
+from judgekit.core.sample_sizes import sample_size
+from judgekit.workflows.check_samples import CheckPlan, drawn
+from judgekit.workflows.job import RunJob, SpotCheckPlan
+from judgekit.workflows.judgment_draft import JudgePlan
+from judgekit.workflows.reliability import check_kind
+from judgekit.workflows.scoring import JudgmentKey, last_judgments
+
+
+def own_checks(job: RunJob) -> list[CheckRecord]:
+    """The run's own checks as they were made before a complete run was gone on with."""
+    if not job.spot_checks:
+        return []
+    return [record for record in job.store.checks() if record.complete and record.check in RUN_CHECKS]
+
+
+def check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
+    """The second opinion on one judge, with its sample drawn."""
+    second, name, wanted = check.second, check.primary.judge.name, check.check
+    ids = [item.case_id for item in job.store.judge_inputs() if item.judge == name]
+    n = sample_size(wanted.n, len(ids))
+    order = drawn(ids, n, job.draws.rng, adaptive=wanted.adaptive)
+    # A sample that has grown before a complete run is gone on with does not shrink.
+    own = [record for record in own_checks(job) if (record.judge, record.check) == (name, RUN_CHECK)]
+    n_grown = max((len(record.case_ids) for record in own), default=0)
+    record = CheckRecord(
+        check=RUN_CHECK,
+        judge=name,
+        kind=check_kind(check.primary, second),
+        model_id=second.runtime.model_id,
+        model=second.runtime.config.model,
+        prompt_version=second.prompt.version,
+        prompt_sha256=second.prompt.sha256,
+        seed=job.draws.seed,
+        n_population=len(ids),
+        case_ids=order[: max(n, n_grown if wanted.adaptive else 0)],
+        threshold=wanted.threshold,
+        adaptive=wanted.adaptive,
+        n_start=n,
+    )
+    return CheckPlan(record, second, order)
+
+
+def begun_repeats(job: RunJob) -> list[CheckPlan]:
+    """Repeats whose sample the run has drawn before, with that sample."""
+    stored = {record.judge: record for record in job.store.checks() if record.check == RUN_REPEAT}
+    plans = [(stored[plan.judge.name], plan) for plan in job.repeats if plan.judge.name in stored]
+    return [CheckPlan(record, plan, record.case_ids) for record, plan in plans]
+
+
+def repeat_plans(job: RunJob) -> list[CheckPlan]:
+    """Judges to ask again about verdicts older than a day, with their samples; to be called once all are judged.
+
+    A sample that was drawn before is kept. A complete run that is gone on with draws none: its check was made, or there
+    was nothing to check at its time.
+    """
+    plans = begun_repeats(job)
+    if job.reopened is not None or job.repeat_draws is None:
+        return plans
+    begun = {plan.record.judge for plan in plans}
+    for plan in job.repeats:
+        ids = _older_than_a_day(job, plan.judge.name) if plan.judge.name not in begun else []
+        if ids:
+            plans.append(_repeat_plan(job, plan, ids))
+    return plans
+
+
+def _older_than_a_day(job: RunJob, judge: str) -> list[str]:
+    """Cases with such a verdict, in the order of the judge inputs."""
+    judgments = last_judgments(item for item in job.store.judgments() if item.judge == judge)
+    verdicts = {
+        item.case_id: datetime.fromisoformat(item.created_at)
+        for key, item in judgments.items()
+        if key == JudgmentKey("primary", judge, item.case_id) and item.verdict is not None
+    }
+    newest = job.now() - AT_ONCE
+    ids = [item.case_id for item in job.store.judge_inputs() if item.judge == judge]
+    return [case_id for case_id in ids if case_id in verdicts and verdicts[case_id] < newest]
+
+
+def _repeat_plan(job: RunJob, plan: JudgePlan, ids: list[str]) -> CheckPlan:
+    assert job.config.spot_check is not None  # noqa: S101  # for the type checker: repeats come from it
+    assert job.repeat_draws is not None  # noqa: S101  # the same
+    wanted = job.config.spot_check
+    sample = drawn(ids, wanted.repeat_n, job.repeat_draws.rng, adaptive=False)
+    record = CheckRecord(
+        check=RUN_REPEAT,
+        judge=plan.judge.name,
+        kind="repeat",
+        model_id=plan.runtime.model_id,
+        model=plan.runtime.config.model,
+        prompt_version=plan.prompt.version,
+        prompt_sha256=plan.prompt.sha256,
+        seed=job.repeat_draws.seed,
+        n_population=len(ids),
+        case_ids=sample,
+        threshold=wanted.threshold,
+        n_start=wanted.repeat_n,
+    )
+    return CheckPlan(record, plan, sample)

@@ -5,7 +5,7 @@ unchanged inputs. A system that drifts gets other scores on new answers while th
 instrument that changed says so itself: another served model, fingerprint, wording or parser, or more failures.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from judgekit.analysis.drift_usual import (
     usual_of_repeats,
 )
 from judgekit.analysis.drift_verdicts import VerdictShift, verdict_shift
-from judgekit.core.drift import DriftCheck
+from judgekit.core.drift import KIND_WORDS, DriftCheck
 
 State = Literal["none", "judge", "system", "judge+system", "instrument", "insufficient", "not asked"]
 
@@ -322,16 +322,6 @@ def _silence(checks: Sequence[DriftCheck]) -> list[str]:
         ]
     silent = dict.fromkeys(check.run_id for check in checks if check.created_at > asked[-1].created_at)
     return [f"nothing was asked in the {len(silent)} runs since {asked[-1].created_at[:10]}"] if silent else []
-
-
-KIND_WORDS: Mapping[str, str] = {
-    "rejudge": "the same judge asked again later",
-    "noise_floor": "the same judge asked again within a day",
-    "spot_check": "second opinion",
-    "run": "verdicts of a run",
-    "acceptance": "accepted",
-}
-"""What a check is, for readers."""
 
 
 def _timeline(checks: Sequence[DriftCheck], flags: _Flags) -> Iterator[dict[str, Any]]:

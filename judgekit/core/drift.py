@@ -1,7 +1,7 @@
 """One check of a judge against verdicts that are stored: a point of its history."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -10,6 +10,15 @@ from judgekit.core.judgments import JudgeInput
 from judgekit.core.runs import Manifest
 
 CheckKind = Literal["rejudge", "noise_floor", "spot_check", "run", "acceptance"]
+
+KIND_WORDS: Mapping[str, str] = {
+    "rejudge": "the same judge asked again later",
+    "noise_floor": "the same judge asked again within a day",
+    "spot_check": "second opinion",
+    "run": "verdicts of a run",
+    "acceptance": "accepted",
+}
+"""What a check is, for readers."""
 
 
 class DriftCheck(BaseModel):

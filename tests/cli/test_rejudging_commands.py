@@ -211,7 +211,10 @@ def test_a_judge_whose_verdicts_flip_from_some_week_on_has_drifted(tmp_path: Pat
     assert result.returncode == 1
     first, second, *_ = result.stdout.splitlines()
     assert re.fullmatch(r"groundedness v1 on data set [0-9a-f]{12}: judge since run r", first)
-    start = "  the same judge asked again later, judge-2025-01-01 with v1: 20 of 60 contradict the stored verdict (33%) since run r, 0 of 60"
+    start = (
+        "  the same judge asked again later, judge-2025-01-01 with v1: 20 of 60 contradict the stored verdict (33%) "
+        "since run r, 0 of 60"
+    )
     assert second.startswith(start)
     [history] = json.loads(judgekit("drift", "--json", cwd=tmp_path).stdout)
     assert [(row["n_pairs"], row["n_disagree"], row["state"]) for row in history["timeline"]] == [

@@ -170,7 +170,7 @@ class DiskReplyCache:
         try:
             connection = getattr(self._here, "connection", None) or self._open_for_reading()
             row = connection.execute(_STORED_AT, (key,)).fetchone()
-        except sqlite3.DatabaseError:
+        except BROKEN:
             return None
         return None if row is None else time_text(row[0])
 

@@ -113,13 +113,16 @@ def _basis(
         "definition of figures": str(metrics.get("metrics_version", 1)),
         "failed cases": str(metrics.get("errors", "exclude")),
     }
+    if judges or "abstention" in families:
+        # Abstentions are not judged, so what says which they are matters to judges too.
+        found["what says which answers abstain"] = str((metrics.get("abstention") or {}).get("source", "not known"))
     for name in families:
         found[f"settings of {name}"] = _packed(resolved.get("metrics", {}).get(name))
     for name in judges:
         record = metrics["judges"][name]
-        found[f"model of {name}"] = _model(record)
-        found[f"prompt of {name}"] = f"{record['prompt_version']} ({record['prompt_sha256'][:8]})"
-        found[f"settings of {name}"] = _packed(resolved.get("judges", {}).get(name))
+        found[f"model of judge {name}"] = _model(record)
+        found[f"prompt of judge {name}"] = f"{record['prompt_version']} ({record['prompt_sha256'][:8]})"
+        found[f"settings of judge {name}"] = _packed(resolved.get("judges", {}).get(name))
     return found
 
 

@@ -17,7 +17,7 @@ from judgekit.storage.run_list import list_runs
 from judgekit.wiring import Options
 from judgekit.wiring.trends import TrendQuery, find_trend, rests_on
 from judgekit.wiring.viewer import ResultsViewer
-from tests.builders import case, output, read_json, write_suite
+from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 from tests.cli.fork_server import judgekit as command
 
 RATE = "hallucination_rate_unanswerable"
@@ -89,8 +89,21 @@ def test_another_judge_or_wording_matters_to_its_own_figures_only(tmp_path: Path
     run_at(write_suite(tmp_path, judges=[{"name": "groundedness", "model": "m", "args": {"pass_score": 5}}]), 2)
     document = document_of(tmp_path / "results", "groundedness")
     changed = [[text.partition(":")[0] for text in run["changed"]] for run in document["runs"]]
-    assert changed == [[], ["prompt of groundedness"], ["prompt of groundedness", "settings of groundedness"]]
+    assert changed == [
+        [],
+        ["prompt of judge groundedness"],
+        ["prompt of judge groundedness", "settings of judge groundedness"],
+    ]
     assert all(not run["changed"] for run in document_of(tmp_path / "results", "error_rate")["runs"])
+
+
+def test_abstentions_by_a_flag_and_by_the_shipped_rule_are_two_figures(results: Path) -> None:
+    config = write_unanswerable(results.parent, 2)
+    outputs = config.parent / "outputs.jsonl"
+    write_lines(outputs, [{**row, "abstained": None} for row in read_lines(outputs)])
+    run_at(config, 3)
+    changed = document_of(results)["runs"][3]["changed"]
+    assert changed == ["what says which answers abstain: flag to rule"]
 
 
 @pytest.mark.parametrize(

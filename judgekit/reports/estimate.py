@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judgekit.core.case_parts import cases_text
-from judgekit.reports.figures import printable
+from judgekit.reports.figures import printable, sources_text
 
 
 def _calls(record: Mapping[str, Any]) -> str:
@@ -34,8 +34,10 @@ def estimate_text(estimate: Mapping[str, Any]) -> str:
         f"at most {estimate['completion_tokens_at_most']:,} completion tokens"
     )
     if estimate["usd_at_most"] is None:
-        lines.append(f"cost: null, the price of {', '.join(estimate['unpriced_models'])} is not known")
-    elif estimate["price_list"]:
-        lines.append(f"cost: at most {estimate['usd_at_most']:.4f} USD ({estimate['price_list']})")
+        models = ", ".join(estimate["unpriced_models"])
+        lines.append(f"cost: null, the price of {models} is not known; models.<id>.prices sets it")
+    elif estimate["price_sources"]:
+        named = sources_text(estimate["price_sources"], estimate["price_list"])
+        lines.append(f"cost: at most {estimate['usd_at_most']:.4f} USD{named}")
     lines += [f"warning: {message} [{code}]" for code, message in estimate["warnings"]]
     return printable("\n".join(lines))

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -283,12 +283,17 @@ def tokens_text(cost: Mapping[str, Any]) -> str:
     return f"{known}{thinking}{f' and {unknown}' if n_unknown else ''}"
 
 
+def sources_text(sources: Iterable[str], price_list: str | None) -> str:
+    """Where money is known from, in brackets; nothing where it is not known."""
+    words = {"reply": "as the replies say", "config": "by the prices of the config"}
+    named = [words.get(name, f"by {price_list or 'a price list'}") for name in sources]
+    return f" ({', '.join(named)})" if named else ""
+
+
 def money_text(cost: Mapping[str, Any]) -> str:
     """US dollars of all calls, where they are known from, and of how many calls they are not known."""
     by_source = cost.get("usd_by_source") or {}
-    words = {"reply": "as the replies say", "config": "by the prices of the config"}
-    named = [words.get(name, f"by {cost['price_list'] or 'a price list'}") for name in by_source]
-    where = f" ({', '.join(named)})" if named else ""
+    where = sources_text(by_source, cost["price_list"])
     if cost["usd"] is not None:
         return f"{cost['usd']:.4f} USD{where}"
     if not by_source:

@@ -87,6 +87,7 @@ async def estimate_run(job: EstimateJob) -> dict[str, Any]:
         "usd_at_most": None if unpriced else sum(record["usd"] or 0.0 for record in records),
         "unpriced_models": unpriced,
         "price_list": job.price_list,
+        "price_sources": sorted({record["price_source"] for record in records if record["price_source"]}),
         "judges": passes,
         "spot_checks": checks,
         "repeats": repeats,
@@ -167,6 +168,7 @@ def _costs(
         "prompt_tokens": prompt_tokens,
         "completion_tokens_at_most": completion,
         "usd": usd if n_calls else 0.0,
+        "price_source": runtime.price_source if n_calls else None,
     }
 
 

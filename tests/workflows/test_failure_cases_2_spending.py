@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +362,16 @@ def test_t2_13_prices_of_the_config_tell_cached_tokens_apart_and_hold_a_budget(t
     assert [item["cost_usd"] for item in ran.judgments.values()] == [pytest.approx(0.0078)] * 12
     assert asked(ran) == 12
     assert "by the prices of the config" in (ran.folder / "summary.md").read_text()
+
+
+def test_t2_13_an_estimate_says_where_its_prices_are_from(tmp_path: Path) -> None:
+    with FaultServer(good()) as server:
+        write_suite(tmp_path, server.base_url, model={"prices": {"input": 1, "output": 1}})
+        assert "USD (by the prices of the config)" in command("run", "config.json", "--dry-run", cwd=tmp_path).stdout
+    model = {"base_url": "https://api.openai.com/v1", "model": "gpt-4o-2024-08-06"}
+    write_suite(tmp_path, "http://x", model=model)
+    listed = command("run", "config.json", "--dry-run", cwd=tmp_path).stdout
+    assert re.search(r"USD \(by genai-prices \S+, newest price change \d{4}-\d\d-\d\d\)", listed)
 
 
 def test_t2_13_prices_of_0_are_free_even_where_nothing_is_counted(tmp_path: Path) -> None:

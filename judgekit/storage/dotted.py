@@ -16,8 +16,9 @@ EACH = "[]"
 def look_up(data: Mapping[str, Any], dotted: str) -> Any:
     """The value under a name, taken as a whole first and then part by part; `ABSENT` where there is none.
 
-    A text that is a JSON object, as in a cell of a CSV file, is entered like the object. With `[]` in the name the
-    value is a list: of each item what the rest of the name says, None where the item has none.
+    A number leads to an item of a list, from 0. A text that is JSON, as in a cell of a CSV file, is entered like what
+    it stands for. With `[]` in the name the value is a list: of each item what the rest of the name says, None where
+    the item has none.
     """
     if dotted in data:
         return data[dotted]
@@ -28,13 +29,7 @@ def look_up(data: Mapping[str, Any], dotted: str) -> Any:
         rest = dotted.rpartition(EACH)[2].removeprefix(".")
         found = [part_of(item, rest) for item in items]
         return ABSENT if items and all(value is ABSENT for value in found) else [_given(value) for value in found]
-    value: Any = data
-    for part in dotted.split("."):
-        value = _opened(value, "{")
-        if not isinstance(value, Mapping) or part not in value:
-            return ABSENT
-        value = value[part]
-    return value
+    return _walked(data, dotted)
 
 
 def items_of(data: Mapping[str, Any], dotted: str) -> Any:
@@ -55,12 +50,24 @@ def part_of(item: Any, dotted: str) -> Any:
     if not dotted:
         return item
     item = _opened(item, "{")
-    return look_up(item, dotted) if isinstance(item, Mapping) else ABSENT
+    return look_up(item, dotted) if isinstance(item, Mapping) else _walked(item, dotted)
 
 
 def field_heads(names: Iterable[str]) -> set[str]:
     """The fields that dotted names begin with."""
     return {name.partition(".")[0].partition(EACH)[0] for name in names}
+
+
+def _walked(value: Any, dotted: str) -> Any:
+    for part in dotted.split("."):
+        value = _opened(value, "[{")
+        if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        elif isinstance(value, Mapping) and part in value:
+            value = value[part]
+        else:
+            return ABSENT
+    return value
 
 
 def _given(value: Any) -> Any:

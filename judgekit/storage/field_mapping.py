@@ -97,11 +97,11 @@ class FieldMapping:
         """Where a record of the file has what stands at a place of ours, as in `$.contexts[0].content`."""
         if not place:
             return "$"
-        if len(place) > 2:
+        if place[0] in self._lists and len(place) > 2:
             theirs = self._all_fields.get(f"{place[0]}{EACH}.{place[2]}")
-            if theirs is not None:
-                before, each, after = theirs.rpartition(EACH)
-                return f"$.{before}[{place[1]}]{after}{json_path(place[3:])[1:]}" if each else f"$.{after}"
+            before, each, after = (theirs or self._lists[str(place[0])].example).rpartition(EACH)
+            rest = after if theirs is not None else f".{place[2]}"
+            return f"$.{before}[{place[1]}]{rest}{json_path(place[3:])[1:]}" if each else f"$.{after}"
         return json_path((self.name_in_file(str(place[0]), row), *place[1:]))
 
     def notices(self) -> list[tuple[str, str]]:

@@ -32,6 +32,8 @@ class ListParts:
         """
         self._head, self._parts = head, parts
         self._model = LISTS[head]
+        self.example = max(parts.values(), key=lambda theirs: EACH in theirs)
+        """A name in the file of one of the parts, if one with `[]` is among them."""
         self._keeps_rest = "metadata" in self._model.model_fields
         for part in parts:
             first, _, rest = part.partition(".")
@@ -51,13 +53,7 @@ class ListParts:
         Raises:
             ValueError: parallel lists of different lengths, or a key that looks like a slip.
         """
-        columns = {}
-        for part, theirs in self._parts.items():
-            value = look_up(record, theirs)
-            if value is not ABSENT:
-                matched.add(f"{self._head}{EACH}.{part}")
-            if value is not ABSENT and value is not None:
-                columns[part] = value if isinstance(value, list) else [value] if value != "" else []
+        columns = self._columns(record, matched)
         if not columns:
             return ABSENT
         shortest, longest = (pick(columns, key=lambda part: len(columns[part])) for pick in (min, max))
@@ -77,6 +73,19 @@ class ListParts:
                 else:
                     entry[first] = value
         return entries
+
+    def _columns(self, record: Mapping[str, Any], matched: set[str]) -> dict[str, list[Any]]:
+        """Of each part what the entries have."""
+        columns = {}
+        for part, theirs in self._parts.items():
+            value = look_up(record, theirs)
+            if value is not ABSENT:
+                matched.add(f"{self._head}{EACH}.{part}")
+            elif EACH in theirs and (items := items_of(record, theirs)) is not ABSENT:
+                value = [None] * len(items)  # they are entries all the same
+            if value is not ABSENT and value is not None:
+                columns[part] = value if isinstance(value, list) else [value] if value != "" else []
+        return columns
 
     def _add_rest(self, record: Mapping[str, Any], entries: list[dict[str, Any]]) -> None:
         """What the mapping does not name: parts of ours, and metadata."""

@@ -96,8 +96,13 @@ def test_t2_11_the_error_for_a_foreign_hit_says_how_to_map_it(tmp_path: Path, hi
             {"text": "x", "rel_path": "t"}
         ]),
         ({"contexts": []}, {"retrieved[].text": "contexts[].content"}, []),
+        (
+            {"pairs": [[{"page_content": "x"}, 0.5], [{"page_content": "y"}, 0.25]]},
+            {"retrieved[].text": "pairs[].0.page_content", "retrieved[].score": "pairs[].1"},
+            [{"text": "x", "score": 0.5}, {"text": "y", "score": 0.25}],
+        ),
     ],
-    ids=["objects", "parallel", "nested", "headings", "one", "none"],
+    ids=["objects", "parallel", "nested", "headings", "one", "none", "pairs"],
 )  # fmt: skip
 def test_t2_11_hits_come_from_lists_of_any_name(tmp_path: Path, record: Any, fields: Any, hits: Any) -> None:
     path = written(tmp_path, "o.jsonl", as_lines({"case_id": "a", **record}))
@@ -124,6 +129,27 @@ def test_t2_11_a_mapping_of_parts_that_cannot_be_meant_is_one_line(tmp_path: Pat
     found = complaint(path, "outputs", fields=fields)
     assert message in found
     assert "\n" not in found
+
+
+def test_t2_11_a_hit_without_the_mapped_part_is_a_hit_all_the_same(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "docs": [{"t": "x"}, {"u": 1}]},
+        {"id": 2, "docs": [{"u": 2}]},
+        {"id": 3},
+        {"id": 4, "docs": None},
+    ]
+    found = outputs_of(written(tmp_path, "o.jsonl", as_lines(*rows)), fields={"retrieved[].text": "docs[].t"})
+    assert [said(output).get("retrieved") for output in found] == [
+        [{"text": "x"}, {"metadata": {"u": 1}}],
+        [{"metadata": {"u": 2}}],
+        None,
+        None,
+    ]
+
+
+def test_t2_11_a_fault_in_a_part_that_is_not_mapped_has_its_place_in_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "o.jsonl", as_lines({"id": 1, "docs": [{"t": "x", "rank": 0}]}))
+    assert complaint(path, "outputs", fields={"retrieved[].text": "docs[].t"}).startswith("o.jsonl:1: $.docs[0].rank: ")
 
 
 def test_t2_38_records_under_results_with_hits_of_their_own_name(tmp_path: Path) -> None:

@@ -130,6 +130,8 @@ def _condition(comparison: Comparison, wanted: Condition) -> str | None:
             f"--fail-on {wanted.text!r}: {wanted.metric} goes by chunk id, and the runs have different chunkers, so it "
             f"is not compared; those by characters are: {', '.join(spans)}"
         )
+    if wanted.metric in comparison.without_value:
+        return f"{wanted.text}: no case has a value of {wanted.metric} in either run"
     if wanted.metric not in by_name:
         hint = did_you_mean(wanted.metric, by_name)
         raise ConfigError(f"--fail-on {wanted.text!r}: no figure called {wanted.metric!r} in these runs{hint}")

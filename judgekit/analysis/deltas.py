@@ -308,6 +308,8 @@ class DeltaTally:
             judges: names of scores whose coverage is a figure too.
         """
         self._judges = tuple(dict.fromkeys(judges))
+        self.without_value: tuple[str, ...] = ()
+        """Figures that neither run has a value of, once `deltas` was read."""
         self._columns = {column.name: column for column in columns}
         self._pairs = {name: Pairs(column) for name, column in self._columns.items()}
         self._pooled = [PooledPairs(figure) for figure in {figure.name: figure for figure in pooled}.values()]
@@ -345,7 +347,9 @@ class DeltaTally:
         ]
         found += [replace(delta, mixed=mixed(delta.name)) for delta in (pooled.delta() for pooled in self._pooled)]
         judged = [coverage_delta(delta) for delta in found if delta.name in self._judges]
-        found = [delta for delta in [*found, *judged, *others] if delta.a is not None or delta.b is not None]
+        found = [*found, *judged, *others]
+        self.without_value = tuple(delta.name for delta in found if delta.a is None and delta.b is None)
+        found = [delta for delta in found if delta.a is not None or delta.b is not None]
         adjusted = holm([delta.p for delta in found])
         return tuple(
             _with_overall(replace(delta, p_holm=p), overall_a.get(delta.name), overall_b.get(delta.name))

@@ -48,6 +48,7 @@ class ColumnTally:
         "labels",
         "n_error",
         "n_judge_error",
+        "n_no_input",
         "n_not_applicable",
         "values",
     )
@@ -65,6 +66,8 @@ class ColumnTally:
         self.failed_clusters = array("q")
         """Cluster of each case that the system failed, where the run has clusters."""
         self.n_not_applicable = 0
+        self.n_no_input = 0
+        """Of those that do not apply, cases whose output lacks what the score needs."""
         self.n_error = 0
         self.n_judge_error = 0
         """Of the errors, those of the judge."""
@@ -85,6 +88,7 @@ class ColumnTally:
                 self.clusters.append(cluster)
         elif isinstance(outcome, NotApplicable):
             self.n_not_applicable += 1
+            self.n_no_input += outcome.by_output
             if outcome.label is not None:
                 self.labels[outcome.label] += 1
         else:
@@ -185,6 +189,7 @@ def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy, rules: Fig
         high=interval.high,
         n=n,
         n_not_applicable=tally.n_not_applicable,
+        n_no_input=tally.n_no_input,
         n_error=n_error,
         worst=worst,
         best=best,

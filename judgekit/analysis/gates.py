@@ -23,7 +23,8 @@ INDEXING = "indexing_coverage."
 
 
 COVERAGE = ".coverage"
-"""`<figure>.coverage`: the share of the cases that a figure applies to for which there is a value."""
+"""`<figure>.coverage`: the share of cases with a value, of those that a figure applies to or would, had the output what
+it needs."""
 
 
 def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResult, ...]:
@@ -142,7 +143,7 @@ def _observed(gate: Gate, found: Estimate) -> tuple[float | None, int, str]:
 
 
 def _coverage(found: Estimate) -> tuple[float | None, int, str]:
-    n_wanted = found.n + found.n_error
+    n_wanted = found.n + found.n_error + found.n_no_input
     if not n_wanted:
         return None, 0, f"no data (0 of {found.n_not_applicable} cases)"
     return found.n / n_wanted, n_wanted, f"{found.n} of {n_wanted} cases"

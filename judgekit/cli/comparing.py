@@ -19,7 +19,7 @@ Examples:
   judgekit compare OLD_RUN NEW_RUN --format md --out delta.md      for a pull request
   judgekit compare OLD_RUN NEW_RUN --format html --out delta.html  a page with both answers of every case
   judgekit compare OLD_RUN NEW_RUN --format json | jq .deltas
-  judgekit compare NEW_RUN --baseline latest:main --fail-on regression --fail-on 'recall_any@5<-0.02'
+  judgekit compare NEW_RUN --baseline latest:main --fail-on regression --fail-on 'groundedness<-0.1'
 
 \b
 b - a is over the cases that have a value in both runs. Exit codes: 0 done, 1 --fail-on found something, 2 the runs

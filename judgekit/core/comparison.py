@@ -300,6 +300,8 @@ class Comparison:
     """A case or hit names a chunk."""
     left_out: tuple[str, ...] = ()
     """Figures by chunk id that cannot be compared, since the runs have different chunkers."""
+    without_value: tuple[str, ...] = ()
+    """Figures that could be there and have no value in either run."""
     dropped: tuple[str, ...] = ()
     """Metric families and judges that a has and b has not, so that nothing is compared of them."""
     untold: Mapping[str, int] = field(default_factory=dict)

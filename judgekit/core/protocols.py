@@ -253,6 +253,15 @@ class RunStore(Protocol):
         """Cut off a torn last line; returns the number of bytes dropped."""
 
 
+@dataclass(frozen=True)
+class JudgedBefore:
+    """How many cases the judges of an earlier run gave a verdict on."""
+
+    run_id: str
+    n_judged: Mapping[str, int]
+    """By judge."""
+
+
 class RunIndex(Protocol):
     """The results database, as workflows see it.
 
@@ -262,6 +271,13 @@ class RunIndex(Protocol):
 
     def put_run(self, folder: Path) -> Sequence[tuple[str, str]]:
         """Index a run as its folder is now; an older entry of it is replaced."""
+
+    def judged_before(self, folder: Path, manifest: Manifest, cases_sha256: str) -> "JudgedBefore | None":
+        """What the baseline of a run judged; None where there is none, or it cannot be read.
+
+        The baseline is the newest complete run with the tag `baseline`, else the newest complete run, of the same
+        suite and data set.
+        """
 
     def add_check(self, folder: Path, check: DriftCheck) -> Sequence[tuple[str, str]]:
         """Add a check of a judge to the history, in the folder of the run first and then in the database.

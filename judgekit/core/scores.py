@@ -14,6 +14,8 @@ class NotApplicable:
     reason: str
     label: str | None = None
     """Name under which the case is counted in the distribution of the score all the same, such as `none`."""
+    by_output: bool = False
+    """The output lacks what the score needs, and not the case, so that coverage counts the case as missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class Estimate(BaseModel):
     """Cases with a value."""
     n_not_applicable: int
     n_error: int
+    n_no_input: int = 0
+    """Of those that do not apply, cases whose output lacks what the score needs, such as the text of hits."""
     worst: float | None = None
     """The value if every failed case had scored the worst; only where n_error > 0."""
     best: float | None = None

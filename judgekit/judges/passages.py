@@ -8,7 +8,7 @@ from judgekit.core.scores import Failed, NotApplicable
 
 ABSTAINED = NotApplicable("abstained")
 """Why nothing is said about an answer that declines."""
-NO_TEXT = NotApplicable("no retrieved text")
+NO_TEXT = NotApplicable("no retrieved text", by_output=True)
 """Why nothing is said about what an answer rests on."""
 
 

@@ -16,7 +16,7 @@ def paired_quantile_interval(
     `n q -+ z sqrt(n q (1 - q))`); with r the correlation of "below its quantile" in a and in b,
     `variance = se_a^2 + se_b^2 - 2 r se_a se_b`, and the interval is the difference -+ z of its root.
 
-    Assumptions: independent pairs, and enough of them that the ranks exist: some 75 for q = 0.95, 6 for the median.
+    Assumptions: independent pairs, and enough of them that the ranks exist: some 75 for q = 0.95, 8 for the median.
 
     Args:
         a: finite numbers.

@@ -1,18 +1,26 @@
 """Keeps the results database in step with the run folders; what goes wrong is said and never costs a run."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judgekit.core.drift import DriftCheck
+from judgekit.core.drift import DriftCheck, dataset_sha256
 from judgekit.core.errors import ConfigError, JudgekitError
-from judgekit.core.runs import MANIFEST
+from judgekit.core.protocols import JudgedBefore
+from judgekit.core.runs import CONFIG, MANIFEST, Manifest
 from judgekit.storage.database import Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import append_check, case_results, run_record
 
 Notices = list[tuple[str, str]]
+
+BASELINE = "baseline"
+"""Tag of the run that the coverage of later ones is held against."""
+
+MOST_LOOKED_AT = 50
+"""Earlier runs of a suite among which one of the same data set is looked for."""
+
 _NEXT_STEP = "the run itself is whole; `judgekit runs reindex` adds it later"
 
 
@@ -35,6 +43,26 @@ class FolderIndex:
 
         return self._tried(folder, put)
 
+    def judged_before(self, folder: Path, manifest: Manifest, cases_sha256: str) -> JudgedBefore | None:
+        """What the baseline of a run judged; None where there is none, or it cannot be read."""
+        wanted = dataset_sha256(cases_sha256, manifest)
+        with suppress(JudgekitError, OSError, ValueError):
+            for path in self._earlier(folder, manifest):
+                found = _judged(RunFolder(path), wanted)
+                if found is not None:
+                    return found
+        return None
+
+    def _earlier(self, folder: Path, manifest: Manifest) -> Iterator[Path]:
+        """Folders of earlier complete runs of the suite, those with the tag of a baseline first, then the newest."""
+        database = Database(folder.parent, **self._busy())
+        for tag in (BASELINE, None):
+            for run in database.runs(manifest.name, tag, MOST_LOOKED_AT):
+                path = folder.parent / run.run_id
+                is_earlier = run.run_id != manifest.run_id and run.created_at <= manifest.created_at
+                if is_earlier and run.status == "complete" and (path / MANIFEST).is_file():
+                    yield path
+
     def add_check(self, folder: Path, check: DriftCheck) -> Notices:
         """Add a check of a judge to the history, in the folder of the run first and then in the database.
 
@@ -49,9 +77,11 @@ class FolderIndex:
 
         return self._tried(folder, put)
 
+    def _busy(self) -> dict[str, float]:
+        return {} if self._busy_seconds is None else {"busy_seconds": self._busy_seconds}
+
     def _tried(self, folder: Path, put: Callable[[Database], None]) -> Notices:
-        busy = {} if self._busy_seconds is None else {"busy_seconds": self._busy_seconds}
-        database = Database(folder.parent, **busy)
+        database = Database(folder.parent, **self._busy())
         found: Notices = []
         try:
             put(database)
@@ -65,6 +95,16 @@ class FolderIndex:
             )
             found.append(("index_damaged", text + "adds the other runs to the new one"))
         return found
+
+
+def _judged(folder: RunFolder, dataset: str) -> JudgedBefore | None:
+    """How many cases each judge of a run judged; None where it is of another data set, or is damaged."""
+    with suppress(JudgekitError, OSError, KeyError, TypeError, ValueError):
+        manifest, config = folder.manifest(), folder.read_json(CONFIG)
+        if dataset_sha256(config["resolved"]["cases"]["sha256"], manifest) == dataset:
+            parts = ((name.rpartition("."), n) for name, n in manifest.counts.items())
+            return JudgedBefore(manifest.run_id, {judge: n for (judge, _, what), n in parts if what == "judged"})
+    return None
 
 
 def put_folder(database: Database, folder: RunFolder) -> None:

@@ -68,6 +68,7 @@ def compare(job: CompareJob) -> Comparison:
         same_run=same_run,
         has_chunk_ids=paired.has_chunk_ids,
         left_out=left_out(job),
+        without_value=tally.without_value,
         dropped=dropped(job),
         untold=dict(paired.untold),
     )

@@ -26,6 +26,7 @@ from judgekit.workflows.budget import Spending
 from judgekit.workflows.check_samples import ask_samples, may_grow
 from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
+from judgekit.workflows.coverage import coverage_notices
 from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import Observer, RunJob
 from judgekit.workflows.panels import rule, says_the_same
@@ -250,7 +251,8 @@ def _write_figures(
     if status == "complete":
         if job.manifest.shard is None:
             summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
-        summary = summary.model_copy(update={"warnings": (*summary.warnings, *add_to_history(job, summary))})
+        notices = [*add_to_history(job, summary), *coverage_notices(job, summary)]
+        summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
     write_summary(job.store, summary, job.render_summary)
     counts = {"cases": len(job.cases)}
     for name, record in summary.judges.items():

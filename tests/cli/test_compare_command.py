@@ -176,6 +176,8 @@ def test_ids_cannot_rewrite_the_terminal_or_the_table(results: Path, tmp_path: P
     evil = "c1\x1b[2J|\u202e"
     for run in ("old", "new"):
         shutil.copytree(results / run, tmp_path / run)
+        unsealed = read_json(tmp_path / run / "manifest.json") | {"files": {}}
+        (tmp_path / run / "manifest.json").write_text(json.dumps(unsealed), encoding="utf-8")
         for name in ("cases", "outputs", "scores"):
             path = tmp_path / run / f"{name}.jsonl"
             rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

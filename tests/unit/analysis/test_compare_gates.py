@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from judgekit.analysis.compare_gates import Condition, failures, parse_fail_on
-from judgekit.core.comparison import Comparison, Delta, QueryChange
+from judgekit.core.comparison import Comparison, Delta, QueryChange, ScoreChange
 from judgekit.core.errors import ConfigError
 
 
-def comparison(*deltas: Delta, queries: tuple[QueryChange, ...] = ()) -> Comparison:
-    fields: dict[str, Any] = dict.fromkeys(("only_in_a", "only_in_b", "changed", "causes"), ())
+def comparison(*deltas: Delta, queries: tuple[QueryChange, ...] = (), **more: Any) -> Comparison:
+    fields: dict[str, Any] = dict.fromkeys(("only_in_a", "only_in_b", "changed", "causes"), ()) | more
     return Comparison(
         run_a="a", run_b="b", aggregate_a={}, aggregate_b={}, deltas=deltas, chunker_version_match="exact",
         per_query=queries, changed_cases={}, k=5, n_shared=1, **fields,
@@ -85,3 +85,64 @@ def test_regressions_are_named_the_first_five() -> None:
 def test_a_figure_that_neither_run_has_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"no figure called 'recall_any@6'.*did you mean 'recall_any@5'"):
         failures(comparison(delta(0.0)), parse_fail_on(["recall_any@6<0"]))
+
+
+def test_regressions_of_verdicts_and_of_0_1_scores_count_and_say_of_which() -> None:
+    flips = {"groundedness": ScoreChange(5.0, 1.0, "regression", 0.8), "hit@5": ScoreChange(1.0, 1.0, "draw")}
+    queries = (QueryChange("q", "not_applicable", scores=flips), QueryChange("w", "draw", 1, 1))
+    (line,) = failures(comparison(queries=queries), ["regression"])
+    assert line == "regression: q; groundedness 1"
+
+
+OPERATIONAL = QueryChange("q", "not_applicable", scores={"error_rate": ScoreChange(0.0, 0.0, "draw")})
+COMPARED = QueryChange("q", "not_applicable", scores={"groundedness": ScoreChange(5.0, 5.0, "draw")})
+
+
+@pytest.mark.parametrize(
+    ("queries", "more", "line"),
+    [
+        ((), {}, "regression: nothing to compare"),
+        ((OPERATIONAL,), {}, "regression: nothing to compare"),
+        ((QueryChange("q", "changed_case"),), {}, "regression: nothing to compare"),
+        ((COMPARED,), {"dropped": ("correctness",)}, "regression: b has no correctness, so nothing"),
+        ((OPERATIONAL,), {"untold": {"groundedness": 2}}, "regression: a has no value of groundedness (2 failed)"),
+        ((COMPARED,), {"untold": {"groundedness": 2}}, None),  # other cases have one
+        ((QueryChange("q", "draw", 1, 1),), {}, None),
+    ],
+)
+def test_where_nothing_is_compared_no_regression_gate_passes(
+    queries: tuple[QueryChange, ...], more: dict[str, Any], line: str | None
+) -> None:
+    found = failures(comparison(queries=queries, **more), ["regression"])
+    assert [text.startswith(line or "") for text in found] == ([] if line is None else [True])
+
+
+def test_significant_fails_where_no_figure_can_be_tested() -> None:
+    assert failures(comparison(delta(0.1)), ["significant"]) == (
+        "significant: no figure of the two runs can be tested",
+    )
+
+
+def test_cases_that_nothing_bounds_fail_a_condition() -> None:
+    (line,) = failures(comparison(delta(0.0, n_unbounded=3)), parse_fail_on(["recall_any@5<-0.02"]))
+    assert "3 cases with a value in a failed in b, and nothing says what they would make" in line
+
+
+def test_the_coverage_of_any_figure_over_cases_can_be_asked() -> None:
+    # of 10 + 2 + 0 cases with a value in a run, a has 12 and b has 10
+    found = comparison(delta(0.5, n_only_a=2))
+    (line,) = failures(found, parse_fail_on(["recall_any@5.coverage<-0.1"]))
+    assert "recall_any@5.coverage 1.0000 to 0.8333, difference -0.1667" in line
+    assert failures(found, parse_fail_on(["recall_any@5.coverage<-0.2"])) == ()
+
+
+def test_a_run_against_itself_and_a_figure_by_chunk_id_are_refused() -> None:
+    with pytest.raises(ConfigError, match="are one run; a run passes every gate against itself"):
+        failures(comparison(delta(0.0), same_run="a and b are one run"), ["regression"])
+    with pytest.raises(ConfigError, match="hit@5 goes by chunk id"):
+        failures(comparison(delta(0.0), left_out=("hit@5",)), parse_fail_on(["hit@5<0"]))
+
+
+def test_a_figure_without_a_value_in_either_run_fails() -> None:
+    found = failures(comparison(without_value=("mrr",)), parse_fail_on(["mrr<-0.1"]))
+    assert found == ("mrr<-0.1: no case has a value of mrr in either run",)

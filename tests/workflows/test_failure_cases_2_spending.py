@@ -286,6 +286,15 @@ def test_t2_04_a_pin_can_name_the_upstream(tmp_path: Path, on_mismatch: str) -> 
         assert ran.metrics["judges"]["groundedness"]["flags"] == {"pin_mismatch": 2}
 
 
+def test_t2_04_a_field_of_the_request_can_ask_for_an_upstream(tmp_path: Path) -> None:
+    wanted = {"provider": {"only": ["Azure"], "allow_fallbacks": False}}
+    model = {"extra_body": wanted, "pin": {"upstream": "Azure"}}
+    ran = carried_out(tmp_path, after_probe(with_upstream("Azure")), n_cases=2, model=model)
+    assert ran.error is None
+    assert [body["provider"] for body in ran.asked] == [wanted["provider"]] * 2
+    assert ran.manifest["models"]["m"]["upstreams"] == {"Azure": 2}
+
+
 def test_t2_04_a_pin_is_no_excuse_to_take_cached_replies_of_another_upstream(tmp_path: Path) -> None:
     with FaultServer(after_probe(*[with_upstream("DeepInfra")] * 3, with_upstream("Azure"))) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=3, model={"max_concurrency": 1})

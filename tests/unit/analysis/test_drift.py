@@ -37,6 +37,7 @@ def check(week: int, n_disagree: int = 1, **fields: Any) -> DriftCheck:
         "parser_version": "1",
         "served_models": ("m-1",),
         "fingerprints": ("fp-1",),
+        "upstreams": ("up-1",),
         "builds": ("sha256:b1",),
         "verdict_builds": ("sha256:b1",),
         "answers_sha256": "a" * 64,
@@ -161,6 +162,9 @@ def test_a_judge_that_drifts_leaves_to_the_system_only_what_it_did_not_move_itse
     ("change", "what"),
     [
         ({"served_models": ("m-2",)}, "served model: m-2 since run w09, m-1 before"),
+        pytest.param(
+            {"upstreams": ("up-1", "up-2")}, "upstream: up-1, up-2 since run w09, up-1 before", id="T2-04-drift"
+        ),
         ({"fingerprints": ("fp-2",)}, "fingerprint: fp-2 since run w09, fp-1 before"),
         ({"prompt_sha256": "q" * 64}, "prompt hash: qqqqqqqqqqqq since run w09, pppppppppppp before"),
         ({"builds": ("sha256:b2",)}, "build: sha256:b2 since run w09, sha256:b1 before"),

@@ -1,6 +1,7 @@
 """A budget and the calls that wait for room in it."""
 
 import asyncio
+import random
 from collections.abc import Coroutine
 from typing import Any
 
@@ -206,3 +207,54 @@ def test_the_calls_of_a_judgment_are_summed_with_what_is_not_known() -> None:
     assert (spent.cost_usd, spent.cost_source) == (None, None)
     assert spent.usage is not None
     assert (spent.usage.prompt_tokens, spent.usage.completion_tokens) == (100, 10)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_calls_take_within_their_size_no_budget_is_exceeded_and_nobody_waits_for_ever(seed: int) -> None:
+    dice = random.Random(seed)
+    limit = dice.randint(300, 5_000)
+    budget = Budget(
+        max_tokens=limit, max_calls=dice.choice([None, 7, 25]), max_usd=dice.choice([None, dice.uniform(0.5, 4)])
+    )
+    spending = Spending(budget)
+    models = [runtime("one", 100), runtime("two", 300)]
+    for model in models:
+        model.price, model.price_source = (lambda usage: usage.known_tokens / 1000), "config"
+    n_stopped = 0
+
+    async def call(model: ModelRuntime, n_prompt: int) -> None:
+        nonlocal n_stopped
+        hold = spending.hold_for(model, request(n_prompt))
+        try:
+            await spending.start(hold)
+        except Interrupted:
+            n_stopped += 1
+            return
+        n_requests = 1
+        while dice.random() < 0.2 and spending.may_ask_again():
+            n_requests += 1
+            await asyncio.sleep(0)
+        for _ in range(dice.randint(0, 5)):
+            await asyncio.sleep(0)
+        if dice.random() < 0.1:
+            spending.finish(hold, n_requests, None)
+            return
+        most = model.config.max_output_tokens
+        response = ModelResponse("text") if dice.random() < 0.2 else reply(n_prompt, dice.randint(0, most))
+        spending.finish(hold, n_requests, spending.bill_of(hold, response))
+
+    async def play() -> None:
+        n_workers = dice.choice([1, 4, 16, 64])
+        left = [(dice.choice(models), dice.randint(100, 200)) for _ in range(60)]
+
+        async def work() -> None:
+            while left and not n_stopped:
+                await call(*left.pop())
+
+        await asyncio.gather(*(work() for _ in range(n_workers)))
+
+    played(play())
+    assert spending.n_tokens <= limit
+    assert spending.n_calls <= (budget.max_calls or 10**9)
+    assert spending.usd <= (budget.max_usd or 10**9) + 1e-9
+    assert spending._n_running == spending._held_calls == spending._held_tokens == 0

@@ -149,6 +149,13 @@ class ModelConfig(Section):
     def _without_secrets(self, value: str | None) -> str | None:
         return None if value is None else public_address(value)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is stored of both: a run stores no secrets of an address."""
+        return isinstance(other, ModelConfig) and self.model_dump() == other.model_dump()
+
+    def __hash__(self) -> int:
+        return hash((self.provider, self.model))
+
     @property
     def public_url(self) -> str | None:
         """base_url as it is stored and shown."""

@@ -26,7 +26,9 @@ def config_changes(old: Any, new: Any, path: str = "") -> list[str]:
             harmless = where in RESUMABLE_CHANGES or (
                 parts[0] == "models" and len(parts) == 3 and parts[2] in RESUMABLE_MODEL_CHANGES
             )
-            if not harmless and old.get(key) != new.get(key):
-                found += config_changes(old.get(key), new.get(key), where)
+            # A run of an older judgekit does not have a key that was added since; left out, it is empty.
+            before, now = (None if value == {} else value for value in (old.get(key), new.get(key)))
+            if not harmless and before != now:
+                found += config_changes(before, now, where)
         return found
     return [] if old == new else [path]

@@ -116,7 +116,7 @@ class JudgmentDraft:
             key_parts=self.key_parts,
             parameters=dict(self.request.parameters),
             temperature_accepted=self.capabilities.temperature,
-            raw_reply=response.refusal or response.text if response is not None else None,
+            raw_reply=_said(response) if response is not None else None,
             finish_reason=response.finish_reason if response is not None else None,
             parser_version=PARSER_VERSION,
             earlier_attempts=self.earlier,
@@ -144,6 +144,12 @@ class JudgmentDraft:
         if self.reply is not None and not self.reply.pinned:
             flags.append("pin_mismatch")
         return tuple(flags)
+
+
+def _said(response: ModelResponse) -> str | None:
+    """All that the model said: a refusal may stand beside a text."""
+    said = [text for text in (response.refusal, response.text) if text]
+    return "\n\n".join(dict.fromkeys(said)) if said else response.text
 
 
 def _encode(fields: dict[str, Any]) -> bytes:

@@ -1,6 +1,7 @@
 """Failure cases of the second list, what a server refuses or botches for good, and what the user is told."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,39 @@ def test_attack_05_a_pause_is_said_on_stderr_while_it_lasts(tmp_path: Path, monk
 @pytest.mark.parametrize(("seconds", "words"), [(20, "20 s"), (300, "5 min"), (10800, "3 h"), (172800, "2 days")])
 def test_waits_are_told_in_words(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
+
+
+def test_attack_10_a_stored_run_asks_for_the_config_where_its_address_had_a_secret(tmp_path: Path) -> None:
+    with FaultServer(after_probe(good())) as server:
+        config = write_suite(tmp_path, f"{server.base_url}?token=plain-token-77", n_cases=2)
+        ran = again(config, server)
+        command = ["spotcheck", str(ran.folder), "--against", "repeat", "--n", "1", "--quiet"]
+        without = CliRunner().invoke(app, command)
+        assert without.exit_code == 2
+        assert "models.m.base_url: a run does not store secrets of an address; name the config by --config" in (
+            without.output
+        )
+        n_asked = len(server.log.chat)
+        checked = CliRunner().invoke(app, [*command, "--config", str(config)])
+        assert checked.exit_code == 0, checked.output
+        assert len(server.log.chat) == n_asked + 1
+
+
+def test_what_a_model_said_beside_its_refusal_is_kept(tmp_path: Path) -> None:
+    reply = chat_reply("the rest of what it said", refusal="I decline")
+    ran = carried_out(tmp_path, after_probe(reply), n_cases=1)
+    assert ran.only["failure"]["kind"] == "refused"
+    assert ran.only["raw_reply"] == "I decline\n\nthe rest of what it said"
+
+
+def test_a_run_that_was_begun_before_keys_were_added_can_be_resumed(tmp_path: Path) -> None:
+    with FaultServer(after_probe(good(), error_reply(401, "gone"))) as server:
+        config = write_suite(tmp_path, server.base_url, n_cases=3, model={"max_concurrency": 1})
+        ran = again(config, server)
+        stored = ran.folder / "config.json"
+        document = json.loads(stored.read_text())
+        for name in ("extra_body", "extra_headers", "reply_format", "reasoning_effort"):
+            document["models"]["m"].pop(name, None)
+        stored.write_text(json.dumps(document))
+        server.play(after_probe(good()))
+        assert resumed(ran).error is None

@@ -24,7 +24,7 @@ class JudgekitError(Exception):
 
 
 class ConfigError(JudgekitError):
-    """The user can mend it in a file or a flag; found before any call."""
+    """The user can mend it in a file or a flag; found before any call, or by the first where a server has to say it."""
 
     exit_code = 2
 

@@ -193,6 +193,8 @@ class ModelRuntime:
         return self.config.pin.build_hash or (self.identity.build_hash if self.identity is not None else None)
 
     def model_as_pinned(self) -> str:
-        """The model name, with the build that it is pinned to where there is one."""
-        build = self.build_hash()
-        return f"{self.config.model}@{build}" if build else self.config.model
+        """The model name, with the build that it is pinned to and its reasoning effort, where there are any."""
+        effort = self.config.reasoning_effort
+        held = [self.build_hash(), f"reasoning_effort={effort}" if effort else None]
+        marks = ",".join(mark for mark in held if mark)
+        return f"{self.config.model}@{marks}" if marks else self.config.model

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote
 import pytest
 
 from judgekit.core.errors import ConfigError, ProviderError
+from judgekit.core.judgments import Judgment
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply, rate_limited, raw_bytes
 from tests.builders import write_suite
 from tests.workflows.engine import Ran, after_probe, again, carried_out, good, is_probe, resumed
@@ -275,6 +276,9 @@ def test_t2_06_reasoning_effort_is_sent_stored_and_another_instrument(tmp_path: 
         assert [entry.body["reasoning_effort"] for entry in server.log.chat] == ["low", "low", "high", "high"]
         assert runs["low"].only["parameters"]["reasoning_effort"] == "low"
         assert runs["low"].only["key"] != runs["high"].only["key"]
+        builds = [Judgment.model_validate(runs[effort].only).build for effort in ("low", "high")]
+        servers = [build.partition(",")[0] for build in builds if build is not None]
+        assert builds == [f"{servers[0]},reasoning_effort=low", f"{servers[0]},reasoning_effort=high"]
 
 
 def queries_of(seen: list[tuple[str, str, str]], script: Any) -> Callable[[Request], Reply]:

@@ -83,8 +83,8 @@ def test_served_models_and_builds_are_told_apart_where_both_are_known() -> None:
     built, rebuilt = judged(build_hash="1" * 64), judged(build_hash="2" * 64)
     assert causes(built, rebuilt)[0].is_refused
     for upstreams, is_refused in (({"Azure", "DeepInfra"}, False), ({"DeepInfra"}, True)):
-        (moved,) = causes(judged(upstreams=frozenset({"Azure"})), judged(upstreams=frozenset(upstreams)))
-        assert (moved.what, moved.is_refused) == ("judge groundedness: upstream of the gateway", is_refused)
+        (other,) = causes(judged(upstreams=frozenset({"Azure"})), judged(upstreams=frozenset(upstreams)))
+        assert (other.what, other.is_refused) == ("judge groundedness: upstream of the gateway", is_refused)
     (fingerprint,) = causes(first, judged(served_models=frozenset({"x-1"}), fingerprints=frozenset({"f2"})))
     assert (fingerprint.what, fingerprint.is_refused) == ("judge groundedness: fingerprint of the server", False)
 

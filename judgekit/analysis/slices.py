@@ -1,5 +1,6 @@
 """Which slices a case belongs to."""
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -69,7 +70,8 @@ class Clusters:
 def slice_values(case: Case, dimension: str) -> tuple[str, ...]:
     """The case's values of one dimension as texts; empty where it is not labelled.
 
-    A list, such as `tags`, puts the case into several slices. `metadata.a.b` goes into nested objects.
+    A list, such as `tags`, puts the case into several slices; null in it is no value. Other values are written as JSON.
+    `metadata.a.b` goes into nested objects.
     """
     if dimension.startswith("metadata."):
         value: Any = case.metadata
@@ -80,13 +82,16 @@ def slice_values(case: Case, dimension: str) -> tuple[str, ...]:
     if value is None:
         return ()
     items: Iterable[Any] = value if isinstance(value, list | tuple) else (value,)
-    return tuple(dict.fromkeys(_text(item) for item in items))
+    return tuple(dict.fromkeys(_text(item) for item in items if item is not None))
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else str(value)
+    """A value as the name of its slice; a whole number is the same however it is written."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def doc_types(case: Case) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
 """Commands around the reply cache: stats, verify, why, export, import, clear."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 
 ResultsDir = Annotated[
     Path | None, typer.Option("--results-dir", help="Folder of runs, which holds the cache; default: results.")
@@ -48,14 +48,14 @@ def stats_command(results_dir: ResultsDir = None, as_json: AsJson = False, debug
         reader = open_reader(folder)
         if reader is None:
             if as_json:
-                _print_json({"path": str(folder), "exists": False})
+                print_json({"path": str(folder), "exists": False})
             else:
                 typer.echo(f"no cache at {folder}")
             return
         with reader:
             record = cache_record(reader)
         if as_json:
-            _print_json(record)
+            print_json(record)
         else:
             typer.echo(stats_text(record))
 
@@ -120,7 +120,7 @@ def why_command(
         with open_why(target, Options(results_dir=results_dir)) as job:
             records = run_local(lambda: explain_case(job))
         if as_json:
-            _print_json(records)
+            print_json(records)
         else:
             typer.echo(why_text(records))
 
@@ -208,9 +208,3 @@ def _print_line(text: str) -> None:
     from judgekit.reports.figures import printable
 
     typer.echo(printable(text))
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True))

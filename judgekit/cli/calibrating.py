@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 from judgekit.cli.rejudging import Run
 from judgekit.cli.runs import AsJson, Debug, ResultsDir
 
@@ -66,8 +66,6 @@ def calibrate_command(
     debug: Debug = False,
 ) -> None:
     """Hold the judges of a run against human labels, and write what comes out into the run."""
-    import json
-
     from judgekit.reports.calibration import calibration_lines
     from judgekit.wiring import Options
     from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
@@ -80,7 +78,7 @@ def calibrate_command(
             say(f"note: {problem}")
         found = calibrate(job)
         if as_json:
-            typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False, sort_keys=True))
+            print_json(found)
         else:
             typer.echo("\n".join([*calibration_lines(found["judges"]), str(job.store.path)]))
 

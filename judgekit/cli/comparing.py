@@ -120,12 +120,11 @@ def _write(
 def _pieces(job: "CompareJob", comparison: "Comparison", failed: Sequence[str], form: FormatChoice) -> Iterator[str]:
     """The comparison in a format, as pieces of text."""
     if form is FormatChoice.JSON:
-        import json
-
         from judgekit.reports.compare_json import compare_document
+        from judgekit.reports.json_text import json_text
 
         document = compare_document(comparison, failed)
-        yield json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+        yield json_text(document, indent=2, sort_keys=False) + "\n"
     elif form is FormatChoice.MD:
         from judgekit.reports.compare_markdown import compare_markdown
 

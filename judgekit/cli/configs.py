@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
@@ -70,12 +70,10 @@ def pin_command(
     debug: Debug = False,
 ) -> None:
     """Ask the servers what they have loaded and print what to put under `pin`."""
-    import json
-
     from judgekit.executors.local import run_local
     from judgekit.wiring import config_path_of, open_models
     from judgekit.workflows.pin import find_pins
 
     with reported(debug=debug):
         pins = run_local(lambda: find_pins(open_models(config_path_of(config), model)))
-        typer.echo(json.dumps(pins, indent=2, sort_keys=True))
+        print_json(pins, indent=2)

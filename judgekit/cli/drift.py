@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 
 if TYPE_CHECKING:
     from judgekit.analysis.drift import DriftReport
@@ -51,8 +51,6 @@ def drift_command(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
     """Say whether a judge drifts, from the history of its spot checks and re-judgings; no model is asked."""
-    import json
-
     from judgekit.core.errors import ConfigError
     from judgekit.reports.drift import drift_svg, drift_text
     from judgekit.wiring import Options
@@ -73,7 +71,7 @@ def drift_command(
             write_svg(svg, drift_svg(documents[0]))
             say(f"wrote {svg}")
         if as_json:
-            typer.echo(json.dumps(documents, ensure_ascii=False, allow_nan=False, sort_keys=True))
+            print_json(documents)
         else:
             typer.echo("\n\n".join(drift_text(document) for document in documents))
         if fail_on_drift:

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import typer
 
@@ -75,3 +76,10 @@ def say(text: str) -> None:
     from judgekit.reports.figures import printable
 
     typer.echo(printable(text), err=True)
+
+
+def print_json(document: Any, *, indent: int | None = None) -> None:
+    """JSON on stdout."""
+    from judgekit.reports.json_text import json_text
+
+    typer.echo(json_text(document, indent=indent))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 from judgekit.cli.rejudging import OtherConfig, Run
 from judgekit.cli.runs import AsJson, Debug, Quiet, ResultsDir
 
@@ -43,8 +43,6 @@ def probe_command(
     debug: Debug = False,
 ) -> None:
     """Change one thing about stored inputs and see whether the judge's scores do what they should."""
-    import json
-
     from judgekit.cli.progress import ProgressObserver
     from judgekit.executors.local import run_local
     from judgekit.reports.probes import probe_lines
@@ -62,6 +60,6 @@ def probe_command(
         with ProgressObserver(quiet=quiet) as observer:
             found = run_local(lambda: probe(job, observer))
         if as_json:
-            typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False, sort_keys=True))
+            print_json(found)
         else:
             typer.echo("\n".join([*probe_lines(found), str(job.store.path)]))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 from judgekit.cli.runs import AsJson, Debug, NoCache, Quiet, ResultsDir, RunId, carry_out, judge_all
 
 if TYPE_CHECKING:
@@ -142,7 +142,6 @@ def _checked(job: "SpotCheckJob", *, quiet: bool) -> "RunSummary":
 
 
 def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -> None:
-    import json
 
     from judgekit.analysis.summary import rounded
     from judgekit.reports.figures import printable_line
@@ -156,7 +155,7 @@ def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -
             "gates": [gate.model_dump(mode="json") for gate in summary.gates],
             "warnings": [item.model_dump(mode="json") for item in summary.warnings],
         }
-        typer.echo(json.dumps(rounded(document), ensure_ascii=False, allow_nan=False, sort_keys=True))
+        print_json(rounded(document))
         return
     typer.echo(
         "\n".join(
@@ -181,8 +180,6 @@ def bridge_command(
     debug: Debug = False,
 ) -> None:
     """Split the change between two runs into what the system did and what the judge did."""
-    import json
-
     from judgekit.reports.bridge import bridge_markdown, bridge_text
     from judgekit.wiring import Options
     from judgekit.wiring.bridging import open_bridge
@@ -198,7 +195,7 @@ def bridge_command(
         moved_id = None if moved is None else moved.manifest.run_id
         found = bridge(job, store, moved_id)
         if as_json:
-            typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False, sort_keys=True))
+            print_json(found)
         elif markdown:
             typer.echo(bridge_markdown(found), nl=False)
         else:

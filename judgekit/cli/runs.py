@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 
 if TYPE_CHECKING:
     from judgekit.core.runs import RunSummary
@@ -156,7 +156,6 @@ def _write_junit(folder: Path, junit: Path | None) -> None:
 
 
 def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> None:
-    import json
     import sys
 
     from judgekit.analysis.summary import rounded
@@ -165,7 +164,7 @@ def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> Non
     if as_json:
         metrics = rounded(summary.model_dump(mode="json"))
         document = {"run_id": summary.run_id, "run_dir": str(folder), "status": summary.status, "metrics": metrics}
-        typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False, sort_keys=True))
+        print_json(document)
         return
     if sys.stdout.isatty():
         from rich.console import Console
@@ -177,7 +176,6 @@ def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> Non
 
 
 def _print_estimate(assembly: "Assembly", options: "Options", *, as_json: bool) -> None:
-    import json
 
     from judgekit.executors.local import run_local
     from judgekit.reports.estimate import estimate_text
@@ -186,4 +184,7 @@ def _print_estimate(assembly: "Assembly", options: "Options", *, as_json: bool) 
 
     with estimating(assembly, options) as job:
         estimate = run_local(lambda: estimate_run(job))
-    typer.echo(json.dumps(estimate, allow_nan=False, sort_keys=True) if as_json else estimate_text(estimate))
+    if as_json:
+        print_json(estimate)
+    else:
+        typer.echo(estimate_text(estimate))

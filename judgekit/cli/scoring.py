@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judgekit.cli.data import field_mapping
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 
 if TYPE_CHECKING:
     from judgekit.core.data_files import DataFile
@@ -96,7 +96,6 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
 
 
 def _print(scores: "RankingScores", *, as_json: bool) -> None:
-    import json
 
     from judgekit.analysis.summary import rounded
     from judgekit.reports.ranking import ranking_text
@@ -109,4 +108,4 @@ def _print(scores: "RankingScores", *, as_json: bool) -> None:
     figures: dict[str, Any] = {name: rounded(figure.model_dump()) for name, figure in scores.estimates.items()}
     warnings = [{"code": code, "message": message} for code, message in scores.warnings]
     document = {"figures": figures, "files": scores.files, "warnings": warnings}
-    typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False, sort_keys=True))
+    print_json(document)

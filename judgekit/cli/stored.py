@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from judgekit.cli.outcome import reported, say
+from judgekit.cli.outcome import print_json, reported, say
 
 ResultsDir = Annotated[Path | None, typer.Option("--results-dir", help="Folder of runs; default: results.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout and nothing else there.")]
@@ -63,7 +63,7 @@ def list_command(
             runs = "1 run" if found.n_not_indexed == 1 else f"{found.n_not_indexed} runs"
             say(f"note: {runs} in {found.results_dir} not in the results database; `judgekit runs reindex` adds them")
         if as_json:
-            _print_json([{**vars(run), "folder_exists": run.run_id in found.there} for run in found.runs])
+            print_json([{**vars(run), "folder_exists": run.run_id in found.there} for run in found.runs])
             return
         rows = [
             RunRow(
@@ -93,7 +93,7 @@ def show_command(run: Run, results_dir: ResultsDir = None, as_json: AsJson = Fal
         shown = shown_run(run, _options(results_dir))
         if as_json:
             document = {"run_id": shown.summary.run_id, "run_dir": str(shown.path), "status": shown.summary.status}
-            _print_json({**document, "tags": shown.tags, "metrics": shown.metrics})
+            print_json({**document, "tags": shown.tags, "metrics": shown.metrics})
             return
         if sys.stdout.isatty():
             from rich.console import Console
@@ -135,7 +135,7 @@ def trend_command(
             write_svg(svg, trend_svg(document))
             say(f"wrote {svg}")
         if as_json:
-            _print_json(document)
+            print_json(document)
         else:
             typer.echo(trend_text(document))
 
@@ -230,7 +230,7 @@ def rescore_command(
             if not as_json:
                 typer.echo(rescored_text(result))
         if as_json:
-            _print_json([result.document() for result in results])
+            print_json([result.document() for result in results])
         if errors:
             raise typer.Exit(max(error.exit_code for error in errors))
         if any(not gate.passed for result in results for gate in result.summary.gates):
@@ -246,9 +246,3 @@ def _options(results_dir: Path | None) -> Any:
 def _say_notices(notices: Any) -> None:
     for code, message in notices:
         say(f"warning: {message} [{code}]")
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True))

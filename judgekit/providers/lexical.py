@@ -5,6 +5,7 @@ the same verdict schema, so that a run without any model server still takes ever
 scores are marked "overlap baseline, not an LLM" wherever they are shown.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -18,6 +19,9 @@ from judgekit.providers.overlap_answers import judge_abstention, judge_conflict,
 
 MODELS = {"overlap-1": False, "overlap-strict-1": True}
 """Model name -> whether it is the stricter variant. A change of the rules is a new name."""
+
+LONG_PROMPT = 50_000
+"""Characters from which a prompt is judged in a thread, so that it holds up nothing else."""
 
 
 class Lexical(Provider):
@@ -41,18 +45,29 @@ class Lexical(Provider):
         return ModelIdentity(build_hash=self.model.model, source="embedded", served_models=(self.model.model,))
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """A verdict on the fenced texts of the prompt."""
-        blocks: dict[str, list[str]] = {}
-        for message in request.messages:
-            if message["role"] == "user":
-                for name, text in unfence(message["content"]):
-                    blocks.setdefault(name, []).append(text)
-        if "answer" not in blocks:
-            raise CallError("bad_request", "the prompt holds no fenced `answer`, which the lexical judge compares")
-        verdict = _verdict(request, blocks, strict=MODELS[request.model])
-        return ModelResponse(
-            text=json.dumps(verdict, ensure_ascii=False), finish_reason="stop", served_model=request.model, n_requests=0
-        )
+        """A verdict on the fenced texts of the prompt; on a long one in a thread, and within the time limit."""
+        if sum(len(message["content"]) for message in request.messages) <= LONG_PROMPT:
+            return _answer(request)
+        limit = self.model.timeout_seconds or 120.0
+        try:
+            async with asyncio.timeout(limit):
+                return await asyncio.to_thread(_answer, request)
+        except TimeoutError:
+            raise CallError("timeout", f"no verdict within {limit:g} s") from None
+
+
+def _answer(request: ModelRequest) -> ModelResponse:
+    blocks: dict[str, list[str]] = {}
+    for message in request.messages:
+        if message["role"] == "user":
+            for name, text in unfence(message["content"]):
+                blocks.setdefault(name, []).append(text)
+    if "answer" not in blocks:
+        raise CallError("bad_request", "the prompt holds no fenced `answer`, which the lexical judge compares")
+    verdict = _verdict(request, blocks, strict=MODELS[request.model])
+    return ModelResponse(
+        text=json.dumps(verdict, ensure_ascii=False), finish_reason="stop", served_model=request.model, n_requests=0
+    )
 
 
 def _verdict(request: ModelRequest, blocks: Mapping[str, Sequence[str]], *, strict: bool) -> dict[str, Any]:

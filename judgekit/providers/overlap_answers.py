@@ -44,6 +44,8 @@ _CONTRAST = re.compile(
     rf"[^\n]{{1,200}}?\b{_SAYS}\b",
     re.IGNORECASE | re.VERBOSE,
 )
+MAX_PLACES = 100
+"""Sentences looked at for each word of a claim: keeps the search for a quote linear."""
 _NOTE = "Word-overlap baseline, no language model."
 
 
@@ -100,15 +102,23 @@ def quotes_of(claims: Sequence[str], passages: Sequence[str]) -> list[dict[str, 
         `{"claim", "quote"}` objects; a claim that shares no word with any sentence gets none.
     """
     forms_of = w.Forms()
-    places = [text for passage in passages for sentence in sentences(passage) if (text := sentence.strip())]
-    content = [_content(text, forms_of) for text in places]
+    first: dict[frozenset[str], str] = {}
+    for text in (sentence.strip() for passage in passages for sentence in sentences(passage)):
+        first.setdefault(_content(text, forms_of), text)
+    contents = list(first)
+    places_of: dict[str, list[int]] = {}
+    for place, content in enumerate(contents):
+        for form in content:
+            places = places_of.setdefault(form, [])
+            if len(places) < MAX_PLACES:
+                places.append(place)
     found = []
     for claim in claims:
         wanted = _content(claim, forms_of)
-        shared = [len(wanted & words) for words in content]
-        most = max(shared, default=0)
-        if most:
-            found.append({"claim": claim, "quote": places[shared.index(most)]})
+        candidates = {place for form in wanted for place in places_of.get(form, ())}
+        if candidates:
+            best = min(candidates, key=lambda place: (-len(wanted & contents[place]), place))
+            found.append({"claim": claim, "quote": first[contents[best]]})
     return found
 
 

@@ -323,13 +323,27 @@ def p_value(value: float) -> str:
     return "< 0.001" if value < 0.0005 else f"{value:.3f}"
 
 
+COMMAND_MARK = re.compile(r"##(?=\[|vso\[|teamcity\[)|(?<![\w:>)\]])::(?=[A-Za-z])", re.IGNORECASE)
+"""What begins a command to GitHub Actions, Azure Pipelines or TeamCity in the log of a job."""
+_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
 def printable(text: str) -> str:
-    """The text without control characters and direction marks, which could rewrite a terminal."""
+    """The text without what could act on what shows it.
+
+    Control characters and direction marks, which could rewrite a terminal, are replaced; marks that begin a command to
+    a CI in its log are parted by a space.
+    """
+    if "##" in text or "::" in text:
+        text = COMMAND_MARK.sub(lambda match: f"{match[0][0]} {match[0][1]}", text)
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        character
-        if character in _ALLOWED_CONTROLS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-        else "\ufffd"
+        "\ufffd" if character not in _ALLOWED_CONTROLS and is_unprintable(character) else character
         for character in text
     )
+
+
+def is_unprintable(character: str) -> bool:
+    """Whether a character is a control character, a direction mark or the like."""
+    return unicodedata.category(character) in _UNPRINTABLE

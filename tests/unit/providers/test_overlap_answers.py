@@ -1,13 +1,20 @@
 """The yes/no judges of the embedded baseline."""
 
+import asyncio
 import json
 import re
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.core.config import ModelConfig
+from judgekit.core.fencing import fence
+from judgekit.core.judgments import ModelRequest
+from judgekit.core.protocols import CallError
+from judgekit.providers.lexical import Lexical
 from judgekit.providers.overlap_answers import judge_abstention, judge_conflict, quotes_of
 from tests.readers import SHARED
 
@@ -100,3 +107,52 @@ def test_recorded_answers_that_begin_as_they_were_told_to_are_told_apart(strict:
                 right += judge_abstention(answer, strict=strict)["abstains"] is (opening[1] is not None)
     assert n > 2000
     assert right / n >= at_least
+
+
+WORDS = st.lists(st.sampled_from(["kiln", "hot", "Oslo", "1240", "the", "log"]), min_size=1, max_size=5).map(" ".join)
+
+
+@given(claims=st.lists(WORDS, max_size=4), sentences=st.lists(WORDS, max_size=12))
+def test_a_quote_is_the_first_sentence_that_shares_most_words(claims: list[str], sentences: list[str]) -> None:
+    def content(text: str) -> set[str]:
+        return set(text.split()) - {"the"}
+
+    expected = []
+    for claim in claims:
+        shared = [len(content(claim) & content(sentence)) for sentence in sentences]
+        if max(shared, default=0):
+            expected.append({"claim": claim, "quote": f"{sentences[shared.index(max(shared))]}."})
+    assert quotes_of(claims, [" ".join(f"{sentence}." for sentence in sentences)]) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [lambda n: f"Kiln {n} is hot at {n * 7} degrees.", lambda n: f"Alice{n} met Bob{n}.", lambda _: "Kiln is hot."],
+    ids=["numbered", "named", "the same"],
+)
+def test_attack_12_quotes_of_a_long_answer_take_time_linear_in_its_length(sentence: Callable[[int], str]) -> None:
+    claims = [sentence(n) for n in range(5000)]  # some 100 kB; the time of all pairs is half a minute
+    started = time.process_time()
+    found = quotes_of(claims, [" ".join(claims)])
+    assert time.process_time() - started < 5
+    assert [item["quote"] for item in found] == claims
+
+
+def test_attack_12_a_long_prompt_of_the_embedded_judge_has_a_time_limit() -> None:
+    text = "Kiln 4 is hot at 1240 degrees. " * 4000
+    request = ModelRequest(
+        provider="lexical",
+        base_url=None,
+        model="overlap-1",
+        pinned_model="overlap-1",
+        messages=({"role": "user", "content": fence(text, "answer")},),
+        parameters={},
+        reply_schema={"properties": {"abstains": {}}},
+        prompt_sha256="0",
+    )
+    in_time = Lexical(ModelConfig(provider="lexical", model="overlap-1"))
+    assert json.loads(asyncio.run(in_time.complete(request)).text or "")["abstains"] is False
+    late = Lexical(ModelConfig(provider="lexical", model="overlap-1", timeout_seconds=0.0001))
+    with pytest.raises(CallError, match=r"no verdict within 0.0001 s") as caught:
+        asyncio.run(late.complete(request))
+    assert caught.value.kind == "timeout"

@@ -12,9 +12,11 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    app.command("init", epilog="\b\nExample:\n  judgekit init my-suite && judgekit run my-suite/config.json")(
-        init_command
+    examples = (
+        "\b\nExamples:\n  judgekit init my-suite && judgekit run my-suite/config.json\n"
+        "  judgekit init my-suite --from answers.csv && judgekit run my-suite/config.json"
     )
+    app.command("init", epilog=examples)(init_command)
     app.command("validate", epilog="\b\nExample:\n  judgekit validate config.json")(validate_command)
     app.command("schema", epilog="\b\nExample:\n  judgekit schema > config.schema.json")(schema_command)
     app.command("pin", epilog="\b\nExample:\n  judgekit pin config.json")(pin_command)
@@ -23,13 +25,28 @@ def register(app: typer.Typer) -> None:
 def init_command(
     folder: Annotated[Path, typer.Argument(help="Folder to write to.")] = Path("judgekit-suite"),
     format_: Annotated[str, typer.Option("--format", help="json, yaml or toml.")] = "json",
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", help="Look at this data file, say what each column is taken for, and use it."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a config that exists; data files stay.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Write a commented config with a few example cases and outputs, ready to run."""
-    from judgekit.storage.starter import write_starter
+    """Write a commented config, ready to run: with a few example cases and outputs, or for your own data file."""
+    from judgekit.reports.first_look import look_lines
+    from judgekit.storage.first_look import look_at
+    from judgekit.storage.starter import write_config_for, write_starter
 
     with reported(debug=debug):
-        for path in write_starter(folder, format_):
+        if from_ is None:
+            written = write_starter(folder, format_, replace=force)
+        else:
+            look = look_at(from_)
+            columns = [(column.name, column.taken_for, column.example) for column in look.columns]
+            for line in look_lines(f"{from_}: {look.form}, first {look.n_rows} rows", columns, look.notes):
+                typer.echo(line)
+            written = write_config_for(look, folder, format_, replace=force)
+        for path in written:
             say(f"wrote {path}")
         suffix = {"yaml": "yaml", "toml": "toml"}.get(format_, "json")
         typer.echo(f"next: judgekit run {folder / f'config.{suffix}'}")

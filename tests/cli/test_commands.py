@@ -357,7 +357,8 @@ def test_the_three_config_formats_say_the_same(tmp_path: Path) -> None:
     for format_ in ("json", "yaml", "toml"):
         write_starter(tmp_path / format_, format_)
     configs = [load_config(tmp_path / kind / f"config.{kind}") for kind in ("json", "yaml", "toml")]
-    plain = [config.model_copy(update={"schema_": None}) for config in configs]
+    assert [config.cases for config in configs] == ["cases.jsonl", "cases.yaml", "cases.jsonl"]
+    plain = [config.model_copy(update={"schema_": None, "cases": ""}) for config in configs]
     assert plain[0] == plain[1] == plain[2]
 
 

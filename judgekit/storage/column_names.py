@@ -1,0 +1,179 @@
+"""What people call the columns of a data file, and which of our fields each is taken for."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from judgekit.core.cases import Hit
+from judgekit.storage.cells import FLAGS
+from judgekit.storage.dotted import EACH, value_in
+from judgekit.storage.hit_shapes import hit_fields
+from judgekit.storage.id_lists import RETRIEVED_IDS
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "id": (
+        "id", "caseid", "queryid", "questionid", "qid", "exampleid", "sampleid", "recordid", "itemid", "rowid", "uid",
+        "uuid", "key", "nr", "no", "number", "index", "idx", "pid",
+    ),
+    "question": (
+        "question", "query", "userquery", "userquestion", "userinput", "prompt", "input", "instruction", "frage",
+        "pregunta", "q",
+    ),
+    "answer": (
+        "response", "modelresponse", "chatgptresponse", "llmresponse", "output", "modeloutput", "systemoutput",
+        "prediction", "predictedanswer", "generatedanswer", "modelanswer", "systemanswer", "botanswer", "ragresponse",
+        "completion", "generation", "reply", "answer", "actualoutput", "antwort",
+    ),
+    "reference_answers": (
+        "referenceanswers", "correctanswers", "goldanswers", "acceptedanswers", "referenceanswer", "reference",
+        "groundtruths", "groundtruth", "groundtruthanswer", "gtanswer", "goldanswer", "gold", "correctanswer",
+        "expectedanswer", "expectedoutput", "expected", "idealanswer", "ideal", "bestanswer", "target", "generationgt",
+        "musteranswer", "musterantwort", "answers",
+    ),
+    "retrieved": (
+        "retrieved", "retrievedcontexts", "retrievedcontext", "retrieveddocuments", "retrieveddocs", "retrievedchunks",
+        "retrievedpassages", "retrievalcontext", "contexts", "context", "passages", "passage", "documents", "docs",
+        "chunks", "hits", "searchresults", "evidence",
+    ),
+    RETRIEVED_IDS: ("retrievedids", "retrieveddocids", "retrievedchunkids", "retrievedcontextids", "hitids"),
+    "expected_chunk_ids": (
+        "expectedchunkids", "retrievalgt", "goldids", "goldchunkids", "relevantids", "relevantchunkids",
+        "referencecontextids", "positiveids",
+    ),
+    "expected_doc_ids": ("expecteddocids", "golddocids", "relevantdocids", "relevantdocs", "golddocs"),
+    "answerable": ("answerable", "isanswerable"),
+    "abstained": ("abstained", "refused", "isrefusal"),
+    "category": ("category", "type", "topic", "questiontype", "kategorie", "domain"),
+    "difficulty": ("difficulty", "level"),
+    "lang": ("lang", "language", "locale"),
+    "tags": ("tags", "tag"),
+    "citations": ("citations", "citedids"),
+    "latency_seconds.total": ("latencyseconds", "durationseconds", "responsetimeseconds", "elapsedseconds"),
+}  # fmt: skip
+"""By our field, names in the order in which one goes before another; compared without case, blanks and signs."""
+
+OF_CASES = frozenset(
+    {"id", "question", "reference_answers", "expected_chunk_ids", "expected_doc_ids", "answerable", "category",
+     "difficulty", "lang", "tags"}
+)  # fmt: skip
+_TEXTS = frozenset({"question", "answer", "category", "difficulty", "lang"})
+_LISTS = frozenset({"reference_answers", "retrieved", RETRIEVED_IDS, "expected_chunk_ids", "expected_doc_ids", "tags"})
+_ID_LISTS = frozenset({RETRIEVED_IDS, "expected_chunk_ids", "expected_doc_ids"})
+_SEPARATORS = ("; ", ";", " | ", "|")
+_SIGNS = re.compile(r"[\W_]+")
+
+
+class Guess(NamedTuple):
+    """Which columns are taken for which fields."""
+
+    fields: dict[str, str]
+    """Our field name -> name in the file."""
+    unsure: list[str]
+    """What the user should look at, one sentence each."""
+    list_separator: str | None
+
+
+def guess(records: Sequence[Mapping[str, Any]], *, from_csv: bool) -> Guess:
+    """Take the columns of the first records for our fields, by their names and by what stands in them.
+
+    Args:
+        records: as they stand in the file.
+        from_csv: every value is a text.
+    """
+    values = _columns(records)
+    fields: dict[str, str] = {}
+    unsure: list[str] = []
+    taken: set[str] = set()
+    for ours, names in _NAMES.items():
+        fitting = [name for name in _named(values, names) if name not in taken]
+        good = [name for name in fitting if _fits(ours, values[name], len(records), from_csv=from_csv)]
+        if fitting and not good:
+            unsure.append(f"{fitting[0]!r} is called like {ours}, but does not hold what that holds; it is left out")
+        if not good:
+            continue
+        taken.add(good[0])
+        if len(good) > 1:
+            also = ", ".join(map(repr, good[1:]))
+            unsure.append(f"{ours}: {good[0]!r} is taken, and not {also}; map another if that is right")
+        fields |= _mapped(ours, good[0], values[good[0]])
+        if ours == "id" and len(values[good[0]]) < len(records):
+            n_blank = len(records) - len(values[good[0]])
+            unsure.append(f"{good[0]!r} is blank in {n_blank} of the first {len(records)} rows, which a run refuses")
+    if "answer" in fields and not {"reference_answers", "retrieved", "retrieved[].text"} & fields.keys():
+        unsure.append(
+            f"{fields['answer']!r} is taken for what the system answered; if it is the right answer, map it to "
+            "reference_answers under cases, and give the system's answers in a file of their own"
+        )
+    separator = _separator(fields, values) if from_csv else None
+    if separator is not None:
+        unsure.append(f"cells of lists are split at {separator!r}")
+    return Guess(fields, unsure, separator)
+
+
+def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Values by column, those inside of an object under a dotted name; what says nothing is left out."""
+    found: dict[str, list[Any]] = {}
+    for record in records:
+        for name, value in record.items():
+            found.setdefault(name, []).extend([] if _says_nothing(value) else [value])
+            if isinstance(value, Mapping):
+                for inner, item in value.items():
+                    found.setdefault(f"{name}.{inner}", []).extend([] if _says_nothing(item) else [item])
+    return found
+
+
+def _says_nothing(value: object) -> bool:
+    return value is None or value != value or (isinstance(value, str) and not value.strip())  # noqa: PLR0124  # NaN
+
+
+def _named(values: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Columns with one of these names, the best name first and columns at the top before those inside of others."""
+    rank = {name: number for number, name in enumerate(names)}
+    found = {name: rank.get(_SIGNS.sub("", name.rpartition(".")[2]).lower()) for name in values}
+    return sorted((name for name in found if found[name] is not None), key=lambda name: ("." in name, found[name]))
+
+
+def _fits(ours: str, values: Sequence[Any], n_records: int, *, from_csv: bool) -> bool:
+    if not values:
+        return False
+    if ours == "id":
+        are_ids = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
+        return are_ids and 2 * len(values) > n_records and len(set(map(str, values))) == len(values)
+    if ours in _TEXTS:
+        return all(isinstance(value, str) for value in values)
+    if ours in ("answerable", "abstained"):
+        return all(isinstance(value, bool) or str(value).strip().lower() in FLAGS for value in values)
+    if ours == "latency_seconds.total":
+        return all(_is_number(value) for value in values)
+    if ours in _ID_LISTS and not from_csv:
+        return all(isinstance(value, list) for value in values)
+    return all(isinstance(value, str | list) for value in values)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value).replace(",", "."))
+    except ValueError:
+        return False
+    return not isinstance(value, bool)
+
+
+def _mapped(ours: str, name: str, values: Sequence[Any]) -> dict[str, str]:
+    """The mapping of one field; of hits, of their parts."""
+    if ours == "retrieved":
+        lists = [value_in(value) if isinstance(value, str) else value for value in values]
+        hits = [hit for value in lists if isinstance(value, list) for hit in value]
+        if hits and isinstance(hits[0], Mapping) and not hits[0].keys() <= Hit.model_fields.keys():
+            return hit_fields(hits[0], f"{name}{EACH}")
+    return {ours: name}
+
+
+def _separator(fields: Mapping[str, str], values: Mapping[str, Sequence[Any]]) -> str | None:
+    """What stands between the items of list cells, where the name of the column is a plural and most cells have it."""
+    for ours, name in fields.items():
+        if ours in _LISTS and name.lower().endswith("s"):
+            cells = [value for value in values[name] if isinstance(value, str) and not value.lstrip().startswith("[")]
+            for separator in _SEPARATORS:
+                if cells and 2 * sum(separator in cell for cell in cells) >= len(cells):
+                    return separator.strip()
+    return None

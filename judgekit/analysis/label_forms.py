@@ -38,7 +38,8 @@ class LabelForms:
     * all names of one side are of one kind and none of the other side is: numbers, UUIDs, hashes; for paths also
       addresses and absolute paths.
 
-    A run that merely finds the wrong documents fits none of these.
+    A run that merely finds the wrong documents fits none of these. Where there are hits and not one has a name of the
+    kind, such as a path, nothing can match either, and that is said too.
     """
 
     def __init__(self) -> None:
@@ -46,10 +47,12 @@ class LabelForms:
         self._paths = _Names()
         self._chunks = _Names()
         self._documents = _Names()
+        self._has_hits = False
 
     def add(self, case: Case, output: SystemOutput) -> None:
         """Count one case; once a gold name was found among the hits, its kind of name is not looked at again."""
         hits = output.retrieved
+        self._has_hits = self._has_hits or bool(hits)
         if self._paths.is_open:
             gold = (normalise_path(support.rel_path) for support in case.gold_supports)
             self._paths.add(gold, (normalise_path(hit.rel_path) for hit in hits if hit.rel_path is not None))
@@ -66,6 +69,9 @@ class LabelForms:
             (self._chunks, "chunk id", "ids_look_different", _id_parts, _id_kind),
             (self._documents, "document id", "ids_look_different", _id_parts, _id_kind),
         ):
+            if self._has_hits and names.are_in_gold_alone:
+                text = f"gold labels of this run name a {what} and not one hit does; scores over {what}s are 0"
+                found.append(("hits_lack_names", text))
             pair = names.odd_pair(key, kind)
             if pair is not None:
                 gold, hit = (name if len(name) <= 120 else f"...{name[-117:]}" for name in pair)
@@ -95,6 +101,11 @@ class _Names:
         for kept, new in ((self._gold, new_gold), (self._hits, new_hits)):
             if len(kept) < MOST_KEPT:
                 kept.update(dict.fromkeys(new))
+
+    @property
+    def are_in_gold_alone(self) -> bool:
+        """Whether there are gold names, and hits have none at all."""
+        return self.is_open and bool(self._gold) and not self._hits
 
     def odd_pair(self, key: Callable[[str], Parts], kind: Callable[[str], str]) -> tuple[str, str] | None:
         """A gold name and one of a hit that show the difference; None where there is none to show."""

@@ -29,6 +29,7 @@ MADE_BY_SCORING = frozenset(
         "no_retrieved_text",
         "abstention_by_rule",
         "paths_look_different",
+        "hits_lack_names",
         "ids_look_different",
         "expected_not_in_format",
         "fields_not_found",

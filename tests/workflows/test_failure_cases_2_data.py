@@ -761,3 +761,22 @@ def test_t2_11_metadata_of_hits_is_converted_and_changes_no_figure(tmp_path: Pat
     written(tmp_path, "c.jsonl", as_lines({"id": "1", "gold_supports": [{"rel_path": "ferry.md"}]}))
     (tmp_path / "o.jsonl").write_bytes((tmp_path / "x.jsonl").read_bytes())
     assert run_score(tmp_path).estimates["mrr"].value == 1.0
+
+
+def test_t2_37_gold_in_groups_beside_hits_without_paths_is_not_0_in_silence(tmp_path: Path) -> None:
+    written(tmp_path, "c.jsonl", as_lines({"id": 1, "gt": [["a"], ["b", "c"]]}))
+    written(tmp_path, "o.jsonl", as_lines({"id": 1, "answer": "x", "ids": ["a", "c"], "texts": ["t", "u"]}))
+    parallel = {"retrieved[].chunk_id": "ids[]", "retrieved[].text": "texts[]"}
+    for fields, recall, is_warned in (
+        (parallel, 0.0, True),
+        ({**parallel, "retrieved[].rel_path": "ids[]"}, 1.0, False),
+        ({"retrieved_ids": "ids", "retrieved": "texts"}, 1.0, False),
+    ):
+        config = {
+            "name": "groups",
+            "cases": {"path": "c.jsonl", "fields": {"expected_chunk_ids": "gt"}},
+            "system": {"path": "o.jsonl", "fields": fields},
+        }
+        summary = judgekit.run(written(tmp_path, "config.json", json.dumps(config)), results_dir=tmp_path / "results")
+        assert summary.overall["recall_all@5"].value == recall
+        assert ("hits_lack_names" in [warning.code for warning in summary.warnings]) is is_warned

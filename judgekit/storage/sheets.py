@@ -12,7 +12,7 @@ from xml.etree.ElementTree import ParseError
 from judgekit.core.errors import InputError
 from judgekit.storage.separated import Record
 
-UNPACKED_BYTES = 1024**3
+UNPACKED_BYTES = 256 * 1024**2
 """A few kilobytes of a workbook can stand for any number of cells."""
 
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, ParseError, EOFError, KeyError, ValueError, TypeError, AttributeError,
@@ -60,7 +60,7 @@ def _check_size(stream: IO[bytes], path: Path) -> None:
     with zipfile.ZipFile(stream) as archive:
         n_bytes = sum(info.file_size for info in archive.infolist())
     if n_bytes > UNPACKED_BYTES:
-        raise InputError(f"{path}: unpacks to more than {UNPACKED_BYTES // 1024**3} GiB; save the sheet as CSV UTF-8")
+        raise InputError(f"{path}: unpacks to more than {UNPACKED_BYTES // 1024**2} MiB; save the sheet as CSV UTF-8")
     stream.seek(0)
 
 
@@ -84,17 +84,25 @@ def _is_filled(sheet: Any) -> bool:
 
 
 def _records(values: Any, formulas: Any, where: str) -> Iterator[Record]:
+    """The header and what stands beneath it; what stands beside that has no name and is left out."""
     values.reset_dimensions()  # what a file says of its size may be wrong
     formulas.reset_dimensions()
-    width = 0
-    for number, (cells, sources) in enumerate(zip(values.iter_rows(), formulas.iter_rows(), strict=True), start=1):
-        texts = [_text(cell, source, where) for cell, source in zip_longest(cells, sources)]
-        if not any(text.strip() for text in texts):
-            continue
-        while texts and not texts[-1] and len(texts) > width:  # cells that only have a colour or a border
-            texts.pop()
-        width = width or len(texts)
-        yield number, texts + [""] * (width - len(texts))
+    width, begun = 0, 1
+    for number, texts in _rows(values, formulas, where):
+        width = max((place for place, text in enumerate(texts, start=1) if text.strip()), default=0)
+        begun = number + 1
+        if width:
+            yield number, texts[:width]
+            break
+    for number, texts in _rows(values, formulas, where, min_row=begun, max_col=width) if width else ():
+        if any(text.strip() for text in texts):
+            yield number, texts + [""] * (width - len(texts))
+
+
+def _rows(values: Any, formulas: Any, where: str, **part: int) -> Iterator[Record]:
+    pairs = zip(values.iter_rows(**part), formulas.iter_rows(**part), strict=True)
+    for number, (cells, sources) in enumerate(pairs, start=part.get("min_row", 1)):
+        yield number, [_text(cell, source, where) for cell, source in zip_longest(cells, sources)]
 
 
 def _text(cell: Any, source: Any, where: str) -> str:

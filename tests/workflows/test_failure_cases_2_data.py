@@ -780,3 +780,22 @@ def test_t2_37_gold_in_groups_beside_hits_without_paths_is_not_0_in_silence(tmp_
         summary = judgekit.run(written(tmp_path, "config.json", json.dumps(config)), results_dir=tmp_path / "results")
         assert summary.overall["recall_all@5"].value == recall
         assert ("hits_lack_names" in [warning.code for warning in summary.warnings]) is is_warned
+
+
+def test_t2_19_what_stands_beside_the_table_of_a_sheet_is_left_out(tmp_path: Path) -> None:
+    import time
+
+    rows: list[list[Any]] = [[], [], ["id", "question", None], [1, "q"], [], [2, "r", None, "a note"], [3]]
+    path = workbook(tmp_path / "g.xlsx", ("one", rows))
+    assert [said(case) for case in cases_of(path)] == [{"id": "1", "question": "q"}, {"id": "2", "question": "r"},
+                                                       {"id": "3"}]  # fmt: skip
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["id", "question"])
+    for number in range(2, 2002):
+        book.active.cell(number, 1, number)
+        book.active.cell(number, 16384, "far away")  # the last column that a sheet has
+    book.save(tmp_path / "wide.xlsx")
+    begun = time.process_time()
+    assert len(cases_of(tmp_path / "wide.xlsx")) == 2000
+    assert time.process_time() - begun < 5  # 33 million cells would take longer

@@ -105,7 +105,9 @@ def whole_run_figures(metrics: Mapping[str, Any]) -> dict[str, float]:
     """
     cost, judge = metrics.get("cost") or {}, (metrics.get("latency") or {}).get("judge") or {}
     indexing = metrics.get("indexing_coverage")
-    found = {f"cost.{name}": cost.get(name) for name in COST}
+    # Tokens of a part of the calls are no total that another run's can be held against.
+    names = [name for name in COST if not (cost.get("n_without_usage") and name.endswith("_tokens"))]
+    found = {f"cost.{name}": cost.get(name) for name in names}
     found |= {f"latency.judge.{name}": judge.get(name) for _, name in QUANTILES}
     if indexing is not None:
         found |= {f"indexing_coverage.{name}": read(indexing)[0] for name, read in FIGURES_WITH_N.items()}

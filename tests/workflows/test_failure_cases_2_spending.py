@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from judgekit.analysis.run_deltas import whole_run_figures
 from judgekit.core.errors import ConfigError, Interrupted, ProviderError
 from judgekit.providers.accounting import read_cost, read_upstream, read_usage
 from judgekit.testing import FaultServer, Reply, sequence, with_latency
@@ -165,6 +166,18 @@ def test_t2_02_some_calls_without_usage_are_named_beside_the_tokens_of_the_other
     assert (cost["usd"], cost["usd_of_priced_models"]) == (None, pytest.approx(0.0003, abs=1e-4))
     line = "300 prompt and 30 completion tokens and tokens of 1 call not known"
     assert line in (ran.folder / "summary.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("n_unknown", "there"),
+    [
+        pytest.param(0, {"cost.prompt_tokens", "cost.usd"}, id="T2-02-all-counted"),
+        pytest.param(2, {"cost.usd"}, id="T2-02-not-all-counted"),
+    ],
+)
+def test_t2_02_tokens_of_a_part_of_the_calls_are_not_compared(n_unknown: int, there: set[str]) -> None:
+    cost = {"prompt_tokens": 300, "usd": 0.1, "n_without_usage": n_unknown}
+    assert set(whole_run_figures({"cost": cost})) == there
 
 
 def test_t2_02_a_call_that_timed_out_counts_with_what_was_set_aside(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class CallError(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.n_requests = n_requests
         self.status: int | None = None
-        """The HTTP status, where the server answered with one that is an error."""
+        """The HTTP status, where the server answered with an error."""
 
 
 @dataclass(frozen=True, slots=True)

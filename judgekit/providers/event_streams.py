@@ -42,12 +42,13 @@ def streamed_reply(events: Iterable[Any]) -> Any:
             raise ValueError("an event is no JSON object")
         choices = event.get("choices")
         choices = [item for item in choices if isinstance(item, Mapping)] if isinstance(choices, list) else []
-        if event.get("error") or any("message" in item for item in choices):
+        if event.get("error") or any(item.get("error") for item in choices):
             return event
         fields |= {name: value for name, value in event.items() if value is not None}
         for choice in choices:
             index = index_of(choice)
-            delta = choice.get("delta")
+            # A whole completion sent as one event has a message in its place.
+            delta = choice.get("delta") or choice.get("message")
             for name, value in delta.items() if isinstance(delta, Mapping) else ():
                 pieces.setdefault(index, {}).setdefault(name, []).append(value)
             reasons[index] = choice.get("finish_reason") or reasons.get(index)
@@ -69,24 +70,24 @@ def _joined(name: str, values: list[Any]) -> Any:
     if all(isinstance(value, str) for value in values):
         return "".join(values) if values else None
     if all(isinstance(value, list) for value in values):
-        items = [item for value in values for item in value]
-        return _calls(items) if name == "tool_calls" else items
+        return _calls(values) if name == "tool_calls" else [item for value in values for item in value]
     return values[-1]
 
 
-def _calls(parts: Iterable[Any]) -> list[dict[str, Any]]:
+def _calls(values: Iterable[list[Any]]) -> list[dict[str, Any]]:
     calls: dict[int, dict[str, Any]] = {}
-    for part in parts:
-        function = part.get("function") if isinstance(part, Mapping) else None
-        if not isinstance(function, Mapping):
-            continue
-        call = calls.setdefault(index_of(part), {"type": "function", "function": {"arguments": ""}})
-        call["function"]["name"] = call["function"].get("name") or function.get("name")
-        call["function"]["arguments"] += str(function.get("arguments") or "")
+    for value in values:
+        for place, part in enumerate(value):
+            function = part.get("function") if isinstance(part, Mapping) else None
+            if not isinstance(function, Mapping):
+                continue
+            call = calls.setdefault(index_of(part, place), {"type": "function", "function": {"arguments": ""}})
+            call["function"]["name"] = call["function"].get("name") or function.get("name")
+            call["function"]["arguments"] += str(function.get("arguments") or "")
     return list(calls.values())
 
 
-def index_of(item: Mapping[str, Any]) -> int:
-    """The place of a choice, or of a call of a tool, among its kind; 0 where none is said."""
+def index_of(item: Mapping[str, Any], default: int = 0) -> int:
+    """The place of a choice, or of a call of a tool, among its kind."""
     index = item.get("index")
-    return index if isinstance(index, int) else 0
+    return index if isinstance(index, int) else default

@@ -146,7 +146,9 @@ class OpenAICompatible(Provider):
             message = f"HTTP {status} with {kind} instead of JSON: {start}"
             raise CallError("server_error", message, retryable=True) from None
         if isinstance(payload, dict) and (payload.get("error") or payload.get("object") == "error"):
-            raise error_from_ok(payload, headers, now=time.time())
+            fault = error_from_ok(payload, headers, now=time.time())
+            fault.status = status
+            raise fault
         return payload
 
     def _status_error(self, status: int, headers: Mapping[str, str], content: bytes, url: str) -> CallError:

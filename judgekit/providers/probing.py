@@ -40,7 +40,8 @@ async def probe_capabilities(provider: Provider) -> Capabilities:
             text = f'{error}; the server refuses "reply_format": "{forced}", which is set for this model'
             raise CallError("bad_request", text, fatal=True)
         if adjusted is None:
-            may_be_plainer = error.kind == "server_error" and not forced and not error.fatal
+            # What is no reply at all has nothing to do with its form.
+            may_be_plainer = error.kind == "server_error" and error.status is not None and not forced
             plainer = await _without_faults(provider, now) if may_be_plainer else None
             if plainer is None:
                 raise error

@@ -90,6 +90,13 @@ def test_t2_05_no_stream_is_asked_for(tmp_path: Path) -> None:
         ),
         pytest.param(event_stream({**whole(), "usage": USAGE}), id="one whole completion as an event"),
         pytest.param(
+            event_stream(
+                *({"choices": [{"index": 0, "message": {"content": piece}}]} for piece in PIECES),
+                {**chunk("stop"), "usage": USAGE},
+            ),
+            id="pieces called messages",
+        ),
+        pytest.param(
             Reply(body=json.dumps({**whole(), "usage": USAGE}) + "\n\ndata: [DONE]\n\n"), id="one object, then done"
         ),
         pytest.param(
@@ -122,6 +129,14 @@ def test_t2_05_the_calls_of_a_tool_are_put_together_from_a_stream(tmp_path: Path
 
     ran = one_case(tmp_path, event_stream(call("", name="submit"), *map(call, PIECES), chunk("tool_calls")))
     assert (ran.only["raw_reply"], ran.only["verdict"]["score"]) == (VERDICT, 4)
+
+
+def test_t2_05_two_calls_of_a_tool_in_one_event_stay_two(tmp_path: Path) -> None:
+    calls = [{"function": {"name": "submit", "arguments": VERDICT.replace("4", score)}} for score in "41"]
+    body = whole()
+    body["choices"][0]["message"] = {"content": None, "tool_calls": calls}
+    ran = one_case(tmp_path, event_stream(body))
+    assert ran.only["failure"]["kind"] == "ambiguous"
 
 
 def test_t2_05_an_error_in_a_stream_is_told_as_one(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def load_cases(source: DataFile, path: Path, notices: Notices | None = None) -> 
         notices: takes (code, message) of what the reader of the numbers should know.
 
     Raises:
-        InputError: one line for each bad record (20 at most, then a count), duplicate ids among them.
+        InputError: one line for each problem (20 at most, then a count), duplicate ids among them.
     """
     return list(iterate_cases(source, path, notices))
 
@@ -119,7 +119,7 @@ def read_all(
         reading: of the file.
 
     Raises:
-        InputError: one line for each bad row (20 at most, then a count), ids that come twice among them.
+        InputError: one line for each problem (20 at most, then a count), ids that come twice among them.
     """
     intake = Intake(reading)
     with collector_paused():

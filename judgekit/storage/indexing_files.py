@@ -14,11 +14,9 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
 from judgekit.core.indexing import IndexedDocument
 from judgekit.storage.dotted import ABSENT, look_up
+from judgekit.storage.intake import SHOWN_PROBLEMS, said_once
 from judgekit.storage.problems import MISSING, one_line, problems
 from judgekit.storage.rows import OWN_FORMATS, Row, read_rows
-
-SHOWN_PROBLEMS = 20
-"""Bad records that are named; the rest is counted."""
 
 _FIELDS = tuple(IndexedDocument.model_fields)
 
@@ -27,7 +25,7 @@ def load_indexed_documents(source: DataFile, path: Path) -> list[IndexedDocument
     """All records of a JSONL, JSON or CSV file, in order. Fields that are none of ours are left out.
 
     Raises:
-        InputError: one line for each bad record (20 at most, then a count), duplicate documents among them.
+        InputError: one line for each problem (20 at most, then a count), duplicate documents among them.
     """
     for ours in source.fields:
         if ours.partition(".")[0] not in _FIELDS or ("." in ours and not ours.startswith("skipped.")):
@@ -37,23 +35,25 @@ def load_indexed_documents(source: DataFile, path: Path) -> list[IndexedDocument
         raise InputError(f'{path}: "format" is {source.format!r}; they are read from jsonl, json, csv or xlsx')
     documents: list[IndexedDocument] = []
     places: dict[str, str] = {}
-    wrong: list[str] = []
+    wrong: list[tuple[Row | None, str]] = []
     with collector_paused():
         for row in read_rows(source, path):
-            where = f"{path}:{row.line}" if row.line else str(path)
             found = _document(row, source.fields)
             if isinstance(found, list):
-                wrong += [f"{where}: {problem}" for problem in found]
+                wrong += [(row, problem) for problem in found]
             elif found.doc_id in places:
                 first = places[found.doc_id]
-                wrong.append(f"{where}: {row.path}: doc_id {found.doc_id!r} is already {first}")
+                wrong.append((row, f"{row.path}: doc_id {found.doc_id!r} is already {first}"))
             else:
                 places[found.doc_id] = f"on line {row.line}" if row.line else f"at {row.path}"
                 documents.append(found)
-    if len(wrong) > SHOWN_PROBLEMS:
-        wrong = [*wrong[:SHOWN_PROBLEMS], f"... and {len(wrong) - SHOWN_PROBLEMS} more"]
     if wrong:
-        raise InputError("\n".join(map(one_line, wrong)))
+        said = [
+            f"{path}{f':{row.line}' if row is not None and row.line else ''}: {problem}"
+            for row, problem in said_once(wrong)
+        ]
+        more = [f"... and {len(said) - SHOWN_PROBLEMS} more"] * (len(said) > SHOWN_PROBLEMS)
+        raise InputError("\n".join(map(one_line, [*said[:SHOWN_PROBLEMS], *more])))
     return documents
 
 

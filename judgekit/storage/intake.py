@@ -94,18 +94,11 @@ class Intake:
 
 
 def _said(wrong: list[tuple[Row | None, str]], reading: Reading) -> list[str]:
-    """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here.
-
-    What is wrong in several records, such as a column of another type, is one problem.
-    """
+    """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here."""
     texts: dict[str, str] = {}
     lines = []
-    alike: dict[tuple[str, str], list[tuple[Row | None, str]]] = {}
-    for number, (row, problem) in enumerate(wrong):
-        key = (row.file, _without_places(row, problem)) if row is not None else ("", str(number))
-        alike.setdefault(key, []).append((row, problem))
-    for group in list(alike.values())[:SHOWN_PROBLEMS]:
-        row, problem = group[0]
+    distinct = said_once(wrong)
+    for row, problem in distinct[:SHOWN_PROBLEMS]:
         where = str(reading.path)
         if row is not None:
             line: int | None = row.line
@@ -114,10 +107,25 @@ def _said(wrong: list[tuple[Row | None, str]], reading: Reading) -> list[str]:
                     texts[row.file] = read_text(reading.file, reading.path / row.file)
                 line = line_of(texts[row.file], row.place)
             where += f"/{row.file}" * bool(row.file) + f":{line}" * bool(line)
-        lines.append(f"{where}: {problem}{_others([row for row, _ in group if row is not None])}")
-    if len(alike) > SHOWN_PROBLEMS:
-        lines.append(f"... and {len(alike) - SHOWN_PROBLEMS} more")
+        lines.append(f"{where}: {problem}")
+    if len(distinct) > SHOWN_PROBLEMS:
+        lines.append(f"... and {len(distinct) - SHOWN_PROBLEMS} more")
     return lines
+
+
+def said_once(wrong: Sequence[tuple[Row | None, str]]) -> list[tuple[Row | None, str]]:
+    """Each problem where it is met first; what is wrong in several records, such as a column of another type, is one.
+
+    Args:
+        wrong: record, or None for the file as a whole, and what is wrong with it.
+    """
+    alike: dict[tuple[str, str], list[tuple[Row | None, str]]] = {}
+    for number, (row, problem) in enumerate(wrong):
+        key = (row.file, _without_places(row, problem)) if row is not None else ("", str(number))
+        alike.setdefault(key, []).append((row, problem))
+    return [
+        (group[0][0], group[0][1] + _others([row for row, _ in group if row is not None])) for group in alike.values()
+    ]
 
 
 def _without_places(row: Row, problem: str) -> str:

@@ -56,8 +56,18 @@ def test_each_fault_is_one_line_with_its_place(tmp_path: Path, text: str, messag
 def test_many_faults_are_counted(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path / "a.jsonl", "{}\n" * 30)
-    *_, last = str(caught.value).split("\n")
-    assert last == "... and 40 more"  # two missing fields in each of 30 rows, 20 shown
+    # Two missing fields in each of 30 rows are two problems.
+    assert [line.partition("; ")[0].partition("$.")[2] for line in str(caught.value).split("\n")] == [
+        "doc_id: required, but missing",
+        "n_chunks: required, but missing",
+    ]
+    assert str(caught.value).count("(the same in 29 more records, on lines 2, 3, 4, 5, 6 ...)") == 2
+    rows = "".join(f'{{"doc_id": "d{number % 30}", "n_chunks": 1}}\n' for number in range(60))
+    with pytest.raises(InputError) as caught:
+        load(tmp_path / "b.jsonl", rows)
+    *_, before, last = str(caught.value).split("\n")
+    assert before.endswith("b.jsonl:50: $: doc_id 'd19' is already on line 20")
+    assert last == "... and 10 more"
 
 
 def test_a_mapping_to_no_field_of_ours_is_refused(tmp_path: Path) -> None:

@@ -141,10 +141,9 @@ def _condition(comparison: Comparison, wanted: Condition) -> str | None:
         where = " then ".join(values) if delta.method == WHOLE_RUNS else f"{delta.n} cases with a value in both runs"
         return f"{wanted.text}: no difference is known ({where})"
     if delta.n_unbounded:
-        return (
-            f"{wanted.text}: {delta.n_unbounded} cases with a value in a failed in b, and nothing says what they would "
-            "make of the difference"
-        )
+        cases = "1 case" if delta.n_unbounded == 1 else f"{delta.n_unbounded} cases"
+        what = "and nothing says what they would make of the difference"
+        return f"{wanted.text}: {cases} with a value in a failed in b, {what}"
     held = [("", delta.delta)]
     if delta.delta_if_failed_worst is not None:
         held.append((_failed(delta), delta.delta_if_failed_worst))

@@ -297,7 +297,7 @@ class Comparison:
     same_run: str | None = None
     """Why the two are one run, so that the comparison says nothing; None where they are two."""
     has_chunk_ids: bool = True
-    """A case or hit names a chunk."""
+    """A case expects a chunk, so that chunk ids matter."""
     left_out: tuple[str, ...] = ()
     """Figures by chunk id that cannot be compared, since the runs have different chunkers."""
     without_value: tuple[str, ...] = ()

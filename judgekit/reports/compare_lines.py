@@ -33,6 +33,8 @@ _ORDER = {"worse": 0, "better": 1, "differs": 2}
 
 _BAD: frozenset[QueryKind | ScoreKind] = frozenset({"regression", "loss"})
 
+_GOOD: frozenset[QueryKind | ScoreKind] = frozenset({"win", "mended"})
+
 _KIND_WORDS: dict[QueryKind, tuple[str, str]] = {
     "regression": ("regression", "regressions"),
     "loss": ("loss", "losses"),
@@ -139,18 +141,34 @@ def p_text(p: float | None) -> str:
 
 
 def case_line(comparison: Comparison) -> str:
-    """How many cases won, lost and so on, in one line."""
+    """How many cases lost and gained by anything, and how many by their first correct hit, in one line."""
     counts = comparison.counts
-    parts = [f"{counts[kind]} {_KIND_WORDS[kind][counts[kind] != 1]}" for kind in QUERY_KINDS[:4]]
-    parts += [f"{counts[kind]} {_KIND_WORDS[kind][counts[kind] != 1]}" for kind in QUERY_KINDS[4:] if counts[kind]]
-    return f"{comparison.n_shared} cases in both, first correct hit: {', '.join(parts)}"
+    parts = [_counted(kind, counts[kind]) for kind in QUERY_KINDS[:4]]
+    parts += [_counted(kind, counts[kind]) for kind in QUERY_KINDS[4:] if counts[kind]]
+    hits = ", ".join(parts) if any(counts[kind] for kind in QUERY_KINDS[:4]) else ", ".join(parts[4:])
+    return f"{comparison.n_shared} cases in both: {outcome_line(comparison)}; first correct hit: {hits}"
+
+
+def outcome_line(comparison: Comparison) -> str:
+    """`6 with a regression, 1 with another loss, 2 with gains alone`."""
+    kinds = [query.kinds for query in comparison.per_query]
+    n_regressed = sum("regression" in found for found in kinds)
+    n_lost = len(losing_cases(comparison)) - n_regressed
+    losing = {query.query_id for query in losing_cases(comparison)}
+    gained = (query for query in comparison.per_query if query.kinds & _GOOD and query.query_id not in losing)
+    n_gained = sum(1 for _ in gained)
+    return f"{n_regressed} with a regression, {n_lost} with another loss, {n_gained} with gains alone"
+
+
+def _counted(kind: QueryKind, n: int) -> str:
+    return f"{n} {_KIND_WORDS[kind][n != 1]}"
 
 
 def chunker_line(comparison: Comparison) -> str:
-    """How hits are compared, and which figures are left out for it; says so too where no chunk is named."""
-    if not comparison.has_chunk_ids:
-        return "no chunk ids in these runs"
+    """How hits are compared, and which figures are left out for it; says so too where no chunk is expected."""
     match = comparison.chunker_version_match
+    if not comparison.has_chunk_ids:
+        return f"no case expects a chunk, so no chunk ids are compared [{match}]"
     line = f"hits are compared {_CHUNKERS[match]} [{match}]"
     return (
         f"{line}; left out, since they go by chunk id: {', '.join(comparison.left_out)}"

@@ -13,6 +13,7 @@ from judgekit.reports.compare_lines import (
     losses,
     moved,
     n_tested,
+    outcome_line,
     p_text,
     same_line,
     set_lines,
@@ -53,7 +54,8 @@ def _verdicts(comparison: Comparison) -> str:
         for word, deltas in named.items()
         if deltas
     ]
-    return f"{'; '.join(parts)}." if parts else "No evidence of a difference in any figure."
+    figures = "; ".join(parts) if parts else "No evidence of a difference in any figure"
+    return f"{figures}. Cases: {outcome_line(comparison)}."
 
 
 def _figures(comparison: Comparison) -> list[str]:

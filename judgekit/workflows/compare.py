@@ -48,7 +48,8 @@ def compare(job: CompareJob) -> Comparison:
     others = [*paired.latencies.deltas(), *_whole_runs(job, has_other_cases=bool(only_in_a or only_in_b))]
     deltas = tally.deltas(overall_a, overall_b, _mixer(job, found, has_edited=bool(paired.edited)), others)
     same_run = job.same_run or _same_verdicts(job, paired)
-    job.notices += [*_case_notices(job, paired, deltas), *_same_notices(job, same_run)]
+    job.notices += [*_missing_notice(only_in_a, len(shared)), *_case_notices(job, paired, deltas)]
+    job.notices += _same_notices(job, same_run)
     return Comparison(
         run_a=job.a.identity.run_id,
         run_b=job.b.identity.run_id,
@@ -102,7 +103,7 @@ def _same_verdicts(job: CompareJob, paired: PairedCases) -> str | None:
     if not job.shares_answers or paired.n_unequal:
         return None
     first, second = job.a.identity.run_id, job.b.identity.run_id
-    return f"{first} and {second} judge the same answers and have the same scores: one is a copy of the other"
+    return f"{first} and {second} judge the same answers and have the same scores, so nothing is compared"
 
 
 def _same_notices(job: CompareJob, same_run: str | None) -> Iterator[tuple[str, str]]:
@@ -110,6 +111,15 @@ def _same_notices(job: CompareJob, same_run: str | None) -> Iterator[tuple[str, 
         yield "same_run", f"{same_run}; every difference is 0, and that says nothing"
     elif job.shares_answers:
         yield "same_answers", "a and b judge the same answers, so a difference is of the judge and not of the system"
+
+
+def _missing_notice(only_in_a: Sequence[str], n_shared: int) -> Iterator[tuple[str, str]]:
+    if only_in_a:
+        n = len(only_in_a)
+        text = (
+            f"{n} of the {n + n_shared} cases of a are not in b, so every figure and gate is about the other {n_shared}"
+        )
+        yield "cases_missing", text
 
 
 def _case_notices(job: CompareJob, paired: PairedCases, deltas: Sequence[Delta]) -> Iterator[tuple[str, str]]:

@@ -31,7 +31,7 @@ class PairedCases:
     untold: Counter[str] = field(default_factory=Counter)
     """By name of a judge or 0/1 score, cases that failed in a, so that a change cannot be told."""
     has_chunk_ids: bool = False
-    """A case or hit names a chunk."""
+    """A case expects a chunk, so that chunk ids matter."""
     n_unequal: int = 0
     """Cases whose scores differ in any way."""
 
@@ -148,7 +148,7 @@ class CasePairing:
         found = self.found
         scores = self._job.a.cases.scores(case_id), self._job.b.cases.scores(case_id)
         found.n_unequal += scores[0] != scores[1]
-        found.has_chunk_ids = found.has_chunk_ids or _names_chunk(case, outputs)
+        found.has_chunk_ids = found.has_chunk_ids or bool(case is not None and case.expected_chunk_ids)
         ranks = (None, None) if hits is None else (hits.a_rank, hits.b_rank)
         a, b = (self._compared(*parts) for parts in zip(scores, (case, case), outputs, ranks, strict=True))
         cluster = None if self._clusters is None or case is None else self._clusters.number(case)
@@ -173,9 +173,3 @@ class CasePairing:
         if case is None or output is None:
             return kept
         return {**kept, **span_outcomes(case, output, rank, self._ks)}
-
-
-def _names_chunk(case: Case | None, outputs: Sequence[SystemOutput | None]) -> bool:
-    if case is not None and case.expected_chunk_ids:
-        return True
-    return any(hit.chunk_id is not None for output in outputs if output is not None for hit in output.retrieved)

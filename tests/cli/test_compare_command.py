@@ -55,7 +55,10 @@ def test_the_table_says_what_is_worse_and_which_chunks_are_lost(results: Path) -
     assert lines[:2] == ["a: old", "b: new"]
     (hit,) = [line.split() for line in lines if line.startswith("hit@5 ")]
     assert hit[:5] == ["hit@5", "worse", "1.000", "0.083", "-0.917"]
-    assert "12 cases in both, first correct hit: 11 regressions, 0 losses, 0 wins, 1 draw" in lines
+    assert (
+        "12 cases in both: 12 with a regression, 0 with another loss, 0 with gains alone; first correct hit: "
+        "11 regressions, 0 losses, 0 wins, 1 draw"
+    ) in lines
     assert "hits are compared by chunk id as it is, since a run does not name its chunker [unknown]" in lines
     (flips,) = [line.split() for line in lines if line.startswith("  groundedness ")]
     assert flips == ["groundedness", "12", "0", "0", "0", "0"]

@@ -109,7 +109,10 @@ def test_t2_46_verdicts_that_flip_are_seen_in_every_form_and_stop_the_gate(bench
     table = bench.compare("a", "b").out
     assert re.search(r"score +regression +loss +mended +win +draw\n +correctness +1 +0 +1 +0 +1\n", table)
     assert "q1: regression of correctness (4, then 1)" in table
-    assert "| `correctness` | 1 | 0 | 1 | 0 | 1 |" in bench.compare("a", "b", "--format", "md").out
+    assert "3 cases in both: 1 with a regression, 0 with another loss, 1 with gains alone; first" in table
+    markdown = bench.compare("a", "b", "--format", "md").out
+    assert "| `correctness` | 1 | 0 | 1 | 0 | 1 |" in markdown
+    assert "Cases: 1 with a regression, 0 with another loss, 1 with gains alone." in markdown
     page = bench.compare("a", "b", "--format", "html").out
     assert '<th scope="row"><code>correctness</code></th><td class="num">1</td>' in page
     assert page.index("<bdi>q1</bdi>") < page.index("<bdi>q2</bdi>") < page.index("<bdi>q3</bdi>")
@@ -246,7 +249,7 @@ def test_t2_08_a_run_against_itself_passes_no_gate(bench: Bench, baseline: str) 
         write_lines(bench.results / "again" / "judgments.jsonl", copied)
     said = bench.compare("only", "--baseline", baseline, "--fail-on", "groundedness<-0.02")
     assert (said.code, said.out) == (2, "")
-    assert re.search("candidate|a and b are|copy of", said.err), said.err
+    assert re.search("candidate|a and b are|copy of|so nothing is compared", said.err), said.err
     if not baseline.startswith("latest"):
         assert "[same_run]" in bench.compare("only", "--baseline", baseline).out
 
@@ -291,7 +294,7 @@ def test_attack_02_latencies_of_failed_cases_have_no_bound(bench: Bench) -> None
         )
         judgekit.run(config, run_id=run_id, results_dir=bench.results)
     assert (
-        "1 cases with a value in a failed in b" in bench.compare("a", "b", "--fail-on", "latency.total.p95_ms>200").err
+        "1 case with a value in a failed in b" in bench.compare("a", "b", "--fail-on", "latency.total.p95_ms>200").err
     )
 
 
@@ -329,6 +332,15 @@ def test_the_baseline_of_coverage_is_the_tagged_run_and_else_the_newest_of_the_s
     bench.cli("runs", "tag", "full", "baseline", "--results-dir", str(bench.results))
     assert "coverage_differs" in codes(bench.run("again", half, judge="groundedness"))
     assert "coverage_differs" not in codes(bench.run("other-data", {"q0": "no text", "q1": 5}, judge="groundedness"))
+
+
+def test_cases_that_the_candidate_has_not_are_warned_of(bench: Bench) -> None:
+    config = write_suite(bench.folder / "suite", n_cases=5)
+    judgekit.run(config, run_id="a", results_dir=bench.results)
+    judgekit.run(config, run_id="b", results_dir=bench.results, limit=2)
+    assert (
+        "warning: 3 of the 5 cases of a are not in b, so every figure and gate is about the other 2 [cases_missing]"
+    ) in bench.compare("a", "b").out
 
 
 def codes(folder: Path) -> set[str]:
@@ -398,13 +410,14 @@ def test_a_chunker_that_is_not_known_is_unknown_and_strictly_refused(
     assert "chunker_version is not known" in strict.err
 
 
-def test_without_chunk_ids_nothing_is_said_of_chunkers(bench: Bench) -> None:
-    rows = [output("c0", retrieved=[{"doc_id": "d", "text": "Kiln c0 is fired at 1240 degrees."}])]
+@pytest.mark.parametrize("has_ids", [False, True])
+def test_without_expected_chunks_nothing_is_warned_of_chunkers(bench: Bench, has_ids: bool) -> None:
+    rows = [output("c0")] if has_ids else [output("c0", retrieved=[{"doc_id": "d", "text": "Kiln c0 is hot."}])]
     for run_id in ("a", "b"):
         config = write_suite(bench.folder / run_id, n_cases=1, output_rows=rows)
         judgekit.run(config, run_id=run_id, results_dir=bench.results)
     assert bench.document("a", "b")["notices"] == []
-    assert "no chunk ids in these runs" in bench.compare("a", "b").out
+    assert "no case expects a chunk, so no chunk ids are compared [unknown]" in bench.compare("a", "b").out
 
 
 def test_a_chunk_that_is_lost_shows_with_its_own_ranks(bench: Bench) -> None:

@@ -23,7 +23,7 @@ class ListCells:
         """Prepare for one file.
 
         Args:
-            separator: what stands between the items of a cell that is no JSON list; None: it is one item.
+            separator: what stands between the items of a cell that is not a JSON list; None: it is one item.
         """
         self._separator = separator
         self._n_bracketed = 0
@@ -81,7 +81,7 @@ def _are_numbers(items: list[Any]) -> bool:
 
 
 def _list(name: str, cell: str) -> list[Any] | None:
-    """`["a", "b"]`, or `['a', 'b']`, as pandas writes lists; None: it is no list.
+    """`["a", "b"]`, or `['a', 'b']`, as pandas writes lists; None: it is not a list.
 
     `['a' 'b']`, as numpy prints arrays, would be read as one text and is refused.
     """

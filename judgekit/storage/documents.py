@@ -125,7 +125,7 @@ def _lists_in(document: Mapping[str, Any]) -> list[str]:
 
 
 def _table(held: Mapping[str, Any], place: Location, known: Set[str]) -> Iterator[Found] | None:
-    """The rows of a table in one of the shapes of pandas; None where it is none."""
+    """The rows of a table in one of the shapes of pandas; None if it is not a table."""
     columns, data = held.get("columns"), held.get("data")
     if isinstance(columns, list) and isinstance(data, list) and all(isinstance(name, str) for name in columns):
         return _split_rows(columns, data, held.get("index"), (*place, "data"))

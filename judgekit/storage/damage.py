@@ -9,10 +9,20 @@ import msgspec
 
 from judgekit.core.errors import StorageError
 from judgekit.core.probes import PROBE_JUDGMENTS
-from judgekit.core.runs import CASES, EVAL_RESULTS, JUDGE_INPUTS, JUDGMENTS, MANIFEST, METRICS, OUTPUTS, SCORES
+from judgekit.core.runs import (
+    CASES,
+    CHUNK_IDS,
+    EVAL_RESULTS,
+    JUDGE_INPUTS,
+    JUDGMENTS,
+    MANIFEST,
+    METRICS,
+    OUTPUTS,
+    SCORES,
+)
 
 _CUT_OFF = "the file ends in the middle of it"
-_MADE_FROM_CONFIG = (CASES, OUTPUTS, JUDGE_INPUTS)
+_MADE_FROM_CONFIG = (CASES, OUTPUTS, JUDGE_INPUTS, CHUNK_IDS)
 _WRITTEN_AS_A_WHOLE = (*_MADE_FROM_CONFIG, SCORES)
 
 
@@ -55,13 +65,13 @@ def whole_line(path: Path, number: int, line: bytes) -> bool:
 
 
 def first_damaged_line(path: Path) -> StorageError | None:
-    """The error about the first line of a JSONL file that is no JSON object; None if each is one."""
+    """The error about the first line of a JSONL file that is not JSON; None if each is."""
     if path.suffix != ".jsonl":
         return None
     with path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             try:
-                msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+                msgspec.json.decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 return damaged_line(path, number, error)
             if not line.endswith(b"\n"):

@@ -14,6 +14,7 @@ from judgekit.core.probes import PROBE_INPUTS, PROBE_JUDGMENTS, PROBES
 from judgekit.core.runs import (
     BRIDGE,
     CASES,
+    CHUNK_IDS,
     CONFIG,
     DRIFT_CHECKS,
     EVAL_RESULTS,
@@ -29,7 +30,7 @@ from judgekit.core.runs import (
 )
 from judgekit.storage.damage import differing_file, first_damaged_line
 
-_NEVER_CHANGED = (CONFIG, CASES, OUTPUTS, JUDGE_INPUTS)
+_NEVER_CHANGED = (CONFIG, CASES, OUTPUTS, JUDGE_INPUTS, CHUNK_IDS)
 """Files that no command changes in a complete run that stays complete."""
 _APPENDED = (JUDGMENTS, PROBE_JUDGMENTS, DRIFT_CHECKS)
 _ADDED_TO_AT_ANY_TIME = (DRIFT_CHECKS,)

@@ -23,11 +23,13 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.judgments import Role
 from judgekit.core.protocols import System
+from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.cache_entries import CacheReader
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
 from judgekit.storage.formats.lookup import missing_is_empty
 from judgekit.storage.formats.records import NO_ID
+from judgekit.storage.id_files import load_ids
 from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.shipped import shipped
@@ -71,6 +73,8 @@ class Assembly:
     indexing: dict[str, Any] | None = None
     """Indexing coverage, where the config names a file for it."""
     indexing_record: dict[str, Any] | None = None
+    corpus_chunk_ids: frozenset[str] | None = None
+    """Ids of all chunks of the corpus, where the config names a file of them."""
 
     @property
     def cases_record(self) -> dict[str, Any]:
@@ -125,7 +129,8 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         for name, model in config.models.items()
     }
     judges = [plan for number in range(len(config.judges)) for plan in _plans(config, base, models, number)]
-    metrics = build_metrics(config)
+    corpus = _corpus_chunk_ids(config, base)
+    metrics = build_metrics(config, corpus)
     components = [*metrics, *(plan.judge for plan in judges)]
     check_gate_names(config.gates, components, has_indexing=config.indexing is not None)
     assembly = Assembly(
@@ -145,6 +150,7 @@ def assemble(config_path: Path, options: Options) -> Assembly:
         repeats=[] if options.shard else _repeats(config, judges),
         panels=panels_of(config, judges),
         warnings=list(dict.fromkeys(notices)),
+        corpus_chunk_ids=corpus,
     )
     assembly.price_list = price_models(assembly.used_models(), config.budget)
     for name, runtime in assembly.used_models().items():
@@ -153,6 +159,15 @@ def assemble(config_path: Path, options: Options) -> Assembly:
             assembly.warnings.append(("concurrency_capped", text))
     _read_indexing(assembly, base)
     return assembly
+
+
+def _corpus_chunk_ids(config: RunConfig, base: Path) -> frozenset[str] | None:
+    """What the file of ids holds that the config names."""
+    entry = config.corpus_chunk_ids
+    if entry is None:
+        return None
+    source = DataFile(path=entry) if isinstance(entry, str) else entry
+    return load_ids(source, base / source.path)
 
 
 def _read_indexing(assembly: Assembly, base: Path) -> None:
@@ -196,8 +211,12 @@ def _system(
     return system, {"path": source.path, "sha256": data_sha256(source, path), "n": len(outputs)}
 
 
-def build_metrics(config: RunConfig) -> list[Metric]:
+def build_metrics(config: RunConfig, corpus_chunk_ids: frozenset[str] | None = None) -> list[Metric]:
     """The families of the config, or all of them.
+
+    Args:
+        config: of the run.
+        corpus_chunk_ids: ids of all chunks of the corpus, where there is a file of them.
 
     Raises:
         ConfigError: no such family, wrong arguments, or a family that is listed twice.
@@ -212,7 +231,12 @@ def build_metrics(config: RunConfig) -> list[Metric]:
         if item.name in MATCHING:
             args.setdefault("snippets", config.match.snippets)
         where = f"metrics[{number}]"
-        families.append(with_functions(build(judgekit.metrics, Metric, item.name, args, where), where))
+        family = with_functions(build(judgekit.metrics, Metric, item.name, args, where), where)
+        if isinstance(family, RetrievalIds) and corpus_chunk_ids is not None:
+            if family.corpus_chunk_ids is not None:
+                raise ConfigError(f"{where}: corpus_chunk_ids is given here and at the top of the config; keep one")
+            family = family.model_copy(update={"corpus_chunk_ids": corpus_chunk_ids})
+        families.append(family)
     if len({family.name for family in families}) != len(families):
         raise ConfigError("metrics: a family is listed twice")
     return families

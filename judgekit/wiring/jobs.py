@@ -26,6 +26,7 @@ from judgekit.reports.markdown import render_markdown
 from judgekit.storage.case_files import data_sha256
 from judgekit.storage.config_files import load_config
 from judgekit.storage.git import commit_of
+from judgekit.storage.id_files import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.run_index import FolderIndex
@@ -46,6 +47,7 @@ def resolved_config(assembly: Assembly) -> dict[str, Any]:
     """config.json: the config as used, and hashes of everything it names."""
     config = assembly.config.model_dump(mode="json", by_alias=True, exclude_none=True)
     cases_file = assembly.config.cases_file
+    in_a_file = None if assembly.corpus_chunk_ids is None else {"corpus_chunk_ids"}  # one of the run's own
     config["resolved"] = {
         "cases": {"sha256": data_sha256(cases_file, assembly.cases_path), "n": len(assembly.cases)},
         "outputs": {key: value for key, value in assembly.outputs_record.items() if key != "path"},
@@ -54,10 +56,13 @@ def resolved_config(assembly: Assembly) -> dict[str, Any]:
             for plan in [*assembly.judges, *(check.second for check in assembly.spot_checks)]
         },
         "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in assembly.judges},
-        "metrics": {metric.name: metric.model_dump(mode="json") for metric in assembly.metrics},
+        "metrics": {metric.name: metric.model_dump(mode="json", exclude=in_a_file) for metric in assembly.metrics},
         "judgekit": judgekit.__version__,
         "parser_version": PARSER_VERSION,
     }
+    if assembly.corpus_chunk_ids is not None:
+        sha256 = canonical_sha256(sorted(assembly.corpus_chunk_ids))
+        config["resolved"]["corpus_chunk_ids"] = {"sha256": sha256, "n": len(assembly.corpus_chunk_ids)}
     if assembly.indexing_record is not None:
         config["resolved"]["indexing"] = assembly.indexing_record
     return config
@@ -134,7 +139,9 @@ def config_of(folder: RunFolder, manifest: Manifest) -> Path:
         ConfigError: it is in neither.
     """
     was = Path(manifest.config_path)
-    above = [parent / was.name for parent in folder.path.resolve().parents[:_NEAREST_FOLDERS]]
+    # Of /old/project/configs/a.json the end `configs/a.json` may stand in a folder above the run, or `a.json` alone.
+    ends = [Path(*was.parts[-n_parts:]) for n_parts in range(min(_NEAREST_FOLDERS, len(was.parts) - 1), 0, -1)]
+    above = [parent / end for parent in folder.path.resolve().parents[:_NEAREST_FOLDERS] for end in ends]
     for path in (was, *above):
         if path.is_file():
             return path
@@ -268,6 +275,7 @@ def _job(
         write_report=report_writer(assembly.config),
         price_list=assembly.price_list,
         indexing=assembly.indexing,
+        chunk_id_lines=None if assembly.corpus_chunk_ids is None else lambda: id_lines(assembly.corpus_chunk_ids or ()),
         index=FolderIndex(INDEX_SECONDS),
         warnings=[*assembly.warnings, *notices],
         resuming=found is not None,

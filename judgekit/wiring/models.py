@@ -11,8 +11,9 @@ from pathlib import Path
 
 from judgekit.core.addresses import has_hidden_values
 from judgekit.core.components import Judge
-from judgekit.core.config import Budget, ModelConfig, is_floating, is_local
+from judgekit.core.config import Budget, ModelConfig, is_local
 from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.model_names import is_floating
 from judgekit.core.request_fields import header_problem
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying

@@ -20,12 +20,13 @@ from judgekit.core.protocols import ModelIdentity
 from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest, part_of
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.reports.markdown import render_markdown
+from judgekit.storage.id_files import id_lines, stored_ids
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
 from judgekit.systems.recorded import Recorded
-from judgekit.wiring.assembly import panels_of
+from judgekit.wiring.assembly import build_metrics, panels_of
 from judgekit.wiring.jobs import INDEX_SECONDS, open_cache, report_writer, seeded
 from judgekit.wiring.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.wiring.stored import StoredRun, models_of, open_stored
@@ -241,7 +242,7 @@ def _job(
     names = child.manifest.rejudged
     models = {plan.runtime.model_id: plan.runtime for plan in plans if plan.judge.name in names}
     folder, cases = child.folder, list(parent.folder.cases())
-    before = read_summary(parent.folder)
+    before, corpus = read_summary(parent.folder), stored_ids(parent.folder)
     cache, notices = open_cache(folder.path.parent, models, options)
     return RunJob(
         config=child.config,
@@ -256,7 +257,8 @@ def _job(
             **part_of(child.manifest).record(),
         },
         system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
-        metrics=child.metrics(),
+        metrics=build_metrics(child.config, corpus),
+        chunk_id_lines=None if corpus is None else lambda: id_lines(corpus),
         judges=plans,
         panels=panels_of(child.config, plans),
         spot_checks=[],

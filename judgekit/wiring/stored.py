@@ -20,6 +20,7 @@ from judgekit.core.judgments import JudgeInput
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CONFIG, Manifest
 from judgekit.storage.config_files import load_config
+from judgekit.storage.id_files import stored_ids
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.run_folder import RunFolder
 from judgekit.wiring.assembly import build_metrics
@@ -50,7 +51,7 @@ class StoredRun:
         Raises:
             ConfigError: a family is not known here.
         """
-        return build_metrics(self.config)
+        return build_metrics(self.config, stored_ids(self.folder))
 
     def judge(self, name: str) -> Judge:
         """A judge of the run, with its arguments.

@@ -1,6 +1,6 @@
 """What a run works on: everything that wiring has put together from a config."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -119,6 +119,8 @@ class RunJob:
     write_report: Callable[[Path], object] | None = None
     """Writes report.html from the run folder; None where none is wanted."""
     price_list: str | None = None
+    chunk_id_lines: Callable[[], Iterable[bytes]] | None = None
+    """Ids of all chunks of the corpus as the run keeps them; None if it was given none."""
     indexing: Mapping[str, Any] | None = None
     """Indexing coverage, for metrics.json."""
     index: RunIndex | None = None

@@ -15,6 +15,7 @@ from judgekit.core.checks import RUN_CHECKS, CheckRecord
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.runs import (
     CASES,
+    CHUNK_IDS,
     CONFIG,
     JUDGE_INPUTS,
     JUDGMENTS,
@@ -103,6 +104,8 @@ async def prepare(job: RunJob, progress: Progress) -> None:
     prompts = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt for plan in plans}
     job.store.write_prompts({**job.kept_prompts, **prompts})
     _write_manifest(job, status="running")
+    if job.chunk_id_lines is not None:
+        job.store.write_lines(CHUNK_IDS, job.chunk_id_lines())
     job.store.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
     outputs = [output async for output in job.system.outputs(job.cases)]
     job.warnings.extend(job.system.warnings())

@@ -54,3 +54,20 @@ def test_t2_25_another_config_of_the_same_name_is_not_taken_for_it(tmp_path: Pat
         error = resumed(ran).error
     assert isinstance(error, ConfigError)
     assert "cannot be resumed, since seed changed" in str(error)
+
+
+def test_t2_25_a_config_in_a_folder_of_the_project_is_found_where_that_was_moved(tmp_path: Path) -> None:
+    with FaultServer(good()) as server:
+        project = tmp_path / "project"
+        project.mkdir()
+        ran = stopped(project / "configs", server)
+        folder = project / "results" / ran.folder.name
+        folder.parent.mkdir()
+        shutil.move(ran.folder, folder)
+        shutil.move(project, tmp_path / "project2")
+        place = tmp_path / "project2"
+        whole = resumed(
+            replace(ran, config=place / "configs" / ran.config.name, folder=place / "results" / folder.name)
+        )
+    assert whole.error is None
+    assert whole.metrics["overall"]["groundedness"]["n"] == 6

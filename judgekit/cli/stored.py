@@ -63,7 +63,8 @@ def list_command(
             runs = "1 run" if found.n_not_indexed == 1 else f"{found.n_not_indexed} runs"
             say(f"note: {runs} in {found.results_dir} not in the results database; `judgekit runs reindex` adds them")
         if as_json:
-            print_json([{**vars(run), "folder_exists": run.run_id in found.there} for run in found.runs])
+            listed = [{**vars(run), "n_cases_in_file": found.n_in_file.get(run.run_id)} for run in found.runs]
+            print_json([{**row, "folder_exists": row["run_id"] in found.there} for row in listed])
             return
         rows = [
             RunRow(
@@ -72,6 +73,7 @@ def list_command(
                 created_at=run.created_at,
                 status=run.status,
                 n_cases=run.n_cases,
+                n_in_file=found.n_in_file.get(run.run_id),
                 figures=run.figures,
                 tags=run.tags,
                 is_there=run.run_id in found.there,

@@ -24,6 +24,8 @@ class RunRow:
     figures: Mapping[str, Sequence[Any]]
     """By name: value, n, n_error."""
     tags: Sequence[str]
+    n_in_file: int | None = None
+    """Cases of the whole file, of which the run may have taken a part."""
     is_there: bool = True
     """Its folder is there."""
 
@@ -46,5 +48,7 @@ def _row(run: RunRow) -> tuple[str, ...]:
     shown = [f"{name} {number(value)} ({n})" for name, value, n in headline_figures(run.figures)]
     status = run.status if run.is_there else f"{run.status}, folder gone"
     when = run.created_at[:16].replace("T", " ")
-    cells = (run.run_id, run.suite, when, status, str(run.n_cases), ", ".join(shown), ", ".join(run.tags))
+    is_part = run.n_in_file is not None and run.n_cases < run.n_in_file
+    cases = f"{run.n_cases} of {run.n_in_file}" if is_part else str(run.n_cases)
+    cells = (run.run_id, run.suite, when, status, cases, ", ".join(shown), ", ".join(run.tags))
     return tuple(printable_line(cell) for cell in cells)

@@ -26,6 +26,7 @@ class _Manifest(msgspec.Struct, frozen=True):
     status: str = ""
     created_at: str = ""
     wall_seconds: float = 0.0
+    n_cases_in_file: int | None = None
     files: dict[str, _Seal] = {}
     changing: bool = False
 
@@ -92,6 +93,14 @@ def list_runs(results_dir: Path) -> list[RunEntry]:
     found = sorted(_folders(results_dir), key=lambda item: item[1], reverse=True)[:MOST_RUNS]
     entries = [_entry(path, _stamp(path / MANIFEST), _stamp(path / METRICS)) for path, _ in found]
     return sorted(entries, key=lambda entry: (entry.created_at, entry.run_id), reverse=True)
+
+
+def cases_in_file(folder: Path) -> int | None:
+    """How many cases the whole file of a run had; None where its manifest does not say."""
+    try:
+        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Manifest).n_cases_in_file
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _folders(results_dir: Path) -> Iterator[tuple[Path, int]]:

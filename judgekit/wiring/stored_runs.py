@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from judgekit.reports.markdown import render_markdown
 from judgekit.storage.database import DATABASE, Database, ListedRun
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex, Reindexed, put_folder, reindex, run_folders
+from judgekit.storage.run_list import cases_in_file
 from judgekit.storage.run_records import TAG, append_history, missing_metrics, read_tags, write_tags
 from judgekit.storage.stored_summary import read_summary
 from judgekit.wiring.jobs import INDEX_SECONDS, find_run, report_writer
@@ -41,6 +42,8 @@ class ListedRuns:
     """Ids of the runs whose folder is there."""
     n_not_indexed: int
     results_dir: Path
+    n_in_file: Mapping[str, int | None] = field(default_factory=dict)
+    """By run whose folder is there: cases of its whole file; None where it does not say."""
 
 
 def listed_runs(options: Options, *, suite: str | None, tag: str | None, limit: int | None) -> ListedRuns:
@@ -54,7 +57,8 @@ def listed_runs(options: Options, *, suite: str | None, tag: str | None, limit: 
     there = frozenset(path.name for path in run_folders(place) if (path / MANIFEST).is_file())
     database = Database(place)
     runs = database.runs(suite, tag, limit)
-    return ListedRuns(runs, there, len(there - database.run_ids()), place)
+    n_in_file = {run.run_id: cases_in_file(place / run.run_id) for run in runs if run.run_id in there}
+    return ListedRuns(runs, there, len(there - database.run_ids()), place, n_in_file)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def test_t2_12_a_part_of_a_file_is_called_one_everywhere(tmp_path: Path, flag: s
     assert said in (folder / "report.html").read_text()
     assert said in command("run", str(config), flag, "10", "--dry-run", cwd=tmp_path).stdout
     assert said in command("runs", "show", "r", cwd=tmp_path).stdout
+    assert "10 of 40" in command("runs", "list", cwd=tmp_path).stdout
     topics = Counter(item["category"] for item in read_lines(folder / "cases.jsonl"))
     assert (topics == {"a": 10}) == (flag == "--limit")
     assert len(topics) > 1 or flag == "--limit"

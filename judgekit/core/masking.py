@@ -1,7 +1,8 @@
 """Secrets taken out of what a server says: whole, in part, in another case, and in the usual escaped forms."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 LEAST_RUN = 8
@@ -14,7 +15,7 @@ _STEP = LEAST_RUN - _BLOCK + 1
 """Every run of `LEAST_RUN` characters holds a whole block of 4 that begins at a multiple of 5."""
 
 _ESCAPE = re.compile(
-    r"\\+(?:u([0-9a-f]{4})|x([0-9a-f]{2})|/)|%(?:25)*([0-9a-f]{2})|&#(?:x([0-9a-f]{2,4})|(\d{2,5}));", re.I
+    r"(?<!\\)\\+(?:u([0-9a-f]{4})|x([0-9a-f]{2})|/)|%(?:25)*([0-9a-f]{2})|&#(?:x([0-9a-f]{2,4})|(\d{2,5}));", re.I
 )
 """One character as JSON, Python, an address or HTML may write it; layers of JSON double the backslash, those of
 addresses write `%25` for `%`."""
@@ -55,14 +56,21 @@ class Masker:
         if any(mark in text for mark in _ESCAPE_MARKS) and self._may_hold(_ESCAPE.sub(_character, text).lower()):
             text = self._masked(*_unescaped(text), text)
         if self._may_hold(text.lower()):
-            text = self._masked(text, [(at, at + 1) for at in range(len(text))], text)
+            text = self._masked(text, range(len(text) + 1), text)
         return text
 
     def value(self, value: Any) -> Any:
-        """Decoded JSON with every text in it masked, names of fields included."""
+        """Decoded JSON with every text in it masked, names of fields included.
+
+        Raises:
+            ValueError: it is nested too deeply.
+        """
         if not self._blocks:
             return value
-        return self._value(value)
+        try:
+            return self._value(value)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -76,20 +84,21 @@ class Masker:
     def _may_hold(self, lower: str) -> bool:
         return any(block in lower for block in self._blocks)
 
-    def _masked(self, plain: str, places: list[tuple[int, int]], text: str) -> str:
-        """Mask in `text` what is found in `plain`, whose characters stand at `places` of it."""
-        # Character by character: the lower case of a whole text may be longer than the text.
-        lower = "".join(character.lower()[:1] for character in plain)
+    def _masked(self, plain: str, starts: Sequence[int], text: str) -> str:
+        """Mask in `text` what is found in `plain`, whose characters begin at `starts` of it; the last is its length."""
+        lower = plain.lower()
+        if len(lower) != len(plain):
+            # Some characters are longer in lower case, and places would no longer fit.
+            lower = "".join(character.lower()[:1] for character in plain)
         pieces: list[str] = []
         end = masked_to = 0
         for at in range(len(lower) - LEAST_RUN + 1):
             if lower[at : at + LEAST_RUN] not in self._runs:
                 continue
-            start = places[at][0]
             if at >= masked_to:
-                pieces += [text[end:start], MASK]
+                pieces += [text[end : starts[at]], MASK]
             masked_to = at + LEAST_RUN
-            end = places[masked_to - 1][1]
+            end = starts[masked_to]
         return "".join([*pieces, text[end:]])
 
 
@@ -116,21 +125,19 @@ class MaskedHeaders(Mapping[str, str]):
         return len(self._raw)
 
 
-def _unescaped(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text with its escapes resolved, and where each character of it stood."""
-    characters: list[str] = []
-    places: list[tuple[int, int]] = []
+def _unescaped(text: str) -> tuple[str, Sequence[int]]:
+    """The text with its escapes resolved, and where each character of it begins, and the end."""
+    pieces: list[str] = []
+    starts = array("q")
     end = 0
     for match in _ESCAPE.finditer(text):
         start = match.start()
-        characters += text[end:start]
-        places += [(at, at + 1) for at in range(end, start)]
-        characters.append(_character(match))
+        pieces += [text[end:start], _character(match)]
+        starts.extend(range(end, start + 1))
         end = match.end()
-        places.append((start, end))
-    characters += text[end:]
-    places += [(at, at + 1) for at in range(end, len(text))]
-    return "".join(characters), places
+    pieces.append(text[end:])
+    starts.extend(range(end, len(text) + 1))
+    return "".join(pieces), starts
 
 
 def _character(match: re.Match[str]) -> str:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from judgekit.core.addresses import filled, secret_values, split_address
+from judgekit.core.addresses import filled, secret_values, split_address, variables_in
 from judgekit.core.canonical import canonical_json
 from judgekit.core.config import ModelConfig, is_local
 from judgekit.core.errors import ConfigError
@@ -237,7 +237,13 @@ class OpenAICompatible(Provider):
             timeout=timeout,
             http_client=pool,
         )
-        headers = {name: filled(value, self.variables) for name, value in self.model.extra_headers.items()}
+        variables = self.variables
+        # Commands that need no key go on without the headers whose variables are not set.
+        headers = {
+            name: filled(value, variables)
+            for name, value in self.model.extra_headers.items()
+            if variables.keys() >= set(variables_in(value))
+        }
         self._connection = Connection(client, pool, query=query, headers=headers)
         return self._connection
 

@@ -54,3 +54,18 @@ def test_headers_are_masked_when_they_are_read() -> None:
     assert headers["a"] == "\ufffd2"
     assert headers.get("b", "") == ""
     assert dict(headers) == {"x-request-id": "r [key]", "a": "\ufffd2"}
+
+
+def test_long_and_hostile_texts_take_time_linear_in_their_length() -> None:
+    masker = Masker([KEY])
+    assert masker.text("\\" * 300_000 + "/" + KEY) == "\\" * 300_000 + "/[key]"
+    assert masker.text(KEY[:8] * 20_000) == "[key]" * 20_000
+    assert masker.text("%25" * 50_000 + KEY.replace("/", "%2F")) == "%25" * 50_000 + "[key]"
+
+
+def test_what_is_nested_too_deeply_is_no_json_that_can_be_read() -> None:
+    value: list[object] = []
+    for _ in range(100_000):
+        value = [value]
+    with pytest.raises(ValueError, match="nested too deeply"):
+        Masker([KEY]).value(value)

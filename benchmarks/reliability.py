@@ -18,8 +18,9 @@ from pathlib import Path
 from benchmarks import calibration
 from benchmarks.lexical import DEFAULT_DATA
 from benchmarks.recorded import Figure, Skipped, rows_of
-from judgekit.analysis.drift import DriftReport, drift_report
+from judgekit.analysis.drift import DRIFTED, DriftReport, drift_report
 from judgekit.core.drift import DriftCheck
+from judgekit.workflows.check_samples import drawn
 
 SEEDS = 200
 WEEKLY = 20
@@ -110,10 +111,50 @@ def scripted_flips(_: Path) -> Figure:
     )
 
 
+def _routine(n_weeks: int, flips: Callable[[int], float], seed: int) -> DriftReport:
+    """The default weekly routine: 300 cached verdicts, twenty second opinions and twenty repeats on fresh samples."""
+    rng = random.Random(seed)  # a simulation
+    ids = [str(number) for number in range(300)]
+    checks = []
+    for week in range(n_weeks):
+        for kind, rate in (("spot_check", 0.08), ("rejudge", flips(week)))[: 2 if week else 1]:
+            sample = drawn(ids, WEEKLY, random.Random(rng.getrandbits(32)), adaptive=False)
+            check = weekly_check(week, sum(rng.random() < rate for _ in sample))
+            checks.append(check.model_copy(update={"kind": kind, "comparator": f"judge, {kind}"}))
+    return drift_report(checks)
+
+
+def quiet_routine(_: Path) -> Figure:
+    """Any alarm in half a year of the default routine with 5% noise."""
+    reports = [_routine(26, lambda _: 0.05, seed) for seed in range(SEEDS)]
+    n_alarms = sum(any(row["state"] in DRIFTED for row in report.timeline) for report in reports)
+    what = f"share of {SEEDS} half-years of the weekly routine with 5% noise that raise any alarm"
+    return Figure("quiet_routine", what, n_alarms / SEEDS, "<= 0.05", n_alarms / SEEDS <= 0.05, {"n_alarms": n_alarms})
+
+
+def step_in_the_routine(_: Path) -> Figure:
+    """20% of verdicts flip from week 9 on."""
+    reports = [_routine(16, lambda week: 0.20 if week >= 8 else 0.05, seed) for seed in range(SEEDS)]
+    share = sum(report.state == "judge" for report in reports) / SEEDS
+    what = f"share of {SEEDS} seeds in which 20% flips from week 9 are found within 8 weekly runs"
+    return Figure("step_in_the_routine", what, share, ">= 0.90", share >= 0.90, {})
+
+
+def growth_in_the_routine(_: Path) -> Figure:
+    """Flips that grow by 1.5 points a week from week 1 on."""
+    reports = [_routine(20, lambda week: 0.015 * (week + 1), seed) for seed in range(SEEDS)]
+    share = sum(report.state == "judge" for report in reports) / SEEDS
+    what = f"share of {SEEDS} seeds in which flips that grow by 1.5 points a week are found by week 20"
+    return Figure("growth_in_the_routine", what, share, ">= 0.80", share >= 0.80, {})
+
+
 FIGURES: Sequence[Callable[[Path], Figure]] = (
     snapshot_change,
     quiet_streams,
     scripted_flips,
+    quiet_routine,
+    step_in_the_routine,
+    growth_in_the_routine,
     *calibration.FIGURES,
 )
 

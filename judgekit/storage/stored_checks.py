@@ -165,7 +165,7 @@ def _unchecked(
     if manifest.kind != "run":
         return
     for judge, about in metrics["judges"].items():
-        if judge not in checked and about["is_llm"]:
+        if judge not in checked and about.get("is_llm"):
             asked = AskedAgain(
                 kind="run",
                 comparator=f"{about['model']} with {about['prompt_version']}",

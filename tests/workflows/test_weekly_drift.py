@@ -1,8 +1,10 @@
 """The plain weekly way: a run with a spot check each week, answered from the cache, and what `drift` says then."""
 
 import json
+import os
 import random
 import re
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -13,10 +15,14 @@ import pytest
 
 from judgekit.analysis.drift import DRIFTED, DriftReport, drift_report
 from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check, pair_row
+from judgekit.core.cache_keys import REPLY_PREFIX
 from judgekit.core.drift import CheckKind, DriftCheck
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import RunSummary
 from judgekit.executors.local import run_local
+from judgekit.storage.cache_entries import open_reader
+from judgekit.storage.cache_transfer import export_entries, import_entries
+from judgekit.storage.reply_cache import DiskReplyCache, checksum_of
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict
 from judgekit.wiring import Options, assemble, estimating, open_job, resume_job
 from judgekit.wiring.drift import Acceptance, DriftQuery, accept_drift, drift_reports
@@ -386,3 +392,85 @@ def test_twenty_of_twenty_self_flips_beside_an_earlier_check_are_an_alarm(weekly
     assert "disagree: 0" not in text
     [warning] = [item for item in summary.warnings if item.code == "judge_unstable"]
     assert "disagree with the judge itself, asked again" in warning.message
+
+
+def test_replies_that_an_older_judgekit_cached_are_as_old_as_their_entries(weekly: Weekly) -> None:
+    path = weekly.config(n_cases=4)
+    weekly.run(0, path)
+    cache = DiskReplyCache(weekly.folder / "results" / ".cache")
+    for key in [key for key in cache.keys() if key.startswith(REPLY_PREFIX)]:  # noqa: SIM118  # no mapping
+        reply = json.loads(cache.get(key) or "")
+        del reply["replied_at"]
+        cache.put_many([(key, json.dumps(reply))])
+    cache.close()
+    stored_at = datetime(2025, 12, 1, tzinfo=UTC)
+    with sqlite3.connect(weekly.folder / "results" / ".cache" / "cache.db") as connection:
+        connection.execute("UPDATE Cache SET store_time = ?", (stored_at.timestamp(),))
+    connection.close()
+    weekly.run(1, path)
+    lines = read_lines(weekly.folder_of(1) / "judgments.jsonl")
+    times = {item["created_at"] for item in lines if item["role"] == "primary"}
+    assert times == {"2025-12-01T00:00:00.000+00:00"}
+    # exported and imported elsewhere, they keep it
+    reader = open_reader(weekly.folder / "results" / ".cache")
+    assert reader is not None
+    with reader:
+        export_entries(reader, weekly.folder / "replies.jsonl")
+    import_entries(weekly.folder / "other" / ".cache", weekly.folder / "replies.jsonl")
+    n_before = len(weekly.questions)
+    weekly.run(2, path, results_dir=weekly.folder / "other")
+    lines = read_lines(weekly.folder / "other" / "week-03" / "judgments.jsonl")
+    assert {item["created_at"] for item in lines if item["role"] == "primary"} == times
+    # 4 second opinions and 4 repeats: no verdict was asked for again
+    assert len(weekly.questions) - n_before == 8
+
+
+def test_a_reply_of_an_older_export_is_as_old_as_the_file(tmp_path: Path) -> None:
+    key = REPLY_PREFIX + "0" * 64
+    fields = {"text": "x", "finish_reason": None, "refusal": None, "usage": None, "served_model": None}
+    reply = json.dumps({**fields, "fingerprint": None, "source": "content"})
+    line = {"key": key, "reply": reply, "checksum": checksum_of(key, reply)}
+    path = tmp_path / "replies.jsonl"
+    path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    os.utime(path, (START.timestamp(), START.timestamp()))
+    import_entries(tmp_path / ".cache", path)
+    cache = DiskReplyCache(tmp_path / ".cache")
+    assert json.loads(cache.get(key) or "")["replied_at"] == START.isoformat(timespec="milliseconds")
+    cache.close()
+
+
+@pytest.mark.parametrize(("wanted", "n"), [("5%", 3), ("5.5%", 4), ("0.1%", 1), ("100%", 60), (7, 7)])
+def test_a_sample_may_be_a_share_of_the_verdicts_rounded_up(weekly: Weekly, wanted: int | str, n: int) -> None:
+    # 5% of 60 is 3, 5.5% is 3.3
+    path = weekly.config(spot_check={"n": wanted, "model": "other"})
+    assert weekly.dry_run(0, path)["spot_checks"]["groundedness"]["n_calls"] == n
+    reliability = weekly.run(0, path).judge_reliability or {}
+    report = reliability["by_judge"]["groundedness"]
+    assert (reliability["spot_check_n"], report["spot_check_n"], report["spot_check"]["n_asked"]) == (n, n, n)
+
+
+def test_the_same_seed_as_before_is_not_drawn_again_for_a_later_check_of_a_run(weekly: Weekly) -> None:
+    weekly.run(0, weekly.config(seed=3, spot_check={"n": 5, "model": "other"}))
+    for wanted in ({"against": "repeat"}, {"against": "repeat"}, {"against": "repeat", "seed": 3}):
+        check(weekly.folder_of(0), n=5, **wanted)
+    seeds = [item["seed"] for item in read_json(weekly.folder_of(0) / "checks.json")["checks"]]
+    assert (seeds[0], seeds[1], seeds[3]) == (3, 3, 3)
+    assert seeds[2] != 3
+
+
+def test_a_judge_that_is_a_panel_or_embedded_is_not_asked_again(weekly: Weekly, tmp_path: Path) -> None:
+    panel = {"name": "groundedness", "panel": {"models": ["m", "n"]}}
+    path = weekly.config(
+        n_cases=4,
+        judges=[panel],
+        models=models(weekly.server, "m", "n", "other"),
+        spot_check={"n": 2, "model": "other"},
+    )
+    embedded = write_suite(
+        tmp_path / "embedded",
+        models={name: {"provider": "lexical", "model": f"overlap-{name}"} for name in ("1", "strict-1")},
+        judges=[{"name": "groundedness", "model": "1"}],
+        spot_check={"n": 2, "model": "strict-1"},
+    )
+    for config in (path, embedded):
+        assert assemble(config, weekly.options(0)).repeats == []

@@ -11,6 +11,7 @@ from scipy import stats as scipy_stats
 from judgekit.stats.proportions import (
     Rate,
     clopper_pearson_interval,
+    fisher_exact_rise,
     hypergeometric_interval,
     mcnemar_exact,
     rate,
@@ -198,3 +199,20 @@ def test_a_rate_carries_its_counts() -> None:
     low, high = wilson_interval(4, 20) or (None, None)
     assert rate(4, 20) == Rate(value=0.2, low=low, high=high, n_successes=4, n=20)
     assert rate(0, 0) == Rate(None, None, None, 0, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
+def test_fishers_one_sided_p_is_that_of_scipy(a: int, more_a: int, b: int, more_b: int) -> None:
+    expected = scipy_stats.fisher_exact([[b, more_b], [a, more_a]], alternative="greater").pvalue
+    assert fisher_exact_rise(a, a + more_a, b, b + more_b) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_fishers_p_of_six_flips_in_the_last_of_four_checks() -> None:
+    # all 6 flips of 80 pairs in the last 20: C(20, 6) / C(80, 6) = 38760 / 300500200
+    assert fisher_exact_rise(0, 60, 6, 20) == pytest.approx(38760 / 300500200)
+
+
+def test_more_successes_than_trials_are_refused() -> None:
+    with pytest.raises(ValueError, match="between 0 and the 3 trials, not 4"):
+        fisher_exact_rise(4, 3, 0, 1)

@@ -320,8 +320,7 @@ class RunConfig(Section):
     report: bool = True
     """Write report.html at the end of the run; `judgekit report` writes it at any time."""
     seed: int | None = None
-    """Seed of everything drawn at random here. Left out: each spot check draws cases of its own, with a seed that is
-    stored with it, and the bootstrap uses 0."""
+    """Seed of what is drawn at random; left out, each spot check has a fresh one, and the bootstrap uses 0."""
 
     @property
     def resampling_seed(self) -> int:

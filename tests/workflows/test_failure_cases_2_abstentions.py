@@ -102,7 +102,7 @@ def test_t2_45_every_score_follows_the_one_source(
 
 
 def test_t2_45_a_flag_comes_before_the_judge_and_the_judge_before_the_rule(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"case_id": "flagged", "answer": RULE, "retrieved": hit("a"), "abstained": False},
         {"case_id": "judged", "answer": "I don't know. It is a secret.", "retrieved": hit("b")},
     ]
@@ -114,7 +114,7 @@ def test_t2_45_a_flag_comes_before_the_judge_and_the_judge_before_the_rule(tmp_p
         judges=ALL_JUDGES,
     )
     assert abstention_rule(RULE)
-    assert abstention_rule(str(rows[1]["answer"]))
+    assert abstention_rule(rows[1]["answer"])
     assert scores(ran.folder, "abstained") == {"flagged": 0.0, "judged": 0.0}
     assert scores(ran.folder, "correctness") == {"flagged": 5.0, "judged": 5.0}
     assert ran.metrics["overall"]["hallucination_rate_unanswerable"]["value"] == 1.0

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from judgekit.analysis.gates import check_gates
-from judgekit.core.checks import RUN_CHECKS, CheckRecord
+from judgekit.core.checks import CheckRecord
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.runs import (
     CASES,
@@ -36,7 +36,7 @@ from judgekit.workflows.pinning import Seen
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
 from judgekit.workflows.reliability import write_checks
-from judgekit.workflows.run_checks import begun_repeats, check_plan, own_checks, repeat_plans
+from judgekit.workflows.run_checks import begun_repeats, check_plan, is_own, own_checks, repeat_plans
 from judgekit.workflows.scoring import JudgmentKey, Unjudged, judge_inputs, last_judgments
 from judgekit.workflows.summarise import summarise
 
@@ -286,7 +286,7 @@ def _settle_panels(job: RunJob) -> None:
 def _other_checks(job: RunJob) -> list[CheckRecord]:
     """Checks that the run does not make itself: carried over from the parent, or made between two parts of the run."""
     carried = {(record.judge, record.check) for record in job.carried}
-    later = [record for record in job.store.checks() if record.complete and record.check not in RUN_CHECKS]
+    later = [record for record in job.store.checks() if record.complete and not is_own(job, record)]
     return [*job.carried, *(record for record in later if (record.judge, record.check) not in carried)]
 
 

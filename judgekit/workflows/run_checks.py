@@ -1,5 +1,6 @@
 """The checks that a run makes itself: second opinions on its verdicts, and its judges asked again about older ones."""
 
+from collections.abc import Set
 from datetime import datetime
 
 from judgekit.analysis.drift_checks import AT_ONCE
@@ -14,9 +15,15 @@ from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
 def own_checks(job: RunJob) -> list[CheckRecord]:
     """The run's own checks as they were made before a complete run was gone on with."""
-    if not job.spot_checks:
-        return []
-    return [record for record in job.store.checks() if record.complete and record.check in RUN_CHECKS]
+    return [record for record in job.store.checks() if record.complete and is_own(job, record)]
+
+
+def is_own(job: RunJob, record: CheckRecord) -> bool:
+    """Whether the run, as it is configured now, makes this check itself."""
+    judges = {check.primary.judge.name for check in job.spot_checks}
+    if record.check == RUN_REPEAT:
+        judges = {plan.judge.name for plan in job.repeats}
+    return record.check in RUN_CHECKS and record.judge in judges
 
 
 def check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
@@ -60,27 +67,28 @@ def repeat_plans(job: RunJob) -> list[CheckPlan]:
     was nothing to check at its time.
     """
     plans = begun_repeats(job)
-    if job.reopened is not None or job.repeat_draws is None:
-        return plans
     begun = {plan.record.judge for plan in plans}
-    for plan in job.repeats:
-        ids = _older_than_a_day(job, plan.judge.name) if plan.judge.name not in begun else []
-        if ids:
-            plans.append(_repeat_plan(job, plan, ids))
-    return plans
+    new = [plan for plan in job.repeats if plan.judge.name not in begun]
+    if job.reopened is not None or not new:
+        return plans
+    older = _older_than_a_day(job, {plan.judge.name for plan in new})
+    return [*plans, *(_repeat_plan(job, plan, ids) for plan in new if (ids := older[plan.judge.name]))]
 
 
-def _older_than_a_day(job: RunJob, judge: str) -> list[str]:
-    """Cases with such a verdict, in the order of the judge inputs."""
-    judgments = last_judgments(item for item in job.store.judgments() if item.judge == judge)
-    verdicts = {
-        item.case_id: datetime.fromisoformat(item.created_at)
-        for key, item in judgments.items()
-        if key == JudgmentKey("primary", judge, item.case_id) and item.verdict is not None
-    }
+def _older_than_a_day(job: RunJob, judges: Set[str]) -> dict[str, list[str]]:
+    """By judge, the cases with such a verdict, in the order of the judge inputs."""
+    judgments = last_judgments(item for item in job.store.judgments() if item.judge in judges)
     newest = job.now() - AT_ONCE
-    ids = [item.case_id for item in job.store.judge_inputs() if item.judge == judge]
-    return [case_id for case_id in ids if case_id in verdicts and verdicts[case_id] < newest]
+    older = {
+        key
+        for key, item in judgments.items()
+        if key.role == "primary" and item.verdict is not None and datetime.fromisoformat(item.created_at) < newest
+    }
+    found: dict[str, list[str]] = {judge: [] for judge in judges}
+    for item in job.store.judge_inputs():
+        if JudgmentKey("primary", item.judge, item.case_id) in older:
+            found[item.judge].append(item.case_id)
+    return found
 
 
 def _repeat_plan(job: RunJob, plan: JudgePlan, ids: list[str]) -> CheckPlan:

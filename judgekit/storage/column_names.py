@@ -22,7 +22,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "answer": (
         "response", "modelresponse", "chatgptresponse", "llmresponse", "output", "modeloutput", "systemoutput",
         "prediction", "predictedanswer", "generatedanswer", "modelanswer", "systemanswer", "botanswer", "ragresponse",
-        "completion", "generation", "reply", "answer", "actualoutput", "antwort",
+        "completion", "generation", "reply", "answer", "actualoutput", "antwort", "result",
     ),
     "reference_answers": (
         "referenceanswers", "correctanswers", "goldanswers", "acceptedanswers", "referenceanswer", "reference",
@@ -33,7 +33,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "retrieved": (
         "retrieved", "retrievedcontexts", "retrievedcontext", "retrieveddocuments", "retrieveddocs", "retrievedchunks",
         "retrievedpassages", "retrievalcontext", "contexts", "context", "passages", "passage", "documents", "docs",
-        "chunks", "hits", "searchresults", "evidence",
+        "chunks", "hits", "searchresults", "evidence", "sourcedocuments", "sourcedocs", "sourcenodes", "nodes",
     ),
     RETRIEVED_IDS: ("retrievedids", "retrieveddocids", "retrievedchunkids", "retrievedcontextids", "hitids"),
     "expected_chunk_ids": (

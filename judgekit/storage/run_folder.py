@@ -108,7 +108,8 @@ class RunFolder:
         """
         if not os.path.isfile(path / MANIFEST):  # noqa: PTH113  # Path.is_file raises where a folder may not be entered
             if not os.path.exists(path):  # noqa: PTH110  # for the same reason
-                raise ConfigError(f"{path}: no run here (no such folder)")
+                hint = "name a run elsewhere by its path, or its folder of runs by --results-dir"
+                raise ConfigError(f"{path}: no run here (no such folder); {hint}")
             hint = f"; it was killed before it began, so start it again: judgekit run CONFIG --run-id {path.name}"
             raise ConfigError(f"{path}: no run here (it has no {MANIFEST}){hint if _is_unbegun(path) else ''}")
         folder = cls(path)

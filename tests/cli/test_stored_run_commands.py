@@ -80,7 +80,9 @@ def test_a_run_is_shown_from_its_folder(tmp_path: Path) -> None:
     document = json.loads(judgekit("runs", "show", "latest", "--json", cwd=tmp_path).stdout)
     assert document["metrics"] == read_json(results / "demo-1" / "metrics.json")
     missing = judgekit("runs", "show", "nothing", cwd=tmp_path)
-    assert (missing.returncode, one_error_line(missing)) == (2, "results/nothing: no run here (no such folder)")
+    hint = "name a run elsewhere by its path, or its folder of runs by --results-dir"
+    where = f"results/nothing: no run here (no such folder); {hint}"
+    assert (missing.returncode, one_error_line(missing)) == (2, where)
 
 
 def test_a_run_is_deleted_only_where_that_is_said(tmp_path: Path) -> None:

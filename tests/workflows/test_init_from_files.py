@@ -66,6 +66,12 @@ def of_a_chain() -> tuple[str, str]:
     return "chain.jsonl", lines([{"input": q, "output": a, "context": [hit]} for q, a, _ in GLAZES])
 
 
+def of_an_index() -> tuple[str, str]:
+    """Hits as LlamaIndex has them."""
+    nodes = [{"node": {"id_": "n1", "text": "About 1240 degrees."}, "score": 0.8}]
+    return "index.jsonl", lines([{"query": q, "response": a, "source_nodes": nodes} for q, a, _ in GLAZES])
+
+
 def with_semicolons() -> tuple[str, str]:
     rows = [["Nr", "Frage", "Antwort", "Musterantwort", "Kategorie"]]
     rows += [[str(number), *texts, "Ofen"] for number, texts in enumerate(GLAZES, start=1)]
@@ -114,6 +120,7 @@ FILES: list[tuple[Callable[[], tuple[str, str]], set[str]]] = [
     (joined_by_semicolons, set()),
     (under_a_key, {"groundedness", "correctness"}),
     (of_a_chain, {"groundedness"}),
+    (of_an_index, {"groundedness"}),
     (with_semicolons, {"correctness"}),
     (with_tabs, {"groundedness"}),
     (lines_under_json, set()),

@@ -37,7 +37,7 @@ from judgekit.core.scores import Score
 from judgekit.core.text import clean_text
 from judgekit.storage.appending import repair_tail
 from judgekit.storage.damage import damaged_line, differing_file, whole_line
-from judgekit.storage.seals import SEALED, check_seals, seals_of
+from judgekit.storage.seals import SEALED, check_as_it_changes, seals_of
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -122,7 +122,7 @@ class RunFolder:
                 "upgrade judgekit"
             )
         if check:
-            check_seals(path, folder.manifest(), [name for name in SEALED if name not in unread])
+            check_as_it_changes(path, folder.manifest, [name for name in SEALED if name not in unread])
         return folder
 
     @contextmanager

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -70,6 +70,28 @@ def check_seals(folder: Path, manifest: Manifest, names: Container[str] = SEALED
     for name, seal in manifest.files.items():
         if name in SEALED and name in names:
             _check(folder / name, seal, changing=manifest.changing)
+
+
+def check_as_it_changes(folder: Path, manifest: Callable[[], Manifest], names: Container[str]) -> None:
+    """Hold the files of a run against its manifest, which another process may be writing at the same time.
+
+    Args:
+        folder: the run.
+        manifest: reads it as it is now.
+        names: files to look at.
+
+    Raises:
+        StorageError: a file is not what the run wrote.
+    """
+    found = manifest()
+    while True:
+        try:
+            check_seals(folder, found, names)
+            return
+        except StorageError:
+            before, found = found, manifest()
+            if found == before:
+                raise
 
 
 class HasHash(Protocol):

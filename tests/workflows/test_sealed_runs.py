@@ -229,6 +229,20 @@ def test_a_run_whose_change_was_killed_is_read_and_the_command_that_is_named_end
     assert not manifest.changing
 
 
+def test_a_reader_that_meets_a_command_at_its_first_write_reads_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest is read, then another process begins to change the run, and then the files are held against it."""
+    manifest = RunFolder(folder).manifest()
+    RunFolder(folder).write_json("manifest.json", manifest.model_copy(update={"changing": True}))
+    with (folder / "judgments.jsonl").open("ab") as stream:
+        stream.write((folder / "judgments.jsonl").read_bytes().splitlines(keepends=True)[0])
+    as_read = RunFolder.manifest
+    answers = iter([manifest])
+    monkeypatch.setattr(RunFolder, "manifest", lambda self: next(answers, None) or as_read(self))
+    assert RunFolder.open(folder).manifest().changing
+
+
 def test_a_kill_in_a_check_of_a_complete_run_leaves_its_new_judgments_readable(folder: Path) -> None:
     found = RunFolder(folder).manifest()
     RunFolder(folder).write_json("manifest.json", found.model_copy(update={"changing": True}))

@@ -20,6 +20,7 @@ from judgekit.core.drift import CheckKind, DriftCheck
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import RunSummary
 from judgekit.executors.local import run_local
+from judgekit.reports.estimate import estimate_text
 from judgekit.storage.cache_entries import open_reader
 from judgekit.storage.cache_transfer import export_entries, import_entries
 from judgekit.storage.reply_cache import DiskReplyCache, checksum_of
@@ -311,6 +312,7 @@ def test_the_dry_run_of_a_pinned_judge_counts_what_the_run_asks(weekly: Weekly) 
     assert today["repeats"]["groundedness"]["n_calls"] == 0
     estimate = weekly.dry_run(3, path)
     assert (estimate["judges"]["groundedness"]["n_cached"], estimate["repeats"]["groundedness"]["n_calls"]) == (30, 20)
+    assert "  judge groundedness asked again: 30 verdicts older than a day, 20 calls to m\n" in estimate_text(estimate)
     n_before = len(weekly.questions)
     weekly.run(3, path)
     assert len(weekly.questions) - n_before == estimate["n_calls"] == 40

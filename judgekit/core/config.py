@@ -44,6 +44,9 @@ class MatchConfig(Section):
 
     snippets: Literal["if_text", "require", "ignore"] = "if_text"
     """Whether a support's snippets must stand in the hit's text."""
+    heading_delimiter: Annotated[str, Field(min_length=1, pattern=r"\S")] | None = None
+    """What separates the headings of a `heading_path` that is one text, beside ` > `; left out, `>`, ` / ` and ` :: `
+    are recognised where all gold headings use one of them."""
 
 
 class Pin(Section):

@@ -16,7 +16,7 @@ from judgekit.core.text import nfc, normalise_path
 SnippetMode = Literal["if_text", "require", "ignore"]
 """`if_text`: checked where the hit has whole text; `require`: always; `ignore`: never."""
 
-_SEPARATOR = re.compile(r"(?<=\s)>(?=\s)")
+SEPARATOR = re.compile(r"(?<=\s)>(?=\s)")
 
 
 @lru_cache(maxsize=4096)  # the hits of many cases share their headings
@@ -28,7 +28,7 @@ def heading_parts(heading_path: tuple[str, ...] | str) -> tuple[str, ...]:
     parts are dropped; case counts.
     """
     if isinstance(heading_path, str):
-        parts: Sequence[str] = _SEPARATOR.split(heading_path) if ">" in heading_path else (heading_path,)
+        parts: Sequence[str] = SEPARATOR.split(heading_path) if ">" in heading_path else (heading_path,)
     else:
         parts = heading_path
     # White space is folded first, so that only spaces are left to strip beside the `#`s.
@@ -62,13 +62,16 @@ class GoldSupports:
         mode: how snippets are checked.
     """
 
-    __slots__ = ("_by_path", "_mode", "n_distinct")
+    __slots__ = ("_by_path", "_mode", "delimiter", "n_distinct")
 
     n_distinct: int
     """Number of supports, those equal in file, heading and snippets counted once."""
+    delimiter: str | None
+    """Where headings of hits that are one text are to be split beside ` > `; the supports are split already."""
 
     def __init__(self, supports: Sequence[Support], mode: SnippetMode = "if_text") -> None:
         self._mode: SnippetMode = mode
+        self.delimiter = None
         self._by_path: dict[str, list[_Place]] = {}
         distinct: set[tuple[str, tuple[str, ...], frozenset[str]]] = set()
         for index, support in enumerate(supports):

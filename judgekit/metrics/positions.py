@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from judgekit.core.cases import Case, Hit, Support, SystemOutput
 from judgekit.core.text import normalise_path
 from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
+from judgekit.metrics.headings import split_case, split_output
 
 IdT = TypeVar("IdT", str, bytes)
 
@@ -85,14 +86,16 @@ class Labels(NamedTuple):
         return self.supports.n_distinct if self.supports is not None else len(self.paths)
 
 
-def labels_of(case: Case, snippets: SnippetMode = "if_text") -> Labels:
-    """The labels of a case, prepared for many hits."""
+def labels_of(case: Case, snippets: SnippetMode = "if_text", delimiter: str | None = None) -> Labels:
+    """The labels of a case, prepared for many hits; headings that are one text are split at the delimiter too."""
     chunks = tuple(dict.fromkeys(case.expected_chunk_ids or ()))
     docs = tuple(dict.fromkeys(case.expected_doc_ids or ()))
     if not case.gold_supports:
         return Labels(chunks, docs)
     if case.required_support_groups or any(support.heading_path or support.snippets for support in case.gold_supports):
-        return Labels(chunks, docs, (), GoldSupports(case.gold_supports, snippets), case.required_support_groups)
+        supports = GoldSupports(split_case(case, delimiter).gold_supports, snippets)
+        supports.delimiter = delimiter
+        return Labels(chunks, docs, (), supports, case.required_support_groups)
     return Labels(chunks, docs, tuple(dict.fromkeys([normalise_path(one.rel_path) for one in case.gold_supports])))
 
 
@@ -151,9 +154,11 @@ def support_ranks(
 
 def positions_of_output(labels: Labels, output: SystemOutput) -> Positions:
     """Where the labels stand among the hits of an output, by the ranks that these carry."""
+    supports = labels.supports
+    if supports is not None:
+        output = split_output(output, supports.delimiter)
     ranked = by_rank(output.retrieved)
     first = first_occurrences(ranked)
-    supports = labels.supports
     if supports is None and labels.paths:
         supports = GoldSupports([Support(rel_path=path) for path in labels.paths])
     found = support_ranks(supports, labels.groups, first) if supports is not None else SupportRanks((), (), ())

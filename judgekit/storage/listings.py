@@ -13,6 +13,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.scores import Failed
 from judgekit.metrics.anchors import SnippetMode
+from judgekit.metrics.headings import delimiter_notice, heading_texts, recognised_delimiter
 from judgekit.metrics.positions import Labels, Positions, SameRanks, labels_of, positions_of_output
 from judgekit.storage.case_files import record_of
 from judgekit.storage.field_mapping import FieldMapping
@@ -48,22 +49,29 @@ def load_labels(
     def read(rows: Iterable[ReadyRow]) -> dict[str, Labels]:
         intake = Intake(reading)
         labels: dict[str, Labels] = {}
+        with_texts: list[Case] = []
         for found in rows:
             if isinstance(found, Row):
                 case = record_of(found, mapping, Case)
                 made = intake.take(found, case if isinstance(case, list) else (case.id, case))
                 if made is not None:
                     labels[made.id] = labels_of(made, snippets)
+                    if heading_texts(made):
+                        with_texts.append(made)
             elif isinstance(found, Labelled):
                 labels.update(_labelled(found, intake))
         intake.close(mapping.unmatched())
+        delimiter = recognised_delimiter(text for case in with_texts for text in heading_texts(case))
+        if delimiter is not None:
+            labels.update({case.id: labels_of(case, snippets, delimiter) for case in with_texts})
+            said.append(delimiter_notice(delimiter))
         return labels
 
     said: Notices = []
     try:
         labels = read(reading.ready_rows("cases", 0, said, hashes))
     except Scattered:
-        said = []
+        said.clear()
         labels = read(reading.rows("cases", said))
     notices += said
     return labels

@@ -23,6 +23,13 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.judgments import Role
 from judgekit.core.protocols import System
+from judgekit.metrics.headings import (
+    delimiter_notice,
+    heading_texts,
+    recognised_delimiter,
+    split_case,
+    split_output,
+)
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.cache_entries import CacheReader
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
@@ -116,10 +123,12 @@ def assemble(config_path: Path, options: Options) -> Assembly:
     cases_path = base / config.cases_file.path
     notices: list[tuple[str, str]] = []
     all_cases = load_cases(config.cases_file, cases_path, notices)
+    delimiter = _heading_delimiter(config, all_cases, notices)
+    all_cases = [split_case(case, delimiter) for case in all_cases]
     check_cluster_field(config.cluster_by, all_cases)
     part = CasePart(options.limit, options.sample, config.seed, options.shard)
     cases = part.of(all_cases)
-    system, outputs_record = _system(config, base, [case.id for case in all_cases], notices)
+    system, outputs_record = _system(config, base, [case.id for case in all_cases], notices, delimiter)
     used = {model for judge in config.judges for model in judge.asked}
     if config.spot_check is not None and config.spot_check.model is not None:
         used.add(config.spot_check.model)
@@ -185,7 +194,7 @@ def _read_indexing(assembly: Assembly, base: Path) -> None:
 
 
 def _system(
-    config: RunConfig, base: Path, case_ids: list[str], notices: list[tuple[str, str]]
+    config: RunConfig, base: Path, case_ids: list[str], notices: list[tuple[str, str]], delimiter: str | None
 ) -> tuple[System, dict[str, Any]]:
     if config.system.name != "recorded":
         hint = did_you_mean(config.system.name, ["recorded"])
@@ -203,7 +212,7 @@ def _system(
     if path.resolve() == (base / config.cases_file.path).resolve():  # positions of one file cannot differ
         notices[:] = [notice for notice in notices if notice[0] != NO_ID]
     system = Recorded(
-        {output.case_id: output for output in outputs},
+        {output.case_id: split_output(output, delimiter) for output in outputs},
         path.name,
         missing_is_empty=missing_is_empty(source, path),
     )
@@ -240,6 +249,15 @@ def build_metrics(config: RunConfig, corpus_chunk_ids: frozenset[str] | None = N
     if len({family.name for family in families}) != len(families):
         raise ConfigError("metrics: a family is listed twice")
     return families
+
+
+def _heading_delimiter(config: RunConfig, cases: Sequence[Case], notices: list[tuple[str, str]]) -> str | None:
+    """Where headings that are one text are split beside ` > `: as the config says, else as the gold does throughout."""
+    if config.match.heading_delimiter is not None:
+        return config.match.heading_delimiter
+    found = recognised_delimiter(text for case in cases for text in heading_texts(case))
+    notices += [] if found is None else [delimiter_notice(found)]
+    return found
 
 
 def _plans(config: RunConfig, base: Path, models: Mapping[str, ModelRuntime], number: int) -> list[JudgePlan]:

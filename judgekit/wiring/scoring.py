@@ -7,13 +7,15 @@ from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy
 from judgekit.analysis.one_sided import check_positions, ids_on_one_side
+from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, first_problem
 from judgekit.metrics.anchors import SnippetMode
+from judgekit.metrics.headings import heading_texts, recognised_delimiter, split_case, split_output
 from judgekit.metrics.positions import Labels, SameRanks
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
-from judgekit.storage.case_files import data_sha256
+from judgekit.storage.case_files import data_sha256, iterate_cases, iterate_outputs
 from judgekit.storage.formats.lookup import missing_is_empty
 from judgekit.storage.formats.records import NO_ID
 from judgekit.storage.hashed_file import Hashes
@@ -85,10 +87,18 @@ def open_score(
         check_positions(case_ids, output_ids, numbered, outputs_path.name)
         return ids_on_one_side(case_ids, output_ids, outputs_path.name, missing_is_empty=is_empty)
 
+    def records() -> Iterator[tuple[Case, SystemOutput]]:
+        found = {case.id: case for case in iterate_cases(cases, cases_path)}
+        delimiter = recognised_delimiter(text for case in found.values() for text in heading_texts(case))
+        for output in iterate_outputs(outputs, outputs_path):
+            if output.case_id in found:
+                yield split_case(found[output.case_id], delimiter), split_output(output, delimiter)
+
     is_empty = missing_is_empty(outputs, outputs_path)
     return ScoreJob(
         read_labels=labels,
         read_positions=positions,
+        read_records=records,
         is_scattered=lambda error: isinstance(error, Scattered),
         compare_ids=compared,
         ids=ids,

@@ -3,15 +3,15 @@
 Fields that a metric or judge cannot do without, spans that do not fit the text, headings that cannot be told apart.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from judgekit.core.cases import Case, Hit, Span, SystemOutput
+from judgekit.analysis.label_forms import LabelForms
+from judgekit.core.cases import Anchor, Case, Hit, Span, Support, SystemOutput
 from judgekit.core.components import Component, Judge, Metric
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import InputError
-from judgekit.core.text import normalise_path
-from judgekit.metrics.anchors import heading_parts
+from judgekit.metrics.headings import looks_alike
 
 Notice = tuple[str, str]
 
@@ -49,7 +49,7 @@ def check_data(asked: Asked, cases: Sequence[Case], outputs: Sequence[SystemOutp
         problem = span_conflict(case, output)
         if problem is not None:
             raise InputError(problem)
-    return [*notices, *_offset_notices(cases, outputs), *_heading_notices(cases, outputs)]
+    return [*notices, *_offset_notices(cases, outputs), *heading_notices(cases, outputs)]
 
 
 def check_fields(asked: Asked, cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> list[Notice]:
@@ -163,38 +163,34 @@ def _counts_utf16(hit: Hit) -> bool:
     return n_covered == n_units != len(hit.text)
 
 
-def _heading_notices(cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> list[Notice]:
-    """Headings given as one text that are those of a gold support but for how they are split."""
+def label_notices(pairs: Iterable[tuple[Case, SystemOutput]]) -> list[Notice]:
+    """Labels and hits that are written in different ways, as a run says it: paths, ids, headings."""
+    forms = LabelForms()
+    cases, outputs = [], []
+    for case, output in pairs:
+        forms.add(case, output)
+        cases.append(case)
+        outputs.append(output)
+    return [*forms.warnings(), *heading_notices(cases, outputs)]
+
+
+def heading_notices(cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> list[Notice]:
+    """Headings of hits and references that are those of a gold support but for how they are split."""
     found: list[str] = []
     for case, output in zip(cases, outputs, strict=True):
-        headings = _headings(case)
-        if headings:
-            found += [case.id for hit in output.retrieved if _is_ambiguous(hit, headings)]
+        gold = [support for support in case.gold_supports if support.heading_path]
+        if gold:
+            places: list[Hit | Anchor] = [*output.retrieved, *output.references]
+            found += [case.id for place in places if _is_ambiguous(place, gold)]
     if not found:
         return []
     text = (
-        f"{len(found)} hits have a heading_path in one text that could be a gold support's, but is not split like it "
-        f"(at ' > '), first in case {found[0]!r}; where it is the same place, write heading_path as a list"
+        f"{len(found)} hits or references have a heading_path that could be a gold support's, but is not split like it "
+        f"(one text is split at ' > '), first in case {found[0]!r}; where it is the same place, set "
+        "match.heading_delimiter, or write heading_path as a list"
     )
     return [("ambiguous_heading_path", text)]
 
 
-def _headings(case: Case) -> dict[str, list[tuple[str, ...]]]:
-    """Headings of the gold supports that have some, by path."""
-    found: dict[str, list[tuple[str, ...]]] = {}
-    for support in case.gold_supports:
-        if support.heading_path:
-            found.setdefault(normalise_path(support.rel_path), []).append(heading_parts(support.heading_path))
-    return found
-
-
-def _is_ambiguous(hit: Hit, headings: Mapping[str, list[tuple[str, ...]]]) -> bool:
-    heading = hit.heading_path
-    if not isinstance(heading, str) or not heading or hit.rel_path is None:
-        return False
-    own = heading_parts(heading)
-    for parts in headings.get(normalise_path(hit.rel_path), ()):
-        written = " ".join(heading.split()) == " > ".join(parts) or heading.strip("/ ") == "/".join(parts)
-        if written and own[: len(parts)] != parts:
-            return True
-    return False
+def _is_ambiguous(place: Hit | Anchor, gold: Sequence[Support]) -> bool:
+    return any(looks_alike(support, place.rel_path, place.heading_path) for support in gold)

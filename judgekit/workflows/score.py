@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
 from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy, estimate
+from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import collector_paused
 from judgekit.core.errors import InputError
 from judgekit.core.scores import Column, Estimate, Failed
@@ -16,6 +18,7 @@ from judgekit.metrics.ranked_lists import same_ranks
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, RetrievalIds
+from judgekit.workflows.data_checks import label_notices
 
 Warnings = list[tuple[str, str]]
 """(code, message)."""
@@ -30,6 +33,9 @@ IdsT = TypeVar("IdsT", bound=Iterable[str])
 _COLLECTIONS = (list, set, frozenset)
 _AT_ONCE = 1 << 7
 """Lists whose ids are looked at together, so few that they stay in the processor's cache."""
+
+MOST_LOOKED_AT = 200_000
+"""Hits that are looked at a second time: enough to tell how paths, ids and headings are written."""
 
 _DEEPEST = 1 << 31
 """No list is longer, so that with a larger cut-off nothing else comes out."""
@@ -81,6 +87,8 @@ class ScoreJob:
     """Whether a reader with a cut-off has given up on this file, which has to be read whole."""
     compare_ids: Callable[[Sequence[str], Collection[str]], Warnings]
     """What stands on one side only."""
+    read_records: Callable[[], Iterator[tuple[Case, SystemOutput]]]
+    """Whole cases with their outputs, for a second look where labels and hits may be written in different ways."""
     ids: RetrievalIds
     anchors: Retrieval
     missing_is_empty: bool
@@ -104,26 +112,72 @@ def score(job: ScoreJob) -> RankingScores:
 def _score(job: ScoreJob) -> RankingScores:
     warnings: Warnings = []
     labels = job.read_labels(warnings)
+    seen = _Seen()
     try:
-        columns, unknown = _gathered(job, labels, _depth(job.ids, job.anchors), warnings)
+        columns, unknown = _gathered(job, labels, _depth(job.ids, job.anchors), (warnings, seen))
     except Exception as error:
         if not job.is_scattered(error):
             raise
-        columns, unknown = _gathered(job, labels, None, warnings)
+        columns, unknown = _gathered(job, labels, None, (warnings, seen))
     n_outputs = len(columns) + len(unknown)
     one_sided = job.compare_ids(list(labels), [*columns.case_ids, *unknown])
     _fill(job, columns, labels)
+    if seen.asks_for_a_look(labels.values()):
+        one_sided = [*one_sided, *label_notices(_first_of(job.read_records()))]
     files = job.describe(len(labels), n_outputs)
     return RankingScores(columns, job.policy, files, list(dict.fromkeys([*warnings, *one_sided])))
 
 
+def _first_of(records: Iterable[tuple[Case, SystemOutput]]) -> Iterator[tuple[Case, SystemOutput]]:
+    """Records until they have enough hits; what is wrong beyond the largest cut-off is no error here either."""
+    n_hits = 0
+    with suppress(InputError):
+        for case, output in records:
+            yield case, output
+            n_hits += len(output.retrieved)
+            if n_hits >= MOST_LOOKED_AT:
+                return
+
+
+@dataclass
+class _Seen:
+    """Which kinds of label were found among the hits."""
+
+    chunks: bool = False
+    docs: bool = False
+    supports: bool = False
+
+    def add(self, placed: SameRanks | Placed) -> None:
+        """Count the labels of some outputs."""
+        if isinstance(placed, SameRanks):
+            if any(placed.ranks):
+                self.docs = self.supports = True
+                self.chunks |= placed.with_chunks
+        elif isinstance(placed[1], Positions):
+            found = placed[1]
+            self.chunks, self.docs = self.chunks or bool(found.chunks), self.docs or bool(found.docs)
+            self.supports |= bool(found.right)
+
+    def asks_for_a_look(self, labels: Iterable[Labels]) -> bool:
+        """Whether there are labels of a kind of which none was found, or headings, which can miss one by one."""
+        return any(
+            (one.chunks and not self.chunks)
+            or (one.docs and not self.docs)
+            or (one.paths and not self.supports)
+            or one.supports is not None
+            for one in labels
+        )
+
+
 def _gathered(
-    job: ScoreJob, labels: Mapping[str, Labels], depth: int | None, warnings: Warnings
+    job: ScoreJob, labels: Mapping[str, Labels], depth: int | None, found_out: tuple[Warnings, _Seen]
 ) -> tuple[RankingColumns, list[str]]:
     """The scores of the cases that have an output, and the ids of outputs without a case."""
     columns = RankingColumns(job.ids, job.anchors)
     unknown: list[str] = []
+    warnings, seen = found_out
     for placed in job.read_positions(labels, depth, warnings):
+        seen.add(placed)
         if isinstance(placed, SameRanks):
             columns.add_same(placed)
             continue

@@ -8,6 +8,9 @@ from statistics import median_low
 from judgekit.core.labels import Label, Sheet
 from judgekit.stats.means import mean
 
+LEAST_TOLD = 3
+"""Labels of one person from which it can be told that they are on another scale."""
+
 MOST_NAMED = 5
 """Cases named in a message."""
 
@@ -107,6 +110,36 @@ def count_labels(
     notes = _notes(left_out, twice, n_equal, judge, scale)
     ordered = {case_id: kept[case_id] for case_id in inputs if case_id in kept}
     return LabelSet(ordered, tuple(annotators), tuple(notes), counts)
+
+
+def other_scale(labels: Iterable[Label], judge: str, scale: tuple[int, int]) -> str | None:
+    """Why scores do not seem to be on the judge's scale, in words; None where they may be.
+
+    They are not where all scores of a person are 0 or 1 on a wider scale, and not all 0, which is how pass and fail are
+    often written, or where every fifth score, and three at least, lies beyond the scale. Few labels say nothing.
+
+    Args:
+        labels: as read from a file.
+        judge: name of the judge; labels of other judges are not looked at.
+        scale: lowest and highest score of the judge.
+
+    Source: in-house.
+    """
+    low, high = scale
+    given: dict[str, list[int]] = {}
+    for label in labels:
+        if label.judge in (None, judge) and label.score is not None:
+            given.setdefault(label.annotator, []).append(label.score)
+    found = [score for scores in given.values() for score in scores]
+    beyond = [score for score in found if not low <= score <= high]
+    if len(beyond) >= LEAST_TOLD and 5 * len(beyond) >= len(found):
+        return f"scores go from {min(found)} to {max(found)}, but {judge} gives {low} to {high}"
+    if high > 1:
+        for annotator, scores in given.items():
+            if len(scores) >= LEAST_TOLD and 1 in scores and set(scores) <= {0, 1}:
+                who = "every score" if len(given) == 1 else f"every score of {annotator!r}"
+                return f"{who} is 0 or 1, but {judge} gives {low} to {high}"
+    return None
 
 
 def _fault(label: Label, known: set[str], inputs: Mapping[str, str], low: int, high: int) -> str | None:

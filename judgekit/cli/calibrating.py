@@ -61,6 +61,9 @@ def calibrate_command(
     baseline: Annotated[
         str | None, typer.Option("--baseline", help="Another run, whose verdicts are the baseline.")
     ] = None,
+    scores_are: Annotated[
+        str | None, typer.Option("--scores-are", help="What 0 and 1 among the labels are: scores, or pass (and fail).")
+    ] = None,
     results_dir: ResultsDir = None,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -72,7 +75,7 @@ def calibrate_command(
     from judgekit.workflows.calibrate import calibrate
 
     with reported(debug=debug):
-        wanted = CalibrationWanted(labels, judge, cluster_by, width, baseline)
+        wanted = CalibrationWanted(labels, judge, cluster_by, width, baseline, scores_are)
         job = open_calibration(run, wanted, Options(results_dir=results_dir))
         for problem in job.labels.problems:
             say(f"note: {problem}")

@@ -10,14 +10,14 @@ from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
 from judgekit.judges.parsing import read_score, read_text
-from judgekit.judges.passages import ABSTAINED, passages, unjudgeable
+from judgekit.judges.passages import passages, unjudgeable
 
 
 class Correctness(Judge):
     """Whole number 0 (completely wrong) to 5 (fully correct and complete).
 
-    An abstention has the worst score where the case is answerable, and does not apply otherwise: abstention metrics
-    cover it. Source: in-house.
+    An abstention has the worst score where the case is answerable, whatever the judge says of it, and does not apply
+    otherwise: abstention metrics cover it. Source: in-house.
     """
 
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.question",), ("output.answer",))
@@ -33,8 +33,6 @@ class Correctness(Judge):
         """Variables `question`, `answer`, `passages`, `reference_answers`, `key_facts`."""
         if not case.question.strip():
             return NotApplicable("no question")
-        if output.error is None and output.declared:
-            return ABSTAINED
         reason = unjudgeable(case, output)
         if reason is not None:
             return reason

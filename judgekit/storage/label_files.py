@@ -54,6 +54,7 @@ OTHER_COLUMNS = frozenset(
         "references",
         "revised",
         "row",
+        "scale",
         "score",
         "sheet",
         "skipped",

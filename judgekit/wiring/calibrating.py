@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from judgekit.analysis.slices import DIMENSIONS
 from judgekit.core.errors import ConfigError, did_you_mean
@@ -34,6 +34,8 @@ class CalibrationWanted:
     width: float | None = None
     baseline: str | None = None
     """Another run, whose verdicts of the same judge are the baseline."""
+    scores_are: str | None = None
+    """`scores` or `pass`: what whole numbers among the labels are; None: scores, where that can be."""
 
 
 def open_calibration(run: str, wanted: CalibrationWanted, options: Options) -> CalibrateJob:
@@ -55,6 +57,7 @@ def open_calibration(run: str, wanted: CalibrationWanted, options: Options) -> C
     if wanted.width is not None and not wanted.width > 0:
         raise ConfigError(f"--width {wanted.width}: expected a number above 0, in points of the score")
     return CalibrateJob(
+        scores_are=_scores_are(wanted.scores_are),
         store=stored.folder,
         summary=summary,
         judges=[stored.judge(name) for name in _judges(stored, wanted.judge, labels)],
@@ -66,6 +69,12 @@ def open_calibration(run: str, wanted: CalibrationWanted, options: Options) -> C
         render_summary=render_markdown,
         write_report=report_writer(stored.config),
     )
+
+
+def _scores_are(said: str | None) -> Literal["scores", "pass"] | None:
+    if said not in (None, "scores", "pass"):
+        raise ConfigError(f"--scores-are {said!r}: expected scores or pass")
+    return cast('Literal["scores", "pass"] | None', said)
 
 
 def finished_summary(stored: StoredRun, run: str) -> RunSummary:

@@ -4,11 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from judgekit.analysis.anchors import Anchored, anchor_report, baseline_report, comparator_report
 from judgekit.analysis.corrections import Readings, corrected_report
-from judgekit.analysis.labels import LabelSet, count_labels, label_counts, labelled_part, majority, mean_score
+from judgekit.analysis.labels import (
+    LabelSet,
+    count_labels,
+    label_counts,
+    labelled_part,
+    majority,
+    mean_score,
+    other_scale,
+)
 from judgekit.analysis.pairs import compare_pair
 from judgekit.analysis.reliability import judge_reliability
 from judgekit.analysis.slices import slice_values
@@ -18,7 +26,7 @@ from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.judgments import Verdict
-from judgekit.core.labels import CALIBRATION, LabelFile
+from judgekit.core.labels import CALIBRATION, Label, LabelFile
 from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import RunSummary
 from judgekit.workflows.closing import closed, write_summary
@@ -42,6 +50,8 @@ class CalibrateJob:
     """Field of the case that clusters come from."""
     width: float | None
     """Wanted width of an interval."""
+    scores_are: Literal["scores", "pass"] | None
+    """What whole numbers among the labels are; None: scores, where that can be."""
     baseline: Callable[[str], tuple[Verdicts, Mapping[str, Any]]] | None
     """Judge -> verdicts of the same judge in another run, and what that was; None: the spot check, if there is one."""
     locked: Callable[[], AbstractContextManager[None]]
@@ -126,7 +136,7 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
         and setting.judgments[key].verdict is not None
     }
     scale, pass_score = scale_of(judge), pass_score_of(judge)
-    labels = count_labels(job.labels.labels, judge.name, setting.cases, inputs, scale)
+    labels = count_labels(_as_said(job, judge.name, scale), judge.name, setting.cases, inputs, scale)
     if not labels.by_case:
         why = f"; {labels.notes[0]}" if labels.notes else ""
         raise ConfigError(f"{job.labels.path}: no label is about a case that {judge.name} judged in this run{why}")
@@ -160,6 +170,31 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
         "comparator_value": comparator,
         "labels_by_case": labels_by_case,
     }
+
+
+def _as_said(job: CalibrateJob, judge: str, scale: tuple[int, int]) -> Sequence[Label]:
+    """The labels as they are meant: scores on the judge's scale, or pass and fail.
+
+    Raises:
+        ConfigError: scores do not seem to be on the judge's scale, and nobody said what they are.
+    """
+    labels = job.labels.labels
+    if job.scores_are == "pass":
+        odd = [label for label in labels if label.judge in (None, judge) and label.score not in (None, 0, 1)]
+        if odd:
+            where = odd[0].place or job.labels.path
+            raise ConfigError(f"{where}: {odd[0].score} is neither pass (1) nor fail (0); leave out --scores-are pass")
+        return [
+            label if label.score is None else label.model_copy(update={"score": None, "passed": label.score == 1})
+            for label in labels
+        ]
+    why = None if job.scores_are == "scores" else other_scale(labels, judge, scale)
+    if why is not None and not any(sheet.judge == judge for sheet in job.labels.sheets):
+        raise ConfigError(
+            f"{job.labels.path}: {why}; if 1 is a pass and 0 a fail, add --scores-are pass, or call the column `pass`; "
+            f"labels of another scale must be written on that of the judge; if they are on it, add --scores-are scores"
+        )
+    return labels
 
 
 def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str] | None:

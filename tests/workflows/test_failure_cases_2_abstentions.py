@@ -82,8 +82,8 @@ def assert_followed(folder: Path) -> None:
     [
         pytest.param(SILENT, {}, ALL_JUDGES, "judge", 12, id="T2-45-judge"),
         pytest.param(RULE, {}, NO_ABSTENTION_JUDGE, "rule", 8, id="T2-45-rule"),
-        pytest.param("Monks dug it.", {"abstained": True}, NO_ABSTENTION_JUDGE, "rule", 2, id="T2-45-flag"),
-        pytest.param("Monks dug it.", {"grounded": False}, ALL_JUDGES, "judge", 3, id="T2-45-grounded"),
+        pytest.param("Monks dug it.", {"abstained": True}, NO_ABSTENTION_JUDGE, "rule", 3, id="T2-45-flag"),
+        pytest.param("Monks dug it.", {"grounded": False}, ALL_JUDGES, "judge", 4, id="T2-45-grounded"),
     ],
 )
 def test_t2_45_every_score_follows_the_one_source(

@@ -18,7 +18,7 @@ from judgekit.core.prompts import PromptTemplate
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.judges.correctness import Correctness
 from judgekit.judges.groundedness import Groundedness
-from judgekit.judges.passages import citations, passages
+from judgekit.judges.passages import NO_TEXT, citations, passages
 
 discover(judgekit.judges, Judge)  # gives the classes their names
 GROUNDEDNESS = Groundedness()
@@ -55,7 +55,6 @@ ABSTAINED = NotApplicable("abstained")
 BLANK = Failed("blank_answer")
 ASKED = "asked"
 HIT = {"chunk_id": "a", "text": "Oslo."}
-NO_TEXT = NotApplicable("no retrieved text")
 
 # Case, output, what groundedness makes of it, what correctness makes of it.
 SITUATIONS: list[tuple[dict[str, Any], dict[str, Any], object, object]] = [
@@ -75,10 +74,10 @@ SITUATIONS: list[tuple[dict[str, Any], dict[str, Any], object, object]] = [
     ({}, {"answer": ""}, BLANK, BLANK),
     ({}, {"answer": " \n\t"}, BLANK, BLANK),
     ({"answerable": False}, {"answer": ""}, BLANK, BLANK),
-    # a declared abstention is scored without being asked about
-    ({"answerable": True}, {"abstained": True}, ABSTAINED, ABSTAINED),
-    ({"answerable": True}, {"grounded": False}, ABSTAINED, ABSTAINED),
-    ({"answerable": True}, {"abstained": True, "answer": ""}, ABSTAINED, ABSTAINED),
+    # an abstention claims nothing; where there is an answer, it is a wrong one
+    ({"answerable": True}, {"abstained": True}, ABSTAINED, ASKED),
+    ({"answerable": True}, {"grounded": False}, ABSTAINED, ASKED),
+    ({"answerable": True}, {"abstained": True, "answer": ""}, ABSTAINED, BLANK),
     ({"answerable": False}, {"abstained": True}, ABSTAINED, ABSTAINED),
     ({"answerable": False}, {"abstained": True, "answer": None}, ABSTAINED, ABSTAINED),
     ({"answerable": False}, {"grounded": False}, ABSTAINED, ABSTAINED),

@@ -69,7 +69,7 @@ def bridged(run: Path) -> Path:
     ("command", "part"),
     [
         (spot_checked, "The same judge, asked again within a day, 0 of 20 verdicts flip"),
-        (calibrated, "27 labelled verdicts by mira (27), tomas (27)"),
+        (calibrated, "28 labelled verdicts by mira (28), tomas (28)"),
         (probed, "nothing or punctuation for an answer"),
         (rescored, '<h2 id="figures-title">Figures</h2>'),
         (rejudged, "verdicts differ from those of <code>q</code>"),
@@ -88,7 +88,7 @@ def test_parts_that_are_there_stay_when_another_comes(run: Path) -> None:
     for command in (calibrated, probed, spot_checked, rescored):
         command(run)
     page = (run / "report.html").read_text("utf-8")
-    for part in ("27 labelled verdicts", "nothing or punctuation for an answer", "The same judge, asked again"):
+    for part in ("28 labelled verdicts", "nothing or punctuation for an answer", "The same judge, asked again"):
         assert part in page
 
 

@@ -1,7 +1,7 @@
 """Scores of single cases, what is known about each score name, and estimates over many cases."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -14,7 +14,7 @@ class NotApplicable:
     reason: str
     label: str | None = None
     """Name under which the case is counted in the distribution of the score all the same, such as `none`."""
-    by_output: bool = False
+    by_output: bool = field(default=False, repr=False)
     """The output lacks what the score needs, and not the case, so that coverage counts the case as missing."""
 
 

@@ -12,7 +12,7 @@ from judgekit.reports.github import annotation
     [
         ("gate missed: mrr", "mrr >= 0.8", "::error title=gate missed%3A mrr::mrr >= 0.8"),
         ("a,b", "100% of\ntwo lines", "::error title=a%2Cb::100%25 of%0Atwo lines"),
-        ("t", "x\r\n::add-mask::y", "::error title=t::x\ufffd%0A::add-mask::y"),
+        ("t", "x\r\n::add-mask::y", "::error title=t::x\ufffd%0A: :add-mask::y"),
         ("\x1b[31m", "bell\x07", "::error title=\ufffd[31m::bell\ufffd"),
     ],
 )

@@ -393,7 +393,7 @@ def test_c29_metadata_may_be_a_text_or_an_object_and_is_a_slice(tmp_path: Path) 
     ]
     summary = judgekit.run(write_suite(tmp_path, n_cases=2, case_rows=rows, slices=["metadata.n.a", "metadata.name"]))
     assert sorted(summary.slices["metadata.name"]) == ["x", "y"]
-    assert sorted(summary.slices["metadata.n.a"]) == ["1", "2", "{'b': 1}"]
+    assert sorted(summary.slices["metadata.n.a"]) == ["1", "2", '{"b": 1}']
 
 
 def test_c30_a_prompt_beyond_the_limit_is_not_sent_and_the_other_cases_are_judged(tmp_path: Path) -> None:

@@ -87,6 +87,9 @@ def _failure(comparison: Comparison, wanted: FailOn) -> str | None:
         return _regression(comparison)
     if all(delta.p_holm is None for delta in comparison.deltas):
         return "significant: no figure of the two runs can be tested"
+    gap = _gap(comparison)
+    if gap is not None:
+        return f"significant: {gap}"
     worse = [f"{delta.name} {delta.delta:+.4f}" for delta in comparison.deltas if delta.verdict == "worse"]
     return f"significant: {_some(worse, 'figures')} worse" if worse else None
 
@@ -99,15 +102,21 @@ def _regression(comparison: Comparison) -> str | None:
         counts = {"first correct hit": hits} | {name: found["regression"] for name, found in comparison.kinds.items()}
         named = [f"{name} {n}" for name, n in counts.items() if n]
         return f"regression: {_some(lost)}; {_some(named, 'scores')}"
+    gap = _gap(comparison)
+    if gap is None and not _is_anything_compared(comparison):
+        gap = "nothing to compare, no case has an expected hit or a score in both runs"
+    return None if gap is None else f"regression: {gap}"
+
+
+def _gap(comparison: Comparison) -> str | None:
+    """What one of the runs has no value of at all, so that nothing of it is compared."""
     if comparison.dropped:
         missing = " and no ".join(comparison.dropped)
-        return f"regression: {comparison.run_b} has no {missing}, so nothing of it can be compared"
+        return f"{comparison.run_b} has no {missing}, so nothing of it can be compared"
     kinds = comparison.kinds
     untold = [f"{name} ({n} failed)" for name, n in comparison.untold.items() if name not in kinds]
     if untold:
-        return f"regression: {comparison.run_a} has no value of {_some(untold, 'scores')}, so nothing can be compared"
-    if not _is_anything_compared(comparison):
-        return "regression: nothing to compare, no case has an expected hit or a score in both runs"
+        return f"{comparison.run_a} has no value of {_some(untold, 'scores')}, so nothing can be compared"
     return None
 
 
@@ -131,7 +140,7 @@ def _condition(comparison: Comparison, wanted: Condition) -> str | None:
             f"is not compared; those by characters are: {', '.join(spans)}"
         )
     if wanted.metric in comparison.without_value:
-        return f"{wanted.text}: no case has a value of {wanted.metric} in either run"
+        return f"{wanted.text}: {wanted.metric} has no value in either run"
     if wanted.metric not in by_name:
         hint = did_you_mean(wanted.metric, by_name)
         raise ConfigError(f"--fail-on {wanted.text!r}: no figure called {wanted.metric!r} in these runs{hint}")

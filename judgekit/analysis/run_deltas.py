@@ -94,14 +94,14 @@ def _with_quantiles(delta: Delta, a: Sequence[float], b: Sequence[float], q: flo
     return replace(delta, a=first, b=second, delta=second - first, low=low, high=high)
 
 
-def whole_run_figures(metrics: Mapping[str, Any]) -> dict[str, float]:
+def whole_run_figures(metrics: Mapping[str, Any]) -> dict[str, float | None]:
     """Figures of metrics.json that are of no single case: cost, tokens and latency of the judges, and indexing.
 
     Args:
         metrics: metrics.json.
 
     Returns:
-        By name, such as `cost.usd` and `indexing_coverage.no_chunks_rate`; a figure without a value is not there.
+        By name, such as `cost.usd` and `indexing_coverage.no_chunks_rate`; None for one without a value.
     """
     cost, judge = metrics.get("cost") or {}, (metrics.get("latency") or {}).get("judge") or {}
     indexing = metrics.get("indexing_coverage")
@@ -111,10 +111,12 @@ def whole_run_figures(metrics: Mapping[str, Any]) -> dict[str, float]:
     found |= {f"latency.judge.{name}": judge.get(name) for _, name in QUANTILES}
     if indexing is not None:
         found |= {f"indexing_coverage.{name}": read(indexing)[0] for name, read in FIGURES_WITH_N.items()}
-    return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
+    return {name: float(value) if isinstance(value, int | float) else None for name, value in found.items()}
 
 
-def whole_run_deltas(a: Mapping[str, float], b: Mapping[str, float], *, has_other_cases: bool) -> Iterator[Delta]:
+def whole_run_deltas(
+    a: Mapping[str, float | None], b: Mapping[str, float | None], *, has_other_cases: bool
+) -> Iterator[Delta]:
     """The differences of what `whole_run_figures` gives; they rest on no pairs and have no interval.
 
     Args:

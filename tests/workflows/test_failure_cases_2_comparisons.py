@@ -463,3 +463,10 @@ def test_latency_tokens_cost_and_indexing_are_compared_and_can_be_gated(bench: B
     for condition in ("latency.total.p95_ms>200", "usage.completion_tokens>5", "indexing_coverage.no_chunks_rate>0.1"):
         assert bench.compare("a", "b", "--fail-on", condition).code == 1
     assert bench.compare("a", "b", "--fail-on", "cost.usd>0.01").code == 0
+
+
+def test_a_cost_that_is_not_known_does_not_pass(bench: Bench) -> None:
+    bench.run("a", {"q1": 5}, judge="groundedness")
+    bench.run("b", {"q1": 5}, judge="groundedness")
+    said = bench.compare("a", "b", "--fail-on", "cost.usd>0.01")
+    assert (said.code, said.err) == (1, "--fail-on cost.usd>0.01: cost.usd has no value in either run\n")

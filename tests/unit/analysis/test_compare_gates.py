@@ -123,6 +123,12 @@ def test_significant_fails_where_no_figure_can_be_tested() -> None:
     )
 
 
+@pytest.mark.parametrize("more", [{"dropped": ("correctness",)}, {"untold": {"groundedness": 2}}])
+def test_significant_fails_where_nothing_of_a_judge_is_compared(more: dict[str, Any]) -> None:
+    (line,) = failures(comparison(delta(0.1, p=1.0, p_holm=1.0), **more), ["significant"])
+    assert "can be compared" in line
+
+
 def test_cases_that_nothing_bounds_fail_a_condition() -> None:
     (line,) = failures(comparison(delta(0.0, n_unbounded=3)), parse_fail_on(["recall_any@5<-0.02"]))
     assert "3 cases with a value in a failed in b, and nothing says what they would make" in line
@@ -145,4 +151,4 @@ def test_a_run_against_itself_and_a_figure_by_chunk_id_are_refused() -> None:
 
 def test_a_figure_without_a_value_in_either_run_fails() -> None:
     found = failures(comparison(without_value=("mrr",)), parse_fail_on(["mrr<-0.1"]))
-    assert found == ("mrr<-0.1: no case has a value of mrr in either run",)
+    assert found == ("mrr<-0.1: mrr has no value in either run",)

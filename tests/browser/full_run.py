@@ -19,7 +19,7 @@ from judgekit.workflows.job import SilentObserver
 from judgekit.workflows.probe import probe
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import spotcheck
-from tests.builders import read_lines
+from tests.builders import read_lines, seal_again
 
 FABRICATED = "The nominal range is 99 nautical miles."
 REAL = "The nominal range is 18 nautical miles in clear air."
@@ -84,3 +84,4 @@ def _fabricate(run: Path) -> None:
             row["verdict"]["quotes"].append({"claim": claim, "quote": FABRICATED, "is_real": False})
             row["flags"] = ["fabricated_quote"]
     (run / "judgments.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    seal_again(run)

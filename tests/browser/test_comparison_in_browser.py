@@ -20,12 +20,10 @@ HOSTILE = '</script><script>document.title="owned"</script><img src="http://127.
 
 def page_of(folder: Path) -> Path:
     rows = [case(f"c{number}", expected_chunk_ids=["k1"], question=HOSTILE) for number in range(6)]
-    lost = [
-        output(f"c{number}", answer=HOSTILE, retrieved=[{"chunk_id": "k1" if number else HOSTILE, "text": "Hot."}])
-        for number in range(6)
-    ]
-    for run_id, hits in (("a", None), ("b", lost)):
-        config = write_suite(folder / run_id, n_cases=6, case_rows=rows, output_rows=hits)
+    lost = output("c0", answer=HOSTILE, retrieved=[{"chunk_id": HOSTILE, "text": "Hot."}])
+    hits = [lost, *(output(f"c{number}") for number in range(1, 6))]
+    for run_id, found in (("a", None), ("b", hits)):
+        config = write_suite(folder / run_id, n_cases=6, case_rows=rows, output_rows=found)
         judgekit.run(config, run_id=run_id, results_dir=folder / "results")
     target = folder / "compare.html"
     with open_comparison("a", "b", CompareOptions(), Options(results_dir=folder / "results")) as job:

@@ -87,6 +87,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
             models={"m": {**model, "model": "judge-2025-01-01"}, "n": {**model, "model": "other-2025-01-01"}},
             judges=[{"name": "groundedness", "model": "m"}, {"name": "correctness", "model": "m"}],
             spot_check={"n": N_CHECKED, "model": "n"},
+            seed=SEED,
             slices=["category"],
             gates=[{"metric": "error_rate", "op": "<=", "value": 0.5}],
         )

@@ -305,7 +305,8 @@ class Comparison:
     dropped: tuple[str, ...] = ()
     """Metric families and judges that a has and b has not, so that nothing is compared of them."""
     untold: Mapping[str, int] = field(default_factory=dict)
-    """By name of a judge or 0/1 score, cases that failed in a, so that a change cannot be told."""
+    """By name of a judge or 0/1 score, cases that failed in a and to which it applies in b, so that a change cannot be
+    told."""
 
     @property
     def counts(self) -> dict[QueryKind, int]:

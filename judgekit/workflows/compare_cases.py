@@ -12,7 +12,7 @@ from judgekit.analysis.score_kinds import KindRule, kind_rules, score_change
 from judgekit.analysis.slices import Clusters
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.comparison import ChunkerMatch, FirstHits, QueryChange, ScoreChange
-from judgekit.core.scores import Column, Failed, Outcome
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcome
 from judgekit.metrics.first_hits import HitMatching, first_hits, span_names, span_outcomes
 from judgekit.workflows.compare_job import CompareJob
 
@@ -160,7 +160,7 @@ class CasePairing:
             change = score_change(rule, case, a, b)
             if change is not None:
                 changes[name] = change
-            elif isinstance(a.get(name), Failed):
+            elif isinstance(a.get(name), Failed) and not isinstance(b.get(name), NotApplicable | None):
                 found.untold[name] += 1
         return changes
 

@@ -174,6 +174,14 @@ def test_t2_46_nothing_to_compare_passes_no_gate(bench: Bench) -> None:
     assert "regression: nothing to compare, no case has an expected hit or a score in both runs" in said.err
 
 
+def test_t2_46_a_score_that_never_applied_stops_no_gate_where_the_old_run_failed(bench: Bench) -> None:
+    # q1 failed in a, in citation_coverage too, though neither run has citations
+    bench.run("a", {"q1": "timeout", "q2": 5})
+    bench.run("b", {"q1": 5, "q2": 5})
+    passed = bench.compare("a", "b", "--fail-on", "regression")
+    assert (passed.code, passed.err) == (0, "")
+
+
 def test_t2_46_a_judge_that_was_dropped_passes_no_gate(bench: Bench) -> None:
     bench.run("a", {"q1": 5, "q2": 5})
     config = write_suite(

@@ -16,11 +16,17 @@ def clean_text(text: str) -> str:
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+_FILLERS = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")
+"""Letters, signs and marks that show nothing."""
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text holds nothing that can be seen: white space, and control and format characters, are nothing."""
-    return not text.strip() or all(char.isspace() or unicodedata.category(char) in _UNSEEN for char in text)
+    """Whether a text shows nothing: white space, fillers, and control and format characters show nothing."""
+    return not text.strip() or all(map(_is_unseen, text))
+
+
+def _is_unseen(char: str) -> bool:
+    return char.isspace() or char in _FILLERS or unicodedata.category(char) in _UNSEEN
 
 
 def canonical_id(value: object) -> object:

@@ -7,6 +7,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
+from judgekit.core.text import is_blank
 from judgekit.judges.yes_no import read_yes_no, yes_is_one
 
 
@@ -31,7 +32,7 @@ class Abstention(Judge):
             return NotApplicable("the abstained flag says")
         if output.grounded is False:
             return NotApplicable("grounded is false")
-        if output.answer is None or not output.answer.strip():
+        if output.answer is None or is_blank(output.answer):
             return NotApplicable("no answer" if output.answer is None else "blank answer")
         return JudgeInput(
             case_id=case.id, judge=self.name, variables={"question": case.question, "answer": output.answer}

@@ -7,6 +7,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
+from judgekit.core.text import is_blank
 from judgekit.judges.yes_no import read_yes_no, yes_is_one
 
 
@@ -29,7 +30,7 @@ class Conflict(Judge):
             return NotApplicable("recency_conflict_rule is not acknowledge_both")
         if output.error is not None:
             return Failed(output.error.kind)
-        if output.answer is None or not output.answer.strip():
+        if output.answer is None or is_blank(output.answer):
             return Failed("no_answer" if output.answer is None else "blank_answer")
         return JudgeInput(
             case_id=case.id, judge=self.name, variables={"question": case.question, "answer": output.answer}

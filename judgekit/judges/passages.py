@@ -5,6 +5,7 @@ from typing import Any
 
 from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
 from judgekit.core.scores import Failed, NotApplicable
+from judgekit.core.text import is_blank
 
 ABSTAINED = NotApplicable("abstained")
 """Why nothing is said about an answer that declines."""
@@ -81,6 +82,6 @@ def unjudgeable(case: Case, output: SystemOutput) -> NotApplicable | Failed | No
         return ABSTAINED
     if output.answer is None:
         return Failed("no_answer")
-    if not output.answer.strip():
+    if is_blank(output.answer):
         return Failed("blank_answer")
     return None

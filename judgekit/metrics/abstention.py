@@ -8,6 +8,7 @@ from judgekit.core.components import Metric, Verdicts
 from judgekit.core.declining import abstention_rule
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
+from judgekit.core.text import is_blank
 
 AbstentionSource = Literal["flag", "grounded", "judge", "rule", "blank", "no_answer", "error"]
 """What says whether an output abstained: its `abstained` flag, `grounded: false`, the abstention judge (its answer has
@@ -41,9 +42,9 @@ def abstained(output: SystemOutput) -> tuple[bool | None, AbstentionSource]:
         return True, "grounded"
     if output.answer is None:
         return None, "no_answer"
-    if output.answer.strip():
-        return None, "judge"
-    return True, "blank"
+    if is_blank(output.answer):
+        return True, "blank"
+    return None, "judge"
 
 
 def whether_abstained(output: SystemOutput, said: Said | None) -> Decided:

@@ -3,6 +3,7 @@
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Outcomes
+from judgekit.core.text import is_blank
 from judgekit.metrics.abstention import abstained
 
 _NAMES = ("error_rate", "timeout_rate", "empty_response_rate")
@@ -38,7 +39,7 @@ class Operations(Metric):
 def _is_empty(output: SystemOutput) -> bool:
     if output.answer is None and output.retrieved:
         return False  # a system that only retrieves has come back with what it has
-    if output.answer is not None and output.answer.strip():
+    if output.answer is not None and not is_blank(output.answer):
         return False
     value, source = abstained(output)
     declared = value is True and source in ("flag", "grounded")

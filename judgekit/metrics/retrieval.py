@@ -9,7 +9,7 @@ from judgekit.core.components import Metric, Verdicts
 from judgekit.core.dates import instant_of
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
-from judgekit.core.text import normalise_path
+from judgekit.core.text import is_blank, normalise_path
 from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
 from judgekit.metrics.positions import support_ranks
 from judgekit.metrics.ranking import Cutoffs, figures_at, hit_at, reciprocal_rank, within
@@ -129,7 +129,7 @@ class Retrieval(Metric):
         if output.error is not None:
             return {"recency_conflict": Failed(output.error.kind)}
         said = verdicts["conflict"]
-        if output.answer is not None and not output.answer.strip():
+        if output.answer is not None and is_blank(output.answer):
             return {"recency_conflict": 0.0}
         if not isinstance(said, Verdict):
             return {"recency_conflict": said}

@@ -16,6 +16,7 @@ from judgekit.core.fencing import unfence
 from judgekit.core.judgments import JudgeInput, Quote, Verdict, VerdictError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.scores import Failed, NotApplicable
+from judgekit.core.text import is_blank
 from judgekit.judges.correctness import Correctness
 from judgekit.judges.groundedness import Groundedness
 from judgekit.judges.passages import NO_TEXT, citations, passages
@@ -330,7 +331,7 @@ def _blank(judge: Judge) -> dict[str, Any]:
     return variables(judge, case(), output())
 
 
-@given(text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=50).filter(lambda text: bool(text.strip())))
+@given(text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=50).filter(lambda text: not is_blank(text)))
 def test_any_answer_stays_inside_its_fence(text: str) -> None:
     for judge in (GROUNDEDNESS, CORRECTNESS):
         _, user = prompt(judge).render(variables(judge, case(), output(answer=text)))

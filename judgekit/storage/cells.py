@@ -6,14 +6,33 @@ from typing import Any
 
 from judgekit.storage.dotted import value_in
 
-FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-"""What a cell of a true or false field may hold, in any case."""
+FLAGS = {
+    **dict.fromkeys(("true", "yes", "1", "1.0", "wahr", "vrai", "verdadero", "vero", "verdadeiro", "waar"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0", "falsch", "faux", "falso", "onwaar"), False),
+}
+"""What a cell of a true or false field may hold, in any case; spreadsheet programs write it in their own language."""
+
+_UNANSWERABLE = frozenset(
+    {"unanswerable", "isunanswerable", "notanswerable", "nonanswerable", "impossible", "isimpossible", "noanswer"}
+)
+_SIGNS = re.compile(r"[\W_]+")
 
 PROSE = {"retrieved", "reference_answers", "key_facts", "context"}
 """Fields whose items are running text, which may begin with a bracket; ids and labels do not."""
 
 _BAR = "|"
 _NEIGHBOURS = re.compile(r"""['"]\s*['"]""")
+
+
+def is_unanswerable(name: str) -> bool:
+    """Whether a flag of this name is true where `answerable` is false."""
+    return _SIGNS.sub("", name.rpartition(".")[2]).lower() in _UNANSWERABLE
+
+
+def turned_around(flag: Any) -> Any:
+    """The opposite of a flag; what is no flag as it is."""
+    value = FLAGS.get(flag.strip().lower(), flag) if isinstance(flag, str) else flag
+    return not value if isinstance(value, int | float) and value in (0, 1) else value
 
 
 class ListCells:

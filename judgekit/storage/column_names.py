@@ -6,26 +6,30 @@ from typing import Any, NamedTuple
 
 from judgekit.core.cases import Hit
 from judgekit.storage.cells import FLAGS
-from judgekit.storage.dotted import EACH, value_in
+from judgekit.storage.dotted import EACH, opened, value_in
 from judgekit.storage.hit_shapes import hit_fields
 from judgekit.storage.id_lists import RETRIEVED_IDS
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "id": (
-        "id", "caseid", "queryid", "questionid", "qid", "exampleid", "sampleid", "recordid", "itemid", "rowid", "uid",
+        "id", "caseid", "queryid", "questionid", "qid", "exampleid", "sampleid", "recordid", "itemid", "rowid",
+        "spanid", "traceid", "runid", "uid",
         "uuid", "key", "nr", "no", "number", "index", "idx", "pid",
     ),
     "question": (
-        "question", "query", "userquery", "userquestion", "userinput", "prompt", "input", "instruction", "frage",
+        "question", "query", "userquery", "userquestion", "userinput", "prompt", "input", "inputs", "instruction",
+        "frage",
         "pregunta", "q",
     ),
     "answer": (
-        "response", "modelresponse", "chatgptresponse", "llmresponse", "output", "modeloutput", "systemoutput",
+        "response", "modelresponse", "chatgptresponse", "llmresponse", "output", "outputs", "modeloutput",
+        "systemoutput",
         "prediction", "predictedanswer", "generatedanswer", "modelanswer", "systemanswer", "botanswer", "ragresponse",
         "completion", "generation", "reply", "answer", "actualoutput", "antwort", "result",
     ),
     "reference_answers": (
-        "referenceanswers", "correctanswers", "goldanswers", "acceptedanswers", "referenceanswer", "reference",
+        "referenceanswers", "referenceoutputs", "referenceoutput", "correctanswers", "goldanswers", "acceptedanswers",
+        "referenceanswer", "reference",
         "groundtruths", "groundtruth", "groundtruthanswer", "gtanswer", "goldanswer", "gold", "correctanswer",
         "expectedanswer", "expectedoutput", "expected", "idealanswer", "ideal", "bestanswer", "target", "generationgt",
         "musteranswer", "musterantwort", "answers",
@@ -41,7 +45,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "referencecontextids", "positiveids",
     ),
     "expected_doc_ids": ("expecteddocids", "golddocids", "relevantdocids", "relevantdocs", "golddocs"),
-    "answerable": ("answerable", "isanswerable"),
+    "answerable": (
+        "answerable", "isanswerable", "hasanswer", "unanswerable", "isunanswerable", "impossible", "isimpossible",
+    ),
     "abstained": ("abstained", "refused", "isrefusal"),
     "category": ("category", "type", "topic", "questiontype", "kategorie", "domain"),
     "difficulty": ("difficulty", "level"),
@@ -59,6 +65,10 @@ OF_CASES = frozenset(
 _TEXTS = frozenset({"question", "answer", "category", "difficulty", "lang"})
 _LISTS = frozenset({"reference_answers", "retrieved", RETRIEVED_IDS, "expected_chunk_ids", "expected_doc_ids", "tags"})
 _ID_LISTS = frozenset({RETRIEVED_IDS, "expected_chunk_ids", "expected_doc_ids"})
+_WHOLE = frozenset(
+    {"text", "content", "value", "answer", "answers", "response", "output", "result", "question", "query", "input"}
+)
+"""What an object called like a field calls the field itself."""
 _SEPARATORS = ("; ", ";", " | ", "|")
 _SIGNS = re.compile(r"[\W_]+")
 
@@ -84,8 +94,8 @@ def guess(records: Sequence[Mapping[str, Any]], *, from_csv: bool) -> Guess:
     fields: dict[str, str] = {}
     unsure: list[str] = []
     taken: set[str] = set()
-    for ours, names in _NAMES.items():
-        fitting = [name for name in _named(values, names) if name not in taken]
+    for ours in _NAMES:
+        fitting = [name for name in _named(values, ours) if name not in taken]
         good = [name for name in fitting if _fits(ours, values[name], len(records), from_csv=from_csv)]
         if fitting and not good:
             unsure.append(f"{fitting[0]!r} is called like {ours}, but does not hold what that holds; it is left out")
@@ -111,10 +121,14 @@ def guess(records: Sequence[Mapping[str, Any]], *, from_csv: bool) -> Guess:
 
 
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Values by column, those inside of an object under a dotted name; what says nothing is left out."""
+    """Values by column, those inside of an object under a dotted name; what says nothing is left out.
+
+    A cell of a table may hold an object as JSON.
+    """
     found: dict[str, list[Any]] = {}
     for record in records:
-        for name, value in record.items():
+        for name, held in record.items():
+            value = opened(held, "{")
             found.setdefault(name, []).extend([] if _says_nothing(value) else [value])
             if isinstance(value, Mapping):
                 for inner, item in value.items():
@@ -126,11 +140,32 @@ def _says_nothing(value: object) -> bool:
     return value is None or value != value or (isinstance(value, str) and not value.strip())  # noqa: PLR0124  # NaN
 
 
-def _named(values: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Columns with one of these names, the best name first and columns at the top before those inside of others."""
-    rank = {name: number for number, name in enumerate(names)}
-    found = {name: rank.get(_SIGNS.sub("", name.rpartition(".")[2]).lower()) for name in values}
+def _named(values: Mapping[str, Any], ours: str) -> list[str]:
+    """Columns called like a field, the best name first and columns at the top before those inside of others."""
+    found = {name: _rank(ours, name) for name in values}
     return sorted((name for name in found if found[name] is not None), key=lambda name: ("." in name, found[name]))
+
+
+def _rank(ours: str, name: str) -> int | None:
+    """How good a name is for a field, from 0; None: it is not one.
+
+    The object around a part says more than the name of the part: `expected.answer` is what was expected, and no answer
+    of the system.
+    """
+    names = _NAMES[ours]
+    head, _, last = name.rpartition(".")
+    plain, around = _plain(last), _plain(head.rpartition(".")[2])
+    if around in _NAMES["reference_answers"] and ours in ("question", "answer"):
+        return None
+    if around in _NAMES["question"] and ours in ("answer", "reference_answers"):
+        return None
+    if around in names and plain in _WHOLE and ours in ("question", "answer", "reference_answers"):
+        return names.index(around)
+    return names.index(plain) if plain in names else None
+
+
+def _plain(name: str) -> str:
+    return _SIGNS.sub("", name).lower()
 
 
 def _fits(ours: str, values: Sequence[Any], n_records: int, *, from_csv: bool) -> bool:
@@ -147,6 +182,10 @@ def _fits(ours: str, values: Sequence[Any], n_records: int, *, from_csv: bool) -
         return all(_is_number(value) for value in values)
     if ours in _ID_LISTS and not from_csv:
         return all(isinstance(value, list) for value in values)
+    if ours in ("reference_answers", "tags"):
+        return all(
+            isinstance(item, str) for value in values for item in (value if isinstance(value, list) else [value])
+        )
     return all(isinstance(value, str | list) for value in values)
 
 

@@ -118,6 +118,7 @@ def _unfit(held: Any, place: Location, known: Set[str]) -> str:
 def _lists_in(document: Mapping[str, Any]) -> list[str]:
     """Dotted names of lists of objects, two levels deep."""
     found = [str(name) for name, value in document.items() if _is_list_of_objects(value)]
+    found.sort(key=lambda name: name not in LISTS)
     for name, value in document.items():
         if isinstance(value, Mapping):
             found += [f"{name}.{inner}" for inner, item in value.items() if _is_list_of_objects(item)]

@@ -49,7 +49,7 @@ def part_of(item: Any, dotted: str) -> Any:
     """What a name leads to inside an item of a list; the item itself for the name ""."""
     if not dotted:
         return item
-    item = _opened(item, "{")
+    item = opened(item, "{")
     return look_up(item, dotted) if isinstance(item, Mapping) else _walked(item, dotted)
 
 
@@ -60,7 +60,7 @@ def field_heads(names: Iterable[str]) -> set[str]:
 
 def _walked(value: Any, dotted: str) -> Any:
     for part in dotted.split("."):
-        value = _opened(value, "[{")
+        value = opened(value, "[{")
         if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
             value = value[int(part)]
         elif isinstance(value, Mapping) and part in value:
@@ -75,13 +75,13 @@ def _given(value: Any) -> Any:
 
 
 def _as_items(value: Any) -> list[Any]:
-    value = _opened(value, "[{")
+    value = opened(value, "[{")
     if value is ABSENT or value is None or value == "":
         return []
     return value if isinstance(value, list) else [value]
 
 
-def _opened(value: Any, marks: str) -> Any:
+def opened(value: Any, marks: str) -> Any:
     """The object or list that a text holds as JSON, or as Python prints it; any other value as it is."""
     if not isinstance(value, str) or not value.lstrip().startswith(tuple(marks)):
         return value

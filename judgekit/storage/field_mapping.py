@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
-from judgekit.storage.cells import FLAGS, PROSE, ListCells
+from judgekit.storage.cells import FLAGS, PROSE, ListCells, is_unanswerable, turned_around
 from judgekit.storage.dotted import ABSENT, EACH, field_heads, look_up
 from judgekit.storage.id_lists import RETRIEVED_IDS, hits_of_ids, with_flat_ids
 from judgekit.storage.list_parts import LISTS, NEAR, ListParts
@@ -39,6 +39,10 @@ _LIST_FIELDS = {
 _WITH_PARTS = {"metadata", "latency_seconds", "usage", "versions", "scope", "error"}
 _WITH_NUMBERS = {"latency_seconds", "usage", "confidence"}
 _LISTS_OF_ONE = ("reference_answers", "retrieved")
+_OPPOSITE = (
+    'field {0!r} says the opposite of \'answerable\'; set "fields": {{"answerable": "{0}"}}, and it is turned around; '
+    'to keep it as it is: {{"metadata.{0}": "{0}"}}'
+)
 _DECIMAL_COMMA = re.compile(r"\s*-?\d+,\d+\s*")
 
 
@@ -136,10 +140,14 @@ class FieldMapping:
                 continue
             if is_own and key not in self._known:
                 self._refuse_misspelt(key)
+                if self._model is Case and "answerable" not in {*result, *data} and is_unanswerable(key):
+                    raise ValueError(_OPPOSITE.format(key))
             target = result if key in self._known and key not in result else metadata
             target[key] = value
         if row.from_csv:
             result = self._typed(result, row)
+        if "answerable" in result and is_unanswerable(self._fields.get("answerable", "")):
+            result["answerable"] = turned_around(result["answerable"])
         result = {key: value for key, value in result.items() if not (isinstance(value, float) and math.isnan(value))}
         return self._finished(result, metadata)
 
@@ -187,10 +195,10 @@ class FieldMapping:
         return "case_id" not in self._fields and "case_id" not in data and "id" in data
 
     def _refuse_misspelt(self, key: str) -> None:
-        if key not in self._near:
+        if key not in self._near and not is_unanswerable(key):
             near = difflib.get_close_matches(key, self._known, n=1, cutoff=NEAR)
             self._near[key] = near[0] if near else None
-        if self._near[key] is not None:
+        if self._near.get(key) is not None:
             raise ValueError(
                 f"unknown field {key!r}; did you mean {self._near[key]!r}? "
                 f'If so, set "fields": {{"{self._near[key]}": "{key}"}}; to keep it as it is, '

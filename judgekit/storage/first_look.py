@@ -96,6 +96,9 @@ def look_at(path: Path) -> Look:
     for kind, one in own.items():
         _try(look, kind, one)
     if "cases" not in look.files:
+        unread = next((note for note in look.notes if " cannot be read as cases" in note), None)
+        if unread is not None and _DECISIVE["cases"] & {*own["cases"].fields, *records[0]}:
+            raise InputError(f"{path}: {unread}; write a config by `judgekit init`, and mend it there")
         raise InputError(
             f"{path}: holds no questions that can be told from its columns ({', '.join(map(repr, records[0]))[:200]}); "
             'write a config by `judgekit init`, and say under "fields" which column is what'

@@ -26,8 +26,8 @@ class Deepeval(RecordFormat):
     """Cases with their outputs."""
 
     def claims_record(self, record: Mapping[str, Any]) -> bool:
-        """`input` with an actual or expected output, or a conversation."""
-        if "input" in record:
+        """`input` with an actual or expected output, or a conversation. Langfuse has `output` beside it."""
+        if "input" in record and "output" not in record and not isinstance(record["input"], Mapping):
             return bool({*_ANSWER, *_REFERENCE} & record.keys())
         return {"scenario", "turns"} <= record.keys()
 

@@ -1,9 +1,9 @@
 """Whether an answer declines, by its phrases: the rule that decides where neither a flag nor a judge does.
 
-Narrow on purpose, and mostly English: an answer that declines in other words is not seen, so that an answer hardly ever
-passes for an abstention. The lexical judge has phrases of its own, which the names of its models keep as they are. All
-functions are pure and take any text; no sentence is read beyond `MAX_LENGTH`, so they are linear in the length of the
-text.
+Narrow on purpose, and mostly English, with phrases of other languages and of content filters: an answer that declines
+in other words is not seen, so that an answer hardly ever passes for an abstention. The lexical judge has its own
+phrases, kept by the names of its models. All functions are pure and take any text; no sentence is read beyond
+`MAX_LENGTH`, so they are linear in the length of the text.
 
 Source: in-house; measured in docs/judges.md.
 """
@@ -26,6 +26,19 @@ _SAID = r"""(?:mentioned|stated|specified|provided|given|found|covered|described
 _NOT = r"(?:\snot|n't)"
 _INFORMATION = r"""(?:no|not\senough|insufficient|not\sany|not\ssufficient)\s(?:\w+\s){0,2}
     (?:information|mention|answer|evidence|context|details?|data)"""
+_OTHER_LANGUAGES = r"""(?:^(?:das|dies|es|davon|darüber)\s(?:steht|wird|ist)\s(?:\w+\s){0,3}?nicht\b.{0,40}?\b
+            (?:dokument|kontext|quelle|text|unterlage|notiz)
+        |^(?:dazu|darüber|hierzu|hierüber)\s(?:habe|finde|liegen|liegt|gibt)\b.{0,40}?\bkeine\b
+        |^je\sn'ai\spas\s(?:\w+\s){0,2}?(?:trouvé|cette\sinformation|d'informations?|assez\sd)
+        |^(?:les?|ces?)\s(?:contexte|documents?|textes?|sources?|notes?|passages?)\b.{0,30}?
+            \bne\s(?:mentionne|précise|contien|indique|di)\w*\spas\b
+        |^no\s(?:dispongo|tengo|encuentro)\s(?:\w+\s){0,3}?informaci[oó]n\b
+        |^(?:el|los|las?)\s(?:contexto|documentos?|textos?|fuentes?|notas?)\b.{0,30}?
+            \bno\s(?:menciona|indica|especifica|contiene|dice)n?\b
+        |^non\slo\sso\b|^não\s(?:o\s)?sei\b|^(?:я\s)?не\sзнаю\b
+        |(?:文档|文件|上下文|资料|文本|材料).{0,20}(?:无法(?:回答|确定|找到)|没有(?:提到|提及|说明|相关))
+        |(?:記載|記述|情報)(?:が|は)(?:ありません|見つかりません|含まれていません))"""
+"""The answer is not known or not in the sources, in other languages."""
 _OPENING = re.compile(
     r"""^\W*(?:(?:unfortunately|(?:i'm|i\sam)?\s?(?:very\s|so\s)?sorry|(?:i'm|i\sam)\safraid(?:\sthat)?|hm+|well)\b[\s,;:.!]*(?:but\s)?
     |(?:based\son|according\sto|from|as\san)\s[^,.]{1,80},\s)*""",
@@ -41,6 +54,9 @@ _DECLINES = re.compile(
             (?:do{_NOT}|can(?:not|\snot|'t)|could{_NOT}|(?:am|are|was|were)\s(?:not\sable|unable)\sto)\s(?:\w+\s){{0,2}}?
                 (?:know|answer|tell|determine|find|locate|help|have\s(?:\w+\s){{0,3}}?(?:information|answer|data|context|idea))
             |(?:can(?:not|\snot|'t)|could{_NOT})\ssay
+            |(?:can(?:not|\snot|'t)|(?:am|are)\s(?:not\sable|unable)\sto)\s(?:assist\s(?:you\s)?with\s(?:this|that|your)
+                |provide\s(?:an?|that|this|the)\s(?:answer|information))
+            |did{_NOT}\sfind\s(?:anything|an?\sanswer|the\sanswer|any\s(?:\w+\s)?(?:information|mention|answer))
             |(?:have|found|find|see)\s(?:no\s(?:idea|clue)|{_INFORMATION}|nothing\s(?:about|on)))\b
         |^(?:\w+\W+){{0,6}}?{_SOURCE}\s(?:\w+\W+){{0,6}}?(?:(?:do|does|did){_NOT}\s(?:\w+\s){{0,2}}?{_SAY}|(?:is|are)\ssilent)\b
         |\b(?:is|are|was|were){_NOT}\s(?:\w+ly\s)?(?:\w+\sin|{_SAID})\b(?:\W+\w+){{0,5}}?\W+{_SOURCE}\b
@@ -51,13 +67,18 @@ _DECLINES = re.compile(
         |^(?:there\s(?:is|was|are)\s)?{_INFORMATION}\b(?:
             .{{0,120}}?\b(?:{_SOURCE}|to\s(?:answer|determine|say|tell|know))\b
             |\s(?:is\s|was\s)?(?:available|found|provided|(?:about|on|regarding)\s(?:this|that|it))\W*$|\W*$)
+        |^(?:the|this|your)\s(?:response|request|prompt|answer|output)\s(?:was|is|has\sbeen)\s(?:filtered|blocked|flagged)\b
+            .{{0,80}}?\b(?:content|safety|usage)\s(?:\w+\s)?(?:polic(?:y|ies)|filters?)\b
+        |^no\s(?:relevant\s|matching\s)?{_SOURCE}\s(?:(?:is|are|was|were|could\sbe)\s)?(?:found|available|retrieved|provided)\W*$
+        |{_OTHER_LANGUAGES}
         |^(?:ich\s)?wei(?:ß|ss)\s(?:es\s|ich\s|das\s|leider\s)*nicht\b|\bkann\s(?:\w+\s){{0,4}}nicht\sbeantwort
         |^je\sne\ssais\spas\b|^no\s(?:lo\s)?sé\b|^no\spuedo\sresponder\b
         |^\W*(?:我|我们)?(?:无法(?:回答|确定)|不知道)|^\W*(?:わかりません|分かりません)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _WHOLE = re.compile(
-    rf"""(?:(?:i'm|i\sam|we\sare)\s)?not\s(?:sure|certain)|(?:(?:i|we)\shave\s)?no\s(?:idea|clue|answer)|idk|unknown|unanswerable|n/?a
+    rf"""(?:(?:i'm|i\sam|we\sare)\s)?not\s(?:sure|certain)|(?:(?:i|we)\shave\s)?no\s(?:idea|clue|answer)|idk|unknown|unanswerable|n/?a|no_answer|out\sof\sscope
+        |can(?:not|\snot|'t)\s(?:determine|answer|tell|say)(?:\s(?:this|that|it))?
         |no\s(?:\w+\s)?information(?:\s(?:available|found))?
         |not\s(?:mentioned|stated|specified|given|found|available|provided|known|recorded|answerable)(?:\s(?:in|by|from)\s(?:\w+\s){{0,3}}{_SOURCE})?""",
     re.IGNORECASE | re.VERBOSE,

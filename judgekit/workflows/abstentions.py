@@ -39,12 +39,14 @@ class Abstentions:
         """None so far."""
         self._sources: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
+        self._n_answered = 0
 
-    def of(self, output: SystemOutput, verdicts: Verdicts) -> Decided:
+    def of(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Decided:
         """Whether an output abstained; counted."""
         value, source = decided = whether_abstained(output, verdicts.get("abstention"))
         self._sources[source] += 1
         self._found[source] += value is True
+        self._n_answered += source == "rule" and value is False and case.answerable is False
         return decided
 
     def record(self) -> dict[str, Any] | None:
@@ -55,13 +57,18 @@ class Abstentions:
         return {"source": source, "by_source": dict(self._sources), "n_abstained": dict(+self._found)}
 
     def warnings(self) -> list[tuple[str, str]]:
-        """Said where the rule found an abstention, since figures hang on it then."""
-        if not self._found["rule"]:
+        """Said where the rule found an abstention, or none where one is due: figures hang on it."""
+        if not self._found["rule"] and not self._n_answered:
             return []
         text = (
             f"the shipped rule took {self._found['rule']} of {self._sources['rule']} answers for abstentions by their "
             "words, and figures follow it; outputs with `abstained`, or the judge abstention, would say it better"
         )
+        if self._n_answered:
+            text += (
+                f"; {self._n_answered} to unanswerable questions count as answers, which is wrong where they decline "
+                "in words that the rule does not know"
+            )
         return [("abstention_by_rule", text)]
 
 

@@ -158,7 +158,7 @@ def score_cases(
         for case, output in zip(cases, store.outputs(), strict=False):
             verdicts = _verdicts(scoring, case, unjudged, judgments)
             outcomes, sources = _metric_outcomes(scoring, metrics, case, output, verdicts)
-            outcomes.update(_judge_outcomes(scoring, case, verdicts, deciding.of(output, verdicts)))
+            outcomes.update(_judge_outcomes(scoring, case, verdicts, deciding.of(case, output, verdicts)))
             if joint:
                 outcomes.update(joint_outcomes(outcomes))
             tally.add(case, output, outcomes)

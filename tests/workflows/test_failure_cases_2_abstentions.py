@@ -101,6 +101,15 @@ def test_t2_45_every_score_follows_the_one_source(
     assert ("abstention_by_rule" in ran.warnings) == (text == RULE)
 
 
+def test_t2_45_where_the_rule_finds_none_of_those_there_should_be_the_run_says_so(tmp_path: Path) -> None:
+    # `right` is unanswerable, and what it says is in no phrase of the rule: its figure may be wrong
+    ran = carried_out(tmp_path, judges, case_rows=CASES, output_rows=outputs(SILENT), judges=NO_ABSTENTION_JUDGE)
+    assert ran.metrics["overall"]["hallucination_rate_unanswerable"]["value"] == 1.0
+    (message,) = (warning["message"] for warning in ran.metrics["warnings"] if warning["code"] == "abstention_by_rule")
+    assert "took 0 of 4 answers for abstentions" in message
+    assert "1 to unanswerable questions count as answers" in message
+
+
 def test_t2_45_a_flag_comes_before_the_judge_and_the_judge_before_the_rule(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"case_id": "flagged", "answer": RULE, "retrieved": hit("a"), "abstained": False},

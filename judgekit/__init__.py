@@ -25,6 +25,8 @@ _PUBLIC = {
     "span_recall": "judgekit.metrics.spans",
     "span_precision": "judgekit.metrics.spans",
     "span_iou": "judgekit.metrics.spans",
+    "TokenLevelMetric": "judgekit.metrics.spans",
+    "ChunkLevelMetric": "judgekit.metrics.chunks",
     "chunk_recall": "judgekit.metrics.chunks",
     "chunk_precision": "judgekit.metrics.chunks",
     "chunk_f1": "judgekit.metrics.chunks",
@@ -34,6 +36,10 @@ _PUBLIC = {
     "score_rankings": "judgekit.api",
     "compare_fields": "judgekit.metrics.fields",
     "FieldComparison": "judgekit.metrics.field_counts",
+    "FieldCounts": "judgekit.metrics.field_counts",
+    "Discrepancy": "judgekit.metrics.field_counts",
+    "count_by_type": "judgekit.metrics.field_counts",
+    "compute_confusion_counts": "judgekit.metrics.field_counts",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604  # they are strings

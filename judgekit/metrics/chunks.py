@@ -17,7 +17,7 @@ ChunkIds = Iterable[str | int]
 """Ids in any order; one that comes twice counts once, `7` and `"7"` are the same."""
 
 
-class ChunkMetric(ABC):
+class ChunkLevelMetric(ABC):
     """A chunk-level metric: two sets of chunk ids to a number. It holds no state; call it, or its `calculate`."""
 
     __slots__ = ()
@@ -36,7 +36,7 @@ class ChunkMetric(ABC):
         return self.name
 
 
-class ChunkRecall(ChunkMetric):
+class ChunkRecall(ChunkLevelMetric):
     """`|R and G| / |G|`, in [0, 1], higher is better; 1.0 if G is empty.
 
     Source: van Rijsbergen 1979, "Information Retrieval", ch. 7.
@@ -50,7 +50,7 @@ class ChunkRecall(ChunkMetric):
         return _recall(_distinct(retrieved), _distinct(gold))
 
 
-class ChunkPrecision(ChunkMetric):
+class ChunkPrecision(ChunkLevelMetric):
     """`|R and G| / |R|`, in [0, 1], higher is better; 0.0 if R is empty.
 
     Source: van Rijsbergen 1979, "Information Retrieval", ch. 7.
@@ -64,7 +64,7 @@ class ChunkPrecision(ChunkMetric):
         return _precision(_distinct(retrieved), _distinct(gold))
 
 
-class ChunkF1(ChunkMetric):
+class ChunkF1(ChunkLevelMetric):
     """`2 p r / (p + r)` of precision and recall, in [0, 1], higher is better; 0.0 if both are 0.
 
     Source: van Rijsbergen 1979, "Information Retrieval", ch. 7.

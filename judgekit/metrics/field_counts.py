@@ -1,8 +1,11 @@
 """What a comparison of two objects gives: counts of right and wrong fields, the figures that follow, discrepancies."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from judgekit.core.errors import InputError, did_you_mean
 
 FnCounts = Literal["definition", "omissions_only"]
 ErrorType = Literal["omission", "hallucination", "format_error", "wrong_value"]
@@ -86,6 +89,48 @@ class Discrepancy:
     """None for a hallucination."""
     extracted: Any
     """None for an omission."""
+
+
+def count_by_type(discrepancies: Iterable[Discrepancy | ErrorType]) -> dict[ErrorType, int]:
+    """How many discrepancies there are of each error type.
+
+    Args:
+        discrepancies: as in `FieldComparison.discrepancies`, or error types alone.
+
+    Returns:
+        A count for each of the four types, 0 where there is none.
+
+    Raises:
+        InputError: an error type that there is not.
+    """
+    types = Counter(item if isinstance(item, str) else item.error_type for item in discrepancies)
+    unknown = [name for name in types if name not in ERROR_TYPES]
+    if unknown:
+        raise InputError(f"no error type {unknown[0]!r}{did_you_mean(unknown[0], ERROR_TYPES)}")
+    return {name: types[name] for name in ERROR_TYPES}
+
+
+def compute_confusion_counts(
+    discrepancies: Iterable[Discrepancy | ErrorType], total_gt_fields: int, *, fn_counts: FnCounts = "definition"
+) -> FieldCounts:
+    """True and false positives and false negatives over a list of discrepancies, and the figures that follow.
+
+    Args:
+        discrepancies: as in `FieldComparison.discrepancies`, or error types alone.
+        total_gt_fields: expected fields, right and wrong ones.
+        fn_counts: what counts as a false negative, as in the config.
+
+    Returns:
+        The counts, with `true_positives`, `false_positives`, `false_negatives`, `precision`, `recall` and `f1`.
+
+    Raises:
+        InputError: an unknown error type, or more wrong fields than there are expected ones.
+    """
+    counts = FieldCounts(fn_counts, total_gt_fields, **count_by_type(discrepancies))
+    if counts.true_positives < 0:
+        n_wrong = total_gt_fields - counts.true_positives
+        raise InputError(f"{n_wrong} expected fields are wrong or omitted, but total_gt_fields is {total_gt_fields}")
+    return counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from judgekit.core.components import MetricReport
 from judgekit.core.errors import did_you_mean
 from judgekit.core.runs import EVAL_RESULTS
 from judgekit.core.scores import Estimate, Failed, NotApplicable, Outcome, Outcomes
-from judgekit.metrics.field_counts import ERROR_TYPES, FieldComparison, FieldCounts
+from judgekit.metrics.field_counts import ERROR_TYPES, FieldComparison, FieldCounts, count_by_type
 from judgekit.metrics.field_paths import parse_path, write_path
 from judgekit.metrics.field_rules import AlignedRule, ComparatorError, SetRule
 from judgekit.metrics.fields import FieldComparer
@@ -19,6 +19,8 @@ MEANS = ("extraction_precision", "extraction_recall", "extraction_f1")
 SUMS = ("extraction_true_positives", "extraction_false_positives", "extraction_false_negatives")
 MICRO = ("extraction_micro_precision", "extraction_micro_recall", "extraction_micro_f1")
 TOTALS = ("total_true_positives", "total_false_positives", "total_false_negatives")
+SUMMED = ("total_gt_fields", "correct_fields", *ERROR_TYPES)
+"""Counts over all cases that have no figure of their own."""
 
 DIGEST_FIELDS = 20
 """Field paths in metrics.json and summary.md; eval-results.json has all of them."""
@@ -66,6 +68,7 @@ class ExtractionReport(MetricReport):
         self._comparer = comparer
         self._cases: list[dict[str, Any]] = []
         self._by_field: dict[str, FieldCounts] = {}
+        self._counts: FieldCounts | None = None
         self._n_errors: Counter[str] = Counter()
         self._n_cases: Counter[str] = Counter()
         self._notes: list[str] = []
@@ -91,18 +94,21 @@ class ExtractionReport(MetricReport):
         for path, counts in found.by_field.items():
             known = self._by_field.get(path)
             self._by_field[path] = counts if known is None else known + counts
-        kinds = Counter(item.error_type for item in found.discrepancies)
+        kinds = count_by_type(found.discrepancies)
         self._n_errors.update(kinds)
-        self._n_cases.update(kinds.keys())
+        self._n_cases.update(name for name, n in kinds.items() if n)
+        self._counts = found.counts if self._counts is None else self._counts + found.counts
         notes = found.notes[len(self._comparer.schema_notes) :]
         self._notes += [f"{note} (case {case_id})" for note in notes]
         values = [outcomes[name] for name in MEANS]
+        numbers = _counted(found.counts)
+        rates = {
+            name.removeprefix("extraction_"): round4(value) if isinstance(value, float) else None
+            for name, value in zip(MEANS, values, strict=True)
+        }
         entry: dict[str, Any] = {
-            "counts": _counted(found.counts),
-            "metrics": {
-                name.removeprefix("extraction_"): round4(value) if isinstance(value, float) else None
-                for name, value in zip(MEANS, values, strict=True)
-            },
+            "counts": numbers,
+            "metrics": {**numbers, **rates},
             "discrepancies": [
                 {
                     "path": item.path,
@@ -129,7 +135,11 @@ class ExtractionReport(MetricReport):
         if not self._cases:
             return None
         f1 = _estimate(figures, "extraction_f1")
-        totals = [_estimate(figures, name).value for name in TOTALS]
+        values = [_estimate(figures, name).value for name in TOTALS]
+        totals = {name: None if value is None else int(value) for name, value in zip(TOTALS, values, strict=True)}
+        macro = {name.removeprefix("extraction_"): _shown(_estimate(figures, name)) for name in MEANS}
+        micro = {name.removeprefix("extraction_micro_"): _shown(_estimate(figures, name)) for name in MICRO}
+        counts = _counted(self._counts) if self._counts is not None else {}
         return {
             "schema_version": 1,
             "aggregate": {
@@ -137,9 +147,16 @@ class ExtractionReport(MetricReport):
                 "eval_count": sum("counts" in entry for entry in self._cases),
                 "n_not_applicable": f1.n_not_applicable,
                 "n_error": f1.n_error,
-                "macro": {name.removeprefix("extraction_"): _shown(_estimate(figures, name)) for name in MEANS},
-                "micro": {name.removeprefix("extraction_micro_"): _shown(_estimate(figures, name)) for name in MICRO},
-                **{name: None if value is None else int(value) for name, value in zip(TOTALS, totals, strict=True)},
+                "metrics": {
+                    "eval_count": sum("counts" in entry for entry in self._cases),
+                    **totals,
+                    **{name: counts.get(name) for name in SUMMED},
+                    **{f"macro_{name}": figure["value"] for name, figure in macro.items()},
+                    **{f"micro_{name}": figure["value"] for name, figure in micro.items()},
+                },
+                "macro": macro,
+                "micro": micro,
+                **totals,
             },
             "by_error_type": self._error_types(),
             "by_field": {path: _counted(counts) | _rates(counts) for path, counts in self._by_field.items()},
@@ -189,6 +206,7 @@ class ExtractionReport(MetricReport):
 def _counted(counts: FieldCounts) -> dict[str, Any]:
     return {
         "total_gt_fields": counts.total_gt_fields,
+        "correct_fields": counts.true_positives,
         "true_positives": counts.true_positives,
         "false_positives": counts.false_positives,
         "false_negatives": counts.false_negatives,

@@ -143,7 +143,7 @@ class _Sizes:
         self.overlap = self.retrieved + self.gold - self.either
 
 
-class SpanMetric(ABC):
+class TokenLevelMetric(ABC):
     """A token-level metric: two sets of spans to a number. It holds no state; call it, or its `calculate`."""
 
     __slots__ = ()
@@ -162,7 +162,7 @@ class SpanMetric(ABC):
         return self.name
 
 
-class SpanRecall(SpanMetric):
+class SpanRecall(TokenLevelMetric):
     """`overlap / characters of gold`, in [0, 1], higher is better; 1.0 if gold has no characters.
 
     Source: recall of van Rijsbergen 1979, on characters as in SQuAD-style token scoring.
@@ -176,7 +176,7 @@ class SpanRecall(SpanMetric):
         return _recall(_Sizes(retrieved, gold))
 
 
-class SpanPrecision(SpanMetric):
+class SpanPrecision(TokenLevelMetric):
     """`overlap / characters retrieved`, in [0, 1], higher is better; 0.0 if nothing was retrieved.
 
     Source: precision of van Rijsbergen 1979, on characters.
@@ -190,7 +190,7 @@ class SpanPrecision(SpanMetric):
         return _precision(_Sizes(retrieved, gold))
 
 
-class SpanIou(SpanMetric):
+class SpanIou(TokenLevelMetric):
     """`overlap / characters in either`, in [0, 1], higher is better; 1.0 if both are empty, 0.0 if just one is.
 
     Source: Jaccard 1912, "The Distribution of the Flora in the Alpine Zone".

@@ -37,7 +37,28 @@ def test_eval_results_hold_every_case_the_figures_and_the_tables(tmp_path: Path)
     assert found["aggregate"]["micro"]["f1"]["value"] == 0.8333
     assert found["aggregate"]["eval_count"] == 2
     assert found["aggregate"]["n_not_applicable"] == 1
+    # Right are total, two names and one of two amounts of case a, and the one field of case b.
+    assert found["aggregate"]["metrics"] == {
+        "eval_count": 2,
+        "total_gt_fields": 6,
+        "correct_fields": 5,
+        "total_true_positives": 5,
+        "total_false_positives": 1,
+        "total_false_negatives": 1,
+        "omission": 0,
+        "hallucination": 0,
+        "format_error": 0,
+        "wrong_value": 1,
+        "macro_precision": 0.9,
+        "macro_recall": 0.9,
+        "macro_f1": 0.9,
+        "micro_precision": 0.8333,
+        "micro_recall": 0.8333,
+        "micro_f1": 0.8333,
+    }
     [first, second] = found["cases"]
+    assert first["metrics"] == {**first["counts"], "precision": 0.8, "recall": 0.8, "f1": 0.8}
+    assert (first["counts"]["correct_fields"], first["counts"]["total_gt_fields"]) == (4, 5)
     assert first["counts"]["true_positives"] == 4
     assert first["discrepancies"] == [
         {"path": "items[0].q", "error_type": "wrong_value", "expected": 1, "extracted": 3}

@@ -92,7 +92,8 @@ def test_macro_is_the_mean_of_cases_and_micro_pools_their_counts() -> None:
 def test_omissions_only_is_written_into_the_results() -> None:
     _, document = gathered(Extraction(fn_counts="omissions_only"), [({"a": 1, "b": 2}, {"a": 1, "b": 0})])
     assert document["aggregate"]["fn_counts"] == "omissions_only"
-    assert document["cases"][0]["metrics"] == {"precision": 0.5, "recall": 1.0, "f1": 0.6667}  # TP 1, FP 1, FN 0
+    [only] = document["cases"]
+    assert only["metrics"] == {**only["counts"], "precision": 0.5, "recall": 1.0, "f1": 0.6667}  # TP 1, FP 1, FN 0
 
 
 def test_no_case_with_a_number_gives_nulls_and_no_case_with_labels_no_report() -> None:

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from judgekit.core.runs import AGGREGATE_NAMES
+
 CUTOFFS = ("1", "3", "5", "10")
+_WITH_MISSES = frozenset({"hit_at_k", "mrr", "recall_at_k_doc"})
 
 
 def run_aggregate(overall: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,15 +24,14 @@ def run_aggregate(overall: Mapping[str, Any]) -> dict[str, Any]:
 
     Source: in-house.
     """
-    return {
-        "hit_at_k": {k: _with_misses(overall.get(f"hit@{k}")) for k in CUTOFFS},
-        "mrr": _with_misses(overall.get("mrr_chunk")),
-        "recall_at_k_doc": {k: _with_misses(overall.get(f"recall_doc@{k}")) for k in CUTOFFS},
-        "citation_coverage": _value(overall.get("citation_coverage")),
-        "groundedness": _value(overall.get("keyword_groundedness")),
-        "empty_result_rate": _value(overall.get("empty_result")),
-        "refusal_correctness": _value(overall.get("refusal_correct")),
-    }
+    found: dict[str, Any] = {}
+    for key, name in AGGREGATE_NAMES.items():
+        value = _with_misses if key in _WITH_MISSES else _value
+        if name.endswith("@k"):
+            found[key] = {k: value(overall.get(name.removesuffix("k") + k)) for k in CUTOFFS}
+        else:
+            found[key] = value(overall.get(name))
+    return found
 
 
 def _with_misses(figure: Mapping[str, Any] | None) -> float | None:

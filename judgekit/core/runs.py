@@ -35,6 +35,20 @@ METRICS_HISTORY = "metrics_history.jsonl"
 METRICS_VERSION = 2
 """Version of the definitions of all figures; raised when the same run would get another figure."""
 
+AGGREGATE_NAMES = {
+    "hit_at_k": "hit@k",
+    "mrr": "mrr_chunk",
+    "recall_at_k_doc": "recall_doc@k",
+    "citation_coverage": "citation_coverage",
+    "groundedness": "keyword_groundedness",
+    "empty_result_rate": "empty_result",
+    "refusal_correctness": "refusal_correct",
+}
+"""Keys of `aggregate_json`, and the names that these figures have everywhere else.
+
+It stands beside an aggregate that is shown, since a key may be the name of another figure in the same document.
+"""
+
 
 class Frozen(BaseModel):
     """Base of the records of this module."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from judgekit.core.comparison import Comparison
+from judgekit.core.runs import AGGREGATE_NAMES
 from judgekit.stats.means import round4
 
 _P_VALUES = ("p", "p_holm")
@@ -20,7 +21,7 @@ def compare_document(comparison: Comparison, failed: Sequence[str] = ()) -> dict
     document["deltas"] = {
         name: _rounded(value) if isinstance(value, dict) else value for name, value in document["deltas"].items()
     }
-    return {**document, "failed": list(failed)}
+    return {**document, "aggregate_names": AGGREGATE_NAMES, "failed": list(failed)}
 
 
 def _rounded(delta: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from judgekit.storage.run_index import FolderIndex, reindex
 from judgekit.storage.run_records import case_results, read_checks, run_record, write_tags
 from judgekit.testing import FaultServer
 from judgekit.wiring import jobs
-from tests.builders import case, output, read_json, read_lines, write_suite
+from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_suite
 from tests.workflows.engine import again, good, resumed
 
 SCRIPTS = Path(__file__).parents[2]
@@ -491,3 +491,31 @@ def test_a_check_that_is_added_while_its_run_is_indexed_again_is_not_lost(tmp_pa
     Database(folder.path.parent).put_run(read, case_results(folder))
     adding.join()
     assert Database(folder.path.parent).checks() == [own, new]
+
+
+def test_the_example_of_the_documents_has_these_figures(tmp_path: Path) -> None:
+    case_rows = [case(name, expected_chunk_ids=["k1"], must_contain=["1240 degrees"]) for name in ("c1", "c2", "c3")]
+    hits = [{"chunk_id": "k9", "text": "Kiln c2 is hot."}, {"chunk_id": "k1", "text": "Kiln c2 is hot."}]
+    answers = [
+        output("c1", citations=["k1"]),
+        output("c2", answer="Kiln c2 is hot.", retrieved=hits, citations=["k404"]),
+        {"case_id": "c3", "error": {"kind": "timeout"}},
+    ]
+    judgekit.run(write_suite(tmp_path, case_rows=case_rows, output_rows=answers), run_id="r")
+    [(text,)] = rows(tmp_path, "SELECT aggregate_json FROM eval_runs")
+    aggregate, overall = json.loads(text), read_json(tmp_path / "results" / "r" / "metrics.json")["overall"]
+    shown = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf-8")
+    for key, name, here, there in (
+        ('hit_at_k["1"]', "hit@1", 0.3333, 0.5),
+        ("mrr", "mrr_chunk", 0.5, 0.75),
+        ("citation_coverage", "citation_coverage", 0.5, 0.5),
+        ("groundedness", "keyword_groundedness", 0.5, 0.5),
+        ("empty_result_rate", "empty_result", 0.3333, 0.3333),
+    ):
+        found = aggregate["hit_at_k"]["1"] if "[" in key else aggregate[key]
+        assert (found, overall[name]["value"]) == (here, there)
+        row = [line for line in shown.splitlines() if f"| `{key}` |" in line and f"| `{name}`" in line][-1]
+        assert str(here) in row.split("|")[3]
+        assert str(there) in row.split("|")[5]
+    assert (overall["hit@1"]["n"], overall["hit@1"]["n_error"], overall["hit@1"]["worst"]) == (2, 1, 0.3333)
+    assert overall["groundedness"]["value"] == 4.0

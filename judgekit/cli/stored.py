@@ -64,13 +64,9 @@ def list_command(
             runs = "1 run" if found.n_not_indexed == 1 else f"{found.n_not_indexed} runs"
             say(f"note: {runs} in {found.results_dir} not in the results database; `judgekit runs reindex` adds them")
         if as_json:
-<<<<<<< HEAD
-            listed = [{**vars(run), "n_cases_in_file": found.n_in_file.get(run.run_id)} for run in found.runs]
-            print_json([{**row, "folder_exists": row["run_id"] in found.there} for row in listed])
-=======
             shown = {"aggregate_names": AGGREGATE_NAMES}
-            print_json([{**vars(run), **shown, "folder_exists": run.run_id in found.there} for run in found.runs])
->>>>>>> 0287166 (Say where aggregate_json deviates from metrics.json, and name its figures where both are shown)
+            listed = [{**vars(run), **shown, "n_cases_in_file": found.n_in_file.get(run.run_id)} for run in found.runs]
+            print_json([{**row, "folder_exists": row["run_id"] in found.there} for row in listed])
             return
         rows = [
             RunRow(

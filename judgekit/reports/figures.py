@@ -220,7 +220,8 @@ def abstention_line(summary: RunSummary) -> str | None:
     if not n_found and not any(isinstance(figure, Estimate) and figure.n for figure in figures):
         return None
     n = found["by_source"]["rule"]
-    return f"abstentions: by the shipped rule for {n:,} answers without a flag, no judge abstention ({n_found:,} found)"
+    answers = "1 answer" if n == 1 else f"{n:,} answers"
+    return f"abstentions: by the shipped rule for {answers} without a flag, no judge abstention ({n_found:,} found)"
 
 
 def indexing_lines(coverage: Mapping[str, Any] | None) -> list[str]:

@@ -11,7 +11,7 @@ import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, plausible_verdict, verdict
-from judgekit.wiring import Options, resume_job
+from judgekit.wiring import Options, checking, resume_job
 from judgekit.workflows.job import SilentObserver
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import case, read_json, read_lines, write_suite
@@ -121,7 +121,10 @@ def test_asking_again_gives_the_noise_floor_beside_the_check(tmp_path: Path) -> 
     assert report["noise_floor"]["flip_rate"] == round(n_flips / 6, 4)
 
 
-def test_asking_again_stands_for_the_check_where_there_is_no_other(tmp_path: Path, server: FaultServer) -> None:
+def test_asking_again_stands_for_the_check_where_there_is_no_other(
+    tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "prompt_versions", lambda judge, folder: {"v1"})  # every shipped judge has another
     run = first_run(tmp_path, server, judges=[{"name": "correctness", "model": "m"}], models=models(server, "m"))
     check(run)
     report = report_of(run, "correctness")

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from html import unescape
 from typing import Any
+from unicodedata import normalize
 
 from judgekit.core.components import Judge
 from judgekit.core.judgments import Verdict, VerdictError
@@ -13,6 +15,8 @@ _BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
 _STRAIGHT_QUOTES = str.maketrans("“”„‟″‘’‚‛′", "\"\"\"\"\"'''''")
 _NESTED = 2
 """Levels of objects inside an object that is looked at: more cannot be a verdict, and all would take quadratic time."""
+_LEAST_LETTERS = 16
+"""Fewer letters, such as those of `{"score": 4}`, may stand anywhere."""
 _SAYS_NOTHING = frozenset({"is_real", "inconsistent"})
 """Parts of a verdict that are worked out and not read."""
 
@@ -22,14 +26,18 @@ def is_copied(
 ) -> bool:
     """Whether an object of a reply stands in the judged texts: then it is not the judge's own.
 
-    It does if it stands there letter by letter, white space aside. It does too if an object there says the same once it
-    is read as replies are. Beside prose, where a judge may quote, the same deciding values are enough; a reply that is
-    one object and nothing else is a quotation only if the reasoning is the same as well.
+    It does if it stands there letter by letter, white space aside; so does a longer one of which only the marks between
+    letters differ, as where the text leaves out braces or escapes quotes. It does too if an object there says the same
+    once it is read as replies are. Beside prose, where a judge may quote, the same deciding values are enough; a reply
+    that is one object and nothing else is a quotation only if the reasoning is the same as well.
     """
     wanted = "".join(found.source.split())
+    letters = _letters(found.source)
     may_quote = "object" in found.path
     said = _said(verdict, may_quote=may_quote)
     for text in _texts(variables):
+        if len(letters) >= _LEAST_LETTERS and letters in _letters(text):
+            return True
         if "{" not in text:
             continue
         if wanted in "".join(text.split()):
@@ -50,7 +58,7 @@ def _verdicts(text: str, judge: Judge, asked: Collection[str]) -> Iterator[Verdi
         for pattern in (_BRACE, _BRACE_OR_STRING):
             for start, end in _spans(form, pattern):
                 span = form[start:end]
-                if span in seen or key not in span.casefold():
+                if span in seen or not (key in span.casefold() or "\\u" in span):
                     continue
                 seen.add(span)
                 try:
@@ -92,7 +100,8 @@ def _plain(value: Any) -> Any:
 
 
 def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
+    """Letters and digits in lower case, of wide and marked-up writing too."""
+    return "".join(filter(str.isalnum, unescape(normalize("NFKC", text)).casefold()))
 
 
 def _texts(value: object) -> Iterable[str]:

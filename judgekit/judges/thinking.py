@@ -12,10 +12,17 @@ _BLOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("think", re.compile(r"<(/)?think(?:ing)?\s?>", re.IGNORECASE)),
     ("think-thought", re.compile(r"<(/)?thoughts?>", re.IGNORECASE)),
     ("think-reasoning", re.compile(r"<(/)?reasoning>", re.IGNORECASE)),
+    ("think-notes", re.compile(r"<(/)?(?:scratch_?pad|reflection|analysis|draft|cot)\s?>", re.IGNORECASE)),
+    ("think-named", re.compile(r"<(/)?(?:ant_?thinking|inner_monologue|chain_of_thought)>", re.IGNORECASE)),
     ("think-prefix", re.compile(r"<(/)?[a-z]{1,20}:think(?:ing)?>", re.IGNORECASE)),  # seed:think
     ("think-brackets", re.compile(r"\[(/)?THINK(?:ING)?\]")),  # Mistral
     ("think-triangles", re.compile(r"◁(/)?think▷", re.IGNORECASE)),  # Kimi
     ("think-start", re.compile(r"<\|(?:START|(END))_THINKING\|>", re.IGNORECASE)),  # Command
+    (
+        "think-begin",
+        re.compile(r"<[|｜](?:begin|start|(end))[_▁](?:of[_▁])?th(?:ought|ink(?:ing)?)[|｜]>", re.IGNORECASE),
+    ),
+    ("think-bars", re.compile(r"<[|｜](/)?think(?:ing)?[|｜]>", re.IGNORECASE)),
     ("think-inner", re.compile(r"<\|inner_(?:prefix|(suffix))\|>")),  # Apertus
     ("think-channel", re.compile(r"<\|channel>thought\b|(<channel\|>)")),  # Gemma
 )

@@ -53,6 +53,15 @@ ROWS: list[Any] = [
     pytest.param(f"[THINK]maybe {DRAFT}[/THINK]{FINAL}", (4, "think-brackets"), id="T2-15-brackets"),
     pytest.param(f"<seed:think>maybe {DRAFT}</seed:think>\n{FINAL}", (4, "think-prefix"), id="T2-15-prefix"),
     pytest.param(f"◁think▷maybe {DRAFT}◁/think▷{FINAL}", (4, "think-triangles"), id="T2-15-triangles"),
+    pytest.param(f"<analysis>maybe {DRAFT}</analysis>{FINAL}", (4, "think-notes"), id="T2-15-notes"),
+    pytest.param(f"<antThinking>maybe {DRAFT}</antThinking>{FINAL}", (4, "think-named"), id="T2-15-named"),
+    pytest.param(
+        f"<|begin_of_thought|>maybe {DRAFT}<|end_of_thought|>{FINAL}", (4, "think-begin"), id="T2-15-begin-and-end"
+    ),
+    pytest.param(f"<|think|>maybe {DRAFT}<|/think|>{FINAL}", (4, "think-bars"), id="T2-15-bars"),
+    pytest.param(
+        f"<scratchpad>maybe {DRAFT}</scratchpad>I cannot tell.", ("invalid", "no JSON object"), id="T2-15-draft-only"
+    ),
     pytest.param(
         in_field("reasoning", f"The answer adds a date. {LOWER}"),
         ("empty", f"content is empty; {len(LOWER) + 24} characters in `reasoning`"),

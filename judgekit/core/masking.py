@@ -1,7 +1,8 @@
-"""Secrets taken out of what a server says: whole, in part, in another case, and in the usual escaped forms."""
+"""Secrets taken out of what a server says: whole, in part, in another case, and as usually escaped and encoded."""
 
 import re
 from array import array
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ LEAST_RUN = 8
 """So many characters of a secret in a row are masked. A shorter key, such as `none`, is a stand-in and no secret."""
 
 MASK = "[key]"
+
+_URL_SAFE = str.maketrans("+/", "-_")
 
 _BLOCK = 4
 _STEP = LEAST_RUN - _BLOCK + 1
@@ -29,7 +32,8 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str | None]) -> None:
         """Prepare; what is shorter than `LEAST_RUN` is no secret."""
-        kept = {secret.lower() for secret in secrets if secret and len(secret) >= LEAST_RUN}
+        plain = {secret for secret in secrets if secret and len(secret) >= LEAST_RUN}
+        kept = {form.lower() for secret in plain for form in (secret, *_encoded(secret)) if len(form) >= LEAST_RUN}
         self._blocks = tuple(
             {secret[at : at + _BLOCK] for secret in kept for at in range(0, len(secret) - _BLOCK + 1, _STEP)}
         )
@@ -123,6 +127,17 @@ class MaskedHeaders(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._raw)
+
+
+def _encoded(secret: str) -> Iterator[str]:
+    """The secret in hexadecimal digits and in base64, where its letters depend on what stands before it."""
+    content = secret.encode()
+    yield content.hex()
+    for n_before in range(3):
+        whole = content[: len(content) - (len(content) + n_before) % 3]
+        # The first letters hold bits of what stands before the secret.
+        text = b64encode(b"\0" * n_before + whole).decode()[n_before + (n_before > 0) :]
+        yield from {text, text.translate(_URL_SAFE)}
 
 
 def _unescaped(text: str) -> tuple[str, Sequence[int]]:

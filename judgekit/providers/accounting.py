@@ -157,6 +157,9 @@ def read_upstream(payload: Mapping[str, Any], headers: Mapping[str, str]) -> str
     text = said if isinstance(said, str) else json.dumps(said)
     if "://" in text:
         # An address may hold a key in its query.
-        parts = urlsplit(text)
+        try:
+            parts = urlsplit(text)
+        except ValueError:
+            return None
         text = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     return clean_text(text.strip())[:_LONGEST_NAME] or None

@@ -1,6 +1,7 @@
 """The body of a reply: read up to a limit, decompressed, and decoded, an event stream too."""
 
 import json
+import re
 import zlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ import msgspec
 
 from judgekit.core.protocols import CallError
 from judgekit.core.text import clean_text
-from judgekit.providers.event_streams import event_data, streamed_reply
+from judgekit.providers.event_streams import event_data, lines_of_json, streamed_reply
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -20,6 +21,7 @@ MOST_BYTES = 8 * 2**20
 ENCODINGS = "gzip, deflate"
 """What the server may compress with."""
 
+_EVENT = re.compile(rb"^(?:data:|event:|: )", re.MULTILINE)
 _ENCODING = b"content-encoding"
 _decode = msgspec.json.Decoder().decode
 
@@ -83,6 +85,7 @@ def decode_body(content: bytes) -> Any:
 
     Raises:
         ValueError: it is neither, or nested too deeply.
+        CallError: a stream ends before the reply does.
     """
     try:
         try:
@@ -91,11 +94,25 @@ def decode_body(content: bytes) -> Any:
             try:
                 return _with_whole_characters(content)
             except ValueError:
-                if b"data:" not in content:
-                    raise
-                return streamed_reply(_with_whole_characters(item) for item in event_data(content))
+                pieces = event_data(content) if _EVENT.search(content) else lines_of_json(content)
+                return streamed_reply(_with_whole_characters(item) for item in pieces)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def is_stream(kind: str, content: bytes) -> bool:
+    """Whether a body that cannot be read is a stream of events or of JSON lines.
+
+    Args:
+        kind: its content type.
+        content: the body.
+    """
+    if any(word in kind.lower() for word in ("event-stream", "ndjson", "jsonl", "json-seq")):
+        return True
+    try:
+        return _EVENT.match(content.lstrip()) is not None or len(lines_of_json(content)) > 1
+    except ValueError:
+        return False
 
 
 def _with_whole_characters(content: bytes | str) -> Any:

@@ -1,4 +1,4 @@
-"""A reply that comes as an event stream, although none was asked for, put together as one completion."""
+"""A reply that comes as a stream, although none was asked for, put together as one completion."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +25,20 @@ def event_data(content: bytes) -> Iterator[str]:
                 return
             # An object with `data: [DONE]` on the next line has no blank line between the two.
             yield data.removesuffix("[DONE]")
+
+
+def lines_of_json(content: bytes) -> list[str]:
+    """The lines of a stream that sends one JSON object a line.
+
+    Raises:
+        ValueError: a line is no object.
+    """
+    # Records of a sequence begin with a separator of their own.
+    lines = [line.strip(" \t\x1e") for line in _LINE_END.split(content.decode("utf-8-sig", "replace"))]
+    lines = [line for line in lines if line]
+    if not all(line.startswith("{") and line.endswith("}") for line in lines):
+        raise ValueError("a line is no JSON object")
+    return lines
 
 
 def streamed_reply(events: Iterable[Any]) -> Any:

@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from judgekit.core.judgments import FailureKind
 from judgekit.core.protocols import CallError
 from judgekit.core.text import in_words
-from judgekit.providers.rate_limits import wait_in_text
+from judgekit.providers.rate_limits import wait_in_fields, wait_in_text
 
 LONGEST_WAIT_SECONDS = 120.0
 """A server that asks to wait longer is not waited for: the run stops and can be resumed."""
@@ -108,7 +108,7 @@ def error_from_status(
     if status in _FATAL_STATUS:
         return CallError("bad_request", f"{_FATAL_STATUS[status]}: {message}", fatal=True)
     if status in _RETRYABLE or (status >= 500 and status not in _PERMANENT):
-        wait = retry_after(headers, now) or wait_in_text(detail)
+        wait = retry_after(headers, now) or wait_in_text(detail) or wait_in_fields(body)
         return _again_later(_RETRYABLE.get(status, "server_error"), message, wait)
     remedy = next((text for pattern, text in _REMEDIES if pattern.search(said)), None)
     message += f"; {remedy}" if remedy else ""

@@ -26,7 +26,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.masking import MaskedHeaders, Masker
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
-from judgekit.providers.bodies import decode_body, read_body
+from judgekit.providers.bodies import decode_body, is_stream, read_body
 from judgekit.providers.completions import read_completion, wire_body
 from judgekit.providers.connection import CHAT, Connection, proxy_for
 from judgekit.providers.http_errors import error_from_ok, error_from_redirect, error_from_status, redact
@@ -139,7 +139,7 @@ class OpenAICompatible(Provider):
         except ValueError:
             kind = headers.get("content-type", "no content type")
             start = self._shown(content)
-            if "event-stream" in kind.lower() or content.lstrip().startswith(b"data:"):
+            if is_stream(kind, content):
                 message = f'the server streams its reply in spite of "stream": false, and it cannot be read: {start}'
                 # A server that streams does so with every reply.
                 raise CallError("server_error", message, fatal=True) from None

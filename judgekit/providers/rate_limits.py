@@ -2,21 +2,32 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from judgekit.core.protocols import RateLimits
 
-_UNIT = r"(?:ms|m(?:illi)?sec(?:ond)?s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:ours?|rs?)?|d(?:ays?)?)(?![a-z])"
-_PART_TEXT = rf"\d+(?:\.\d+)?\s*{_UNIT}"
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
+_UNIT = (
+    r"(?:ms|m(?:illi)?sec(?:ond)?s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:ours?|rs?)?|d(?:ays?)?|w(?:eeks?)?)"
+    r"(?![a-z])"
+)
+_NUMBER = r"\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?"
+_PART_TEXT = rf"(?:(?:{_NUMBER})\s*|\ban?\s+)\(?{_UNIT}"
+_PART = re.compile(rf"({_NUMBER}|\ban?\b)\s*\(?([a-z]+)")
 _WAIT = re.compile(
-    r"\b(?:again|retry(?:ing|delay)?|wait(?:ing)?|resets?|refresh(?:es)?|available|allowed|back|after)\b[^\d\n]{0,20}?"
+    r"\b(?:again|retry(?:ing|delay)?|wait(?:ing)?|resets?|refresh(?:es)?|available|allowed|back|after)\b(?:(?!\b(?:per|each|every|any|tokens?|requests?)\b)[^\d\n]){0,20}?"
     rf"({_PART_TEXT}(?:(?:\s|,|and)*{_PART_TEXT}){{0,3}})",
     re.IGNORECASE,
 )
 _BARE_WAIT = re.compile(r"\bretry.after\b\D{0,3}(\d+(?:\.\d+)?)(?![\w:/-])", re.IGNORECASE)
+_CLOCK = re.compile(r"\b(?:again|retry|wait|resets?)\s+(?:in|for)\s+(\d{1,2}):([0-5]\d):([0-5]\d)\b", re.IGNORECASE)
+"""A span as hours, minutes and seconds; `at` or `after` would make it a time of the day."""
+_FIELD = re.compile(
+    r"retry_?(?:after|delay)(?:_?seconds?)?\W{1,5}(\d+(?:\.\d+)?)(ms|s|m|h)?(?![\w:/.-])", re.IGNORECASE
+)
+"""A field of an error body that says how long to wait, such as `"retryDelay": "34s"`."""
 _A_TIME = 1e8
 """A number this large is a time since the epoch and no span."""
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 def rate_limits(headers: Mapping[str, str]) -> RateLimits | None:
@@ -54,12 +65,28 @@ def wait_in_text(text: str) -> float | None:
     match = _WAIT.search(text[:2000])
     if match is not None:
         return _total(_PART.findall(match[1].lower())) or None
+    clock = _CLOCK.search(text[:2000])
+    if clock is not None:
+        return float(int(clock[1]) * 3600 + int(clock[2]) * 60 + int(clock[3])) or None
     bare = _BARE_WAIT.search(text[:2000])
     return (float(bare[1]) or None) if bare is not None else None
 
 
+def wait_in_fields(body: Any) -> float | None:
+    """Seconds that a field of an error body asks to wait, at any depth; None where there is none."""
+    match = _FIELD.search(str(body)[:4000]) if isinstance(body, Mapping | list) else None
+    if match is None or float(match[1]) >= _A_TIME:
+        return None
+    return float(match[1]) * _SECONDS[(match[2] or "s").lower()] or None
+
+
 def _total(parts: Iterable[tuple[str, str]]) -> float:
-    return sum(float(number) * _SECONDS[_unit(name)] for number, name in parts)
+    return sum(_number(number) * _SECONDS[_unit(name)] for number, name in parts)
+
+
+def _number(text: str) -> float:
+    """The number; `a minute` and `an hour` are one."""
+    return 1.0 if text.startswith("a") else float(text.replace(",", ""))
 
 
 def _unit(name: str) -> str:

@@ -341,6 +341,7 @@ def test_t2_04_a_pin_is_no_excuse_to_take_cached_replies_of_another_upstream(tmp
         pytest.param({"provider": ""}, {}, None, id="T2-04-empty"),
         pytest.param({"provider": None}, {}, None, id="T2-04-null"),
         pytest.param({"provider": ["a", "b"]}, {}, '["a", "b"]', id="T2-04-list"),
+        pytest.param({"provider": "http://[::1"}, {}, None, id="T2-04-no-address"),
         pytest.param({"provider": "x" * 1000}, {}, "x" * 200, id="T2-04-endless"),
     ],
 )

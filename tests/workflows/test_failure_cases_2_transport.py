@@ -3,6 +3,7 @@
 import gzip
 import json
 import zlib
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,11 @@ def event_stream(*events: Any, ending: str = "data: [DONE]\n\n") -> Reply:
     """A reply as a stream of events."""
     text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + ending
     return Reply(body=text, headers={"content-type": "text/event-stream"})
+
+
+def json_lines(*items: Any, kind: str = "application/x-ndjson") -> Reply:
+    """A reply as a stream of one JSON object a line."""
+    return Reply(body="".join(json.dumps(item) + "\n" for item in items), headers={"content-type": kind})
 
 
 def with_headers(reply: Reply, headers: dict[str, str]) -> Reply:
@@ -110,6 +116,14 @@ def test_t2_05_no_stream_is_asked_for(tmp_path: Path) -> None:
                 {**chunk("stop"), "usage": USAGE},
             ),
             id="two choices",
+        ),
+        pytest.param(
+            json_lines(*(chunk(content=piece) for piece in PIECES), {**chunk("stop"), "usage": USAGE}),
+            id="a line of JSON for each piece",
+        ),
+        pytest.param(
+            Reply(body=": PROCESSING\n\n: PROCESSING\n\n" + json.dumps({**whole(), "usage": USAGE})),
+            id="one object behind comments",
         ),
     ],
 )
@@ -433,6 +447,7 @@ def test_t2_23_a_relative_target_is_told_as_a_whole_address(tmp_path: Path) -> N
         quote(quote(KEY, safe=""), safe=""),
         "".join(f"\\u{ord(character):04x}" for character in KEY),
         KEY.replace("/", "&#x2F;"),
+        KEY.encode().hex(),
         f"...{KEY[5:20]}...",
     ],
 )
@@ -469,6 +484,20 @@ def test_attack_07_a_key_written_with_escaped_slashes_is_masked_after_decoding(
     ran = one_case(tmp_path, Reply(body=body), api_key_env="JUDGE_KEY")
     assert ran.only["verdict"] is not None
     assert ran.only["verdict"]["reasoning"] == "key [key]"
+
+
+@pytest.mark.parametrize("before", ["", "a:", "me:", "us3:"])
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+def test_t2_49_a_key_in_base64_is_masked_whatever_stands_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, encode: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    echo = encode(f"{before}{KEY}".encode()).decode()
+    ran = one_case(tmp_path, error_reply(400, f"denied: Basic {echo}"), api_key_env="JUDGE_KEY")
+    message = ran.only["failure"]["message"]
+    assert "[key]" in message
+    # At either end some letters hold bits of what stands beside the key.
+    assert not any(echo[at : at + 10] in message for at in range(len(echo) - 9))
 
 
 def test_t2_49_a_stand_in_for_a_key_is_a_word_that_replies_may_hold(
@@ -576,6 +605,10 @@ def test_attack_18_a_status_that_http_does_not_know_is_no_success(tmp_path: Path
         ("Slow down: again in 850ms", 0.85, 1.0),
         ("Please wait 1 minute and 5 seconds", 65.0, 71.6),
         ("Retry-After: 4", 4.0, 4.5),
+        ("Try again in a minute", 60.0, 66.1),
+        ("Limit resets in 00:01:30", 90.0, 99.1),
+        ("You can retry in 0,090 seconds", 90.0, 99.1),
+        ("Wait 5 (seconds)", 5.0, 5.6),
     ],
 )
 def test_attack_05_a_wait_in_the_text_of_a_429_counts(
@@ -585,6 +618,34 @@ def test_attack_05_a_wait_in_the_text_of_a_429_counts(
     (wait,) = asked_waits
     assert low <= wait <= high
     assert ran.only["n_requests"] == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "low", "high"),
+    [
+        ({"retry_after": 12}, 12.0, 13.3),
+        ({"details": [{"@type": "RetryInfo", "retryDelay": "34s"}]}, 34.0, 37.5),
+        ({"metadata": {"retry_after_seconds": 7.5}}, 7.5, 8.4),
+    ],
+)
+def test_attack_05_a_wait_in_a_field_of_a_429_counts(
+    tmp_path: Path, asked_waits: list[float], fields: dict[str, Any], low: float, high: float
+) -> None:
+    body = json.dumps({"error": {"message": "Slow down", **fields}})
+    ran = one_case(tmp_path, Reply(429, body), good())
+    (wait,) = asked_waits
+    assert low <= wait <= high
+    assert ran.only["n_requests"] == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["Only 5 requests are allowed per 24 hours", "No available tokens: 100 m", "Try again after 14:00:00 UTC"]
+)
+def test_attack_05_a_limit_per_time_is_no_wait(tmp_path: Path, asked_waits: list[float], text: str) -> None:
+    ran = one_case(tmp_path, rate_limited(message=text), good())
+    assert ran.error is None
+    assert len(asked_waits) == 1
+    assert asked_waits[0] < 1
 
 
 def test_attack_05_a_header_comes_before_the_text_and_a_long_wait_stops_the_run(

@@ -85,7 +85,7 @@ def look_at(path: Path) -> Look:
     look = Look(path, reading.name, len(rows), [], [], {})
     if reading.form is not None:
         file = file.model_copy(update={"format": reading.name})
-        taken = {theirs: ours for row in rows if row.origin for ours, theirs in row.origin.names.items()}
+        taken = _names(rows)
         own = {kind: file for kind in _MODELS}
     else:
         found = guess(records, from_csv=rows[0].from_csv)
@@ -96,15 +96,22 @@ def look_at(path: Path) -> Look:
     for kind, one in own.items():
         _try(look, kind, one)
     if "cases" not in look.files:
-        unread = next((note for note in look.notes if " cannot be read as cases" in note), None)
-        if unread is not None and _DECISIVE["cases"] & {*own["cases"].fields, *records[0]}:
-            raise InputError(f"{path}: {unread}; write a config by `judgekit init`, and mend it there")
-        raise InputError(
-            f"{path}: holds no questions that can be told from its columns ({', '.join(map(repr, records[0]))[:200]}); "
-            'write a config by `judgekit init`, and say under "fields" which column is what'
-        )
+        raise _no_cases(look, own["cases"], records)
+    if reading.form is not None and "outputs" in look.files:
+        taken = _names(_head(reading, "outputs", [])) | taken
     look.columns += _columns(records, taken)
     return look
+
+
+def _no_cases(look: Look, file: DataFile, records: list[dict[str, Any]]) -> InputError:
+    unread = next((note for note in look.notes if " cannot be read as cases" in note), None)
+    if unread is not None and _DECISIVE["cases"] & {*file.fields, *records[0]}:
+        return InputError(f"{look.path}: {unread}; write a config by `judgekit init`, and mend it there")
+    columns = ", ".join(map(repr, records[0]))[:200]
+    return InputError(
+        f"{look.path}: holds no questions that can be told from its columns ({columns}); "
+        'write a config by `judgekit init`, and say under "fields" which column is what'
+    )
 
 
 def _opened(file: DataFile, path: Path) -> tuple[Reading, list[Row] | str, Notices]:
@@ -114,6 +121,11 @@ def _opened(file: DataFile, path: Path) -> tuple[Reading, list[Row] | str, Notic
     rows = _head(reading, "cases", notices)
     good = [row for row in rows if row.data is not None]
     return reading, good or "; ".join(f"{row.line}: {row.path}: {row.problem}" for row in rows[:1]), notices
+
+
+def _names(rows: list[Row]) -> dict[str, str]:
+    """Our fields by the names that a format found them under."""
+    return {theirs: ours for row in rows if row.origin for ours, theirs in row.origin.names.items()}
 
 
 def _head(reading: Reading, kind: Kind, notices: Notices) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import IO
 
 import pytest
 
-from tests.builders import read_json, write_suite
+from tests.builders import output, read_json, write_suite
 from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ FULL = Path("/dev/full")
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize("command", [["run", "config.json"], ["validate", "config.json"], ["schema"], ["runs", "list"]])
 def test_output_that_cannot_be_written_is_one_line_and_exit_code_4(tmp_path: Path, command: list[str]) -> None:
-    write_suite(tmp_path)
+    write_suite(tmp_path, output_rows=[output(f"c{number}", abstained=False) for number in range(6)])
     judgekit("run", "config.json", "--run-id", "r", cwd=tmp_path)
     with FULL.open("w") as full:
         result = _written_to(full, [*command, *(["-q"] if command[0] == "run" else [])], tmp_path)
@@ -30,7 +30,7 @@ def test_output_that_cannot_be_written_is_one_line_and_exit_code_4(tmp_path: Pat
 
 @pytest.mark.parametrize("command", ["run config.json -q", "validate config.json", "runs list", "runs show r"])
 def test_a_closed_stdout_is_one_that_nobody_reads(tmp_path: Path, command: str) -> None:
-    write_suite(tmp_path)
+    write_suite(tmp_path, output_rows=[output(f"c{number}", abstained=False) for number in range(6)])
     judgekit("run", "config.json", "--run-id", "r", cwd=tmp_path)
     result = _ended(["/bin/sh", "-c", f'"$0" -m judgekit {command} >&-', sys.executable], tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
@@ -53,7 +53,7 @@ LEFT_EARLY = [
 
 @pytest.mark.parametrize("command", LEFT_EARLY)
 def test_a_reader_that_leaves_early_ends_a_command_without_a_word(tmp_path: Path, command: str) -> None:
-    write_suite(tmp_path)
+    write_suite(tmp_path, output_rows=[output(f"c{number}", abstained=False) for number in range(6)])
     assert judgekit("run", "config.json", "--run-id", "r", cwd=tmp_path).returncode == 0
     result = _without_a_reader(command, tmp_path)
     # 128 + 13, the number of SIGPIPE: 1 would say that a gate was missed, 0 that all of the output was read.
@@ -61,7 +61,7 @@ def test_a_reader_that_leaves_early_ends_a_command_without_a_word(tmp_path: Path
 
 
 def test_a_run_whose_reader_left_is_complete(tmp_path: Path) -> None:
-    write_suite(tmp_path)
+    write_suite(tmp_path, output_rows=[output(f"c{number}", abstained=False) for number in range(6)])
     assert _without_a_reader("run config.json --run-id r", tmp_path).returncode == 141
     assert read_json(tmp_path / "results" / "r" / "manifest.json")["status"] == "complete"
 

@@ -14,8 +14,7 @@ import judgekit
 from judgekit.cli.app import app
 from judgekit.storage.config_files import load_config
 from tests.builders import read_json, read_lines
-
-SHARED = Path("/work/shared/data/files")
+from tests.readers import needs_shared_files, shared
 
 
 def init(path: Path, folder: Path, *options: str) -> tuple[int, str, list[str]]:
@@ -175,6 +174,69 @@ def test_what_a_column_is_taken_for_is_shown_with_an_example_and_what_is_not_sur
     assert system["$comment"] == "the data file holds no answers: put those of your system into this file"
 
 
+ROW_OF_RAGAS = {"user_input": "Who fires?", "retrieved_contexts": ["Ada."], "response": "Ada", "reference": "Ada"}
+ROW_OF_DEEPEVAL = {
+    "input": "Who fires?",
+    "actual_output": "Ada",
+    "expected_output": "Ada",
+    "retrieval_context": ["Ada."],
+}
+RESULT_OF_PROMPTFOO = {
+    "provider": {"id": "p"},
+    "prompt": {"raw": "r", "label": "r"},
+    "vars": {"question": "Who fires?"},
+    "response": {"output": "Ada"},
+    "testIdx": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(
+            [ROW_OF_RAGAS],
+            {
+                "user_input": "question",
+                "retrieved_contexts": "retrieved",
+                "response": "answer",
+                "reference": "reference_answers",
+            },
+            id="ragas",
+        ),
+        pytest.param(
+            [ROW_OF_DEEPEVAL],
+            {
+                "input": "question",
+                "actual_output": "answer",
+                "expected_output": "reference_answers",
+                "retrieval_context": "retrieved",
+            },
+            id="deepeval",
+        ),
+        pytest.param(
+            {"evalId": "e", "results": {"version": 3, "results": [RESULT_OF_PROMPTFOO]}},
+            {
+                "provider": "metadata",
+                "prompt": "metadata",
+                "vars": "question",
+                "response": "answer",
+                "testIdx": "id",
+            },
+            id="promptfoo",
+        ),
+    ],
+)
+def test_columns_of_other_tools_are_shown_as_what_cases_and_outputs_take_them_for(
+    tmp_path: Path, content: Any, expected: dict[str, str]
+) -> None:
+    path = tmp_path / "theirs.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    code, said, error = init(path, tmp_path / "suite")
+    assert code == 0, error
+    shown = [line.split()[:2] for line in said.splitlines()[2:] if line.startswith("  ")]
+    assert dict(shown) == expected
+
+
 def test_a_config_is_replaced_only_by_force_and_outputs_never(tmp_path: Path) -> None:
     name, text = joined_by_semicolons()
     (tmp_path / name).write_text(text, encoding="utf-8")
@@ -268,12 +330,12 @@ TEN = [
 ]
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the files of others are not here")
+@needs_shared_files
 @pytest.mark.parametrize(("name", "expected"), TEN)
 def test_files_of_others_are_run_as_they_are(tmp_path: Path, name: str, expected: int) -> None:
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow")
-    code, _, error = init(SHARED / name, tmp_path / "suite")
+    code, _, error = init(shared(name), tmp_path / "suite")
     assert code == 0, error
     result = CliRunner().invoke(
         app, ["run", str(tmp_path / "suite" / "config.json"), "--results-dir", str(tmp_path / "results"), "-q"]

@@ -78,6 +78,7 @@ def test_json_of_a_check_is_one_object(quickstart: Path) -> None:
         assert document["judge_reliability"]["by_judge"][name]["noise_floor"]["flip_rate"] == 0
 
 
+@pytest.mark.slow
 def test_a_bridge_of_the_example(quickstart: Path) -> None:
     judgekit(
         "rejudge", "q", "--run-id", "b", "--model", "baseline-strict", "--judge", "correctness", "-q", cwd=quickstart
@@ -175,6 +176,7 @@ def test_hostile_ids_and_reasonings_stay_text(tmp_path: Path) -> None:
 # drift
 
 
+@pytest.mark.slow
 def test_a_judge_whose_verdicts_flip_from_some_week_on_has_drifted(tmp_path: Path) -> None:
     """30 verdicts, two quiet weeks, then every third one flips: 20 of 60 pairs in two weeks, where 5% are usual."""
     state = {"week": 0}

@@ -135,6 +135,7 @@ def test_a_resumed_run_may_change_its_mind_about_the_report(tmp_path: Path) -> N
     assert read_json(tmp_path / "results/r/config.json")["report"] is False
 
 
+@pytest.mark.slow
 def test_figures_stand_in_one_order_whether_they_are_fresh_or_read_back(tmp_path: Path) -> None:
     fresh = judgekit("quickstart", "-q", cwd=tmp_path)
     assert fresh.returncode == 0, fresh.stderr

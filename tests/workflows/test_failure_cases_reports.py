@@ -167,6 +167,7 @@ def test_g07_contexts_of_300_kb_give_a_small_report_that_says_where_the_rest_is(
     assert (len(text), length) == (2500, len("kiln 0 " * 12_000))
 
 
+@pytest.mark.slow
 def test_g07_an_answer_of_10_mb_takes_bounded_memory_and_is_cut(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 2, answer=lambda number: "word " * (2_000_000 if number else 1), context=str)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -178,6 +179,7 @@ def test_g07_an_answer_of_10_mb_takes_bounded_memory_and_is_cut(tmp_path: Path) 
     assert grown < 250
 
 
+@pytest.mark.slow
 def test_g07_time_is_linear_and_all_rows_are_there(tmp_path: Path) -> None:
     seconds = {}
     for n in (500, 4000):

@@ -29,6 +29,8 @@ from judgekit.testing import (
     with_latency,
 )
 from tests.builders import output, read_json, read_lines, write_suite
+from tests.cli.fork_server import Ended
+from tests.cli.fork_server import judgekit as judgekit_command
 from tests.workflows.engine import Ran, after_probe, again, carried_out, good, is_probe, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
@@ -195,9 +197,8 @@ def test_f07_memory_does_not_grow_with_the_length_of_replies(tmp_path: Path) -> 
     assert float(result.stdout) < 70
 
 
-def command_line(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "judgekit", "run", str(config), "--run-id", "r"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+def command_line(config: Path, folder: Path) -> Ended:
+    return judgekit_command("run", config, "--run-id", "r", cwd=folder)
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ def test_b14_a_trickling_body_does_not_put_off_the_deadline(tmp_path: Path) -> N
     assert ran.only["verdict"]["score"] == 4
 
 
+@pytest.mark.slow
 def test_b15_waiting_for_a_slot_is_not_on_the_clock(tmp_path: Path) -> None:
     script = with_latency(0.2, then=good())
     ran = carried_out(tmp_path, script, n_cases=10, model={"max_concurrency": 1, "timeout_seconds": 1})

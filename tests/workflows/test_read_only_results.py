@@ -69,6 +69,7 @@ def of_older_schema(results: Path) -> None:
 
 
 @needs_mounts
+@pytest.mark.slow
 def test_attack_15_lists_drift_and_cache_work_on_a_read_only_folder(results: Path) -> None:
     assert read_only(results, "runs", "tag", "r", "x").returncode == 4, "the folder can be written after all"
     for command, said in (

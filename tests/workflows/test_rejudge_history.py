@@ -190,6 +190,7 @@ def test_a_rejudge_that_goes_on_adds_its_point_once(tmp_path: Path) -> None:
     assert (check.judge, check.n_pairs, check.n_disagree) == ("correctness", 6, 6)
 
 
+@pytest.mark.slow
 def test_calls_asked_again_of_a_complete_rejudge_are_a_point_of_their_own(tmp_path: Path) -> None:
     down = {"now": True}
 

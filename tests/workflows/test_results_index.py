@@ -437,6 +437,7 @@ def writer(folder: Path, name: str, n_runs: int, n_cases: int) -> subprocess.Pop
     return process
 
 
+@pytest.mark.slow
 def test_d07_processes_that_write_at_once_all_complete_and_lose_nothing(tmp_path: Path) -> None:
     ran(tmp_path)
     (tmp_path / "results" / DATABASE).unlink()  # so that they also meet in making it

@@ -356,6 +356,7 @@ def test_an_adaptive_check_that_nothing_decides_takes_all_and_says_so(tmp_path: 
     assert report["alarm"]["status"] == "ok"  # of this run everything is known
 
 
+@pytest.mark.slow
 def test_an_adaptive_check_ends_at_200_rows(tmp_path: Path) -> None:
     with FaultServer(flipping(44)) as server:
         run = first_run(tmp_path, server, judges=GROUNDED, n_cases=220)

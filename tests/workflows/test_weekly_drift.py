@@ -76,6 +76,7 @@ def share(reports: list[DriftReport], holds: Callable[[DriftReport], bool]) -> f
     return sum(map(holds, reports)) / len(reports)
 
 
+@pytest.mark.slow
 def test_26_quiet_weeks_with_5_percent_noise_raise_an_alarm_in_at_most_5_percent_of_seeds() -> None:
     reports = half_years(26, lambda _: 0.05)
     assert share(reports, lambda report: any(row["state"] in DRIFTED for row in report.timeline)) <= 0.05
@@ -84,11 +85,13 @@ def test_26_quiet_weeks_with_5_percent_noise_raise_an_alarm_in_at_most_5_percent
     assert {report.timeline[0]["state"] for report in reports} == {"insufficient"}
 
 
+@pytest.mark.slow
 def test_20_percent_flips_from_week_9_are_found_within_8_checks_in_at_least_90_percent_of_seeds() -> None:
     reports = half_years(CHANGE + 8, lambda week: 0.20 if week >= CHANGE else 0.05)
     assert share(reports, lambda report: report.state == "judge") >= 0.90
 
 
+@pytest.mark.slow
 def test_flips_that_grow_by_one_and_a_half_points_a_week_are_found_by_week_20_in_at_least_80_percent_of_seeds() -> None:
     reports = half_years(20, lambda week: 0.015 * (week + 1))
     assert share(reports, lambda report: report.state == "judge") >= 0.80

@@ -953,6 +953,7 @@ FRAGMENTS = st.lists(
 
 @settings(max_examples=1000)
 @given(text=FRAGMENTS)
+@pytest.mark.slow
 def test_no_text_raises_anything_but_a_verdict_error(text: str) -> None:
     for judge in (GROUNDEDNESS, CORRECTNESS):
         score_or_kind(text, judge)

@@ -368,6 +368,7 @@ def seconds(call: Callable[[], object]) -> float:
         "ﷺ",
     ],
 )
+@pytest.mark.slow
 def test_time_grows_in_step_with_length(unit: str) -> None:
     def judge(length: int) -> None:
         text = (unit * length)[:length]

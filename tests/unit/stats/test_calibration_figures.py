@@ -12,6 +12,7 @@ DATA = REPOSITORY.parent / "shared" / "data"
 
 
 @pytest.mark.parametrize("function", calibration.FIGURES, ids=lambda function: function.__name__)
+@pytest.mark.slow
 def test_every_figure_holds(function: object) -> None:
     assert callable(function)
     try:

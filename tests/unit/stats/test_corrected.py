@@ -254,6 +254,7 @@ def test_the_labels_asked_for_bring_the_width_asked_for() -> None:
 @pytest.mark.parametrize(
     ("target", "in_clusters"), [("run", False), ("run", True), ("population", False), ("population", True)]
 )
+@pytest.mark.slow
 def test_intervals_of_fifty_labels_cover_on_real_verdicts(target: Target, in_clusters: bool) -> None:
     """1,000 draws of 50 labels among the 291 answers with a verdict of a real judge, five systems to a question.
 
@@ -288,6 +289,7 @@ def test_intervals_of_fifty_labels_cover_on_real_verdicts(target: Target, in_clu
     assert n_corrected >= 990  # a judge that is right on all labels of a draw has the interval of labels alone
 
 
+@pytest.mark.slow
 def test_intervals_of_fifty_labels_cover_on_simulated_verdicts() -> None:
     """As on real verdicts, with a judge that is right on 85% of cases: runs where the folder of data is absent too."""
     rng = random.Random(8)

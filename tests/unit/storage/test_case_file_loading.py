@@ -498,6 +498,7 @@ FIELD_NAMES = st.sampled_from([*SystemOutput.model_fields, *Case.model_fields, "
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.dictionaries(FIELD_NAMES, JSON_VALUES, max_size=5) | JSON_VALUES, min_size=1, max_size=4))
+@pytest.mark.slow
 def test_any_json_gives_records_that_can_be_written_or_one_line_errors(tmp_path: Path, rows: list[Any]) -> None:
     texts = {"o.jsonl": "\n".join(map(json.dumps, rows)), "o.json": json.dumps(rows)}
     for name, text in texts.items():

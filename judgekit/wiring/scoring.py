@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,18 +88,11 @@ def open_score(
         check_positions(case_ids, output_ids, numbered, outputs_path.name)
         return ids_on_one_side(case_ids, output_ids, outputs_path.name, missing_is_empty=is_empty)
 
-    def records() -> Iterator[tuple[Case, SystemOutput]]:
-        found = {case.id: case for case in iterate_cases(cases, cases_path)}
-        delimiter = recognised_delimiter(text for case in found.values() for text in heading_texts(case))
-        for output in iterate_outputs(outputs, outputs_path):
-            if output.case_id in found:
-                yield split_case(found[output.case_id], delimiter), split_output(output, delimiter)
-
     is_empty = missing_is_empty(outputs, outputs_path)
     return ScoreJob(
         read_labels=labels,
         read_positions=positions,
-        read_records=records,
+        read_records=partial(_records, cases, outputs),
         is_scattered=lambda error: isinstance(error, Scattered),
         compare_ids=compared,
         ids=ids,
@@ -107,6 +101,15 @@ def open_score(
         policy=policy,
         describe=files,
     )
+
+
+def _records(cases: DataFile, outputs: DataFile) -> Iterator[tuple[Case, SystemOutput]]:
+    """Each output with its case, their headings cut at the delimiter that the cases use."""
+    found = {case.id: case for case in iterate_cases(cases, Path(cases.path))}
+    delimiter = recognised_delimiter(text for case in found.values() for text in heading_texts(case))
+    for output in iterate_outputs(outputs, Path(outputs.path)):
+        if output.case_id in found:
+            yield split_case(found[output.case_id], delimiter), split_output(output, delimiter)
 
 
 def families(cutoffs: Cutoffs, snippets: SnippetMode = "if_text") -> tuple[RetrievalIds, Retrieval]:

@@ -29,8 +29,8 @@ def causes(a: RunIdentity, b: RunIdentity) -> tuple[Cause, ...]:
 
     Refused unless allowed: another data set, and of a judge that both runs have, another model (as asked for, served,
     or built), another reasoning effort, other arguments, another wording or another parser. Named only: index,
-    embedding model, chunker and prompt of the system, settings of metrics, how failed cases count, fingerprints,
-    temperature, other judges.
+    embedding model, chunker and prompt of the system, settings of metrics, how failed cases count, the version of
+    the definitions of figures, what says which answers abstain, fingerprints, temperature, other judges.
     """
     found = [*_dataset(a, b), *_judges(a, b), *_parser(a, b), *_metrics(a, b), *_versions(a, b), *_rest(a, b)]
     return tuple(sorted(found, key=lambda cause: not cause.is_refused))
@@ -141,6 +141,10 @@ def _metrics(a: RunIdentity, b: RunIdentity) -> Iterator[Cause]:
             yield Cause("metric", f"settings of {name}", *_unequal(a.metrics[name], b.metrics[name]), metrics=(name,))
     if a.errors != b.errors:
         yield Cause("metric", "how failed cases count", a.errors, b.errors)
+    if a.metrics_version != b.metrics_version:
+        yield Cause("metric", "definition of figures", f"version {a.metrics_version}", f"version {b.metrics_version}")
+    if a.abstention and b.abstention and a.abstention != b.abstention:
+        yield Cause("metric", "what says which answers abstain", a.abstention, b.abstention)
 
 
 def _versions(a: RunIdentity, b: RunIdentity) -> Iterator[Cause]:

@@ -71,6 +71,10 @@ class RunIdentity:
     """Settings of the metric families by name."""
     config: Mapping[str, Any]
     """config.json."""
+    metrics_version: int = 1
+    """Version of the definitions of its figures."""
+    abstention: str | None = None
+    """What says which answers abstain, as in metrics.json; None where the run does not say it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,8 @@ def run_identity(stored: StoredRun, metrics: Mapping[str, Any] | None) -> RunIde
         judges={judge.name: _judge(stored, judge.name, _part(records, judge.name)) for judge in stored.config.judges},
         metrics=_part(resolved, "metrics"),
         config=stored.folder.read_json(CONFIG),
+        metrics_version=(metrics or {}).get("metrics_version", 1),
+        abstention=_part(metrics or {}, "abstention").get("source"),
     )
 
 

@@ -15,7 +15,7 @@ JUDGE = JudgeIdentity(
 RUN = RunIdentity(
     run_id="r", dataset_sha256="d" * 64, parser_version="3", errors="exclude", versions={"chunker_version": "c1"},
     judges={"groundedness": JUDGE}, metrics={"retrieval": {"snippets": "if_text"}},
-    config={"seed": 0, "system": {"path": "a.jsonl"}},
+    config={"seed": 0, "system": {"path": "a.jsonl"}}, abstention="flag",
 )  # fmt: skip
 
 
@@ -44,6 +44,8 @@ def judged(**fields: Any) -> RunIdentity:
         (other(versions={"chunker_version": "c1", "prompt_version": "p"}), "prompt", "system prompt (unknown", False),
         (other(metrics={"retrieval": {"snippets": "ignore"}}), "metric", "settings of retrieval (snippets if_t", False),
         (other(errors="as_zero"), "metric", "how failed cases count (exclude, then as_zero)", False),
+        (other(metrics_version=2), "metric", "definition of figures (version 1, then version 2)", False),
+        (other(abstention="rule"), "metric", "what says which answers abstain (flag, then rule)", False),
         (other(judges={}), "config", "judge groundedness (there, then absent)", False),
         (other(config={"system": {"path": "b.jsonl"}}), "config", "system.path (a.jsonl, then b.jsonl)", False),
     ],

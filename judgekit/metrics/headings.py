@@ -40,7 +40,8 @@ def recognised_delimiter(texts: Iterable[str]) -> str | None:
 def delimiter_notice(delimiter: str) -> tuple[str, str]:
     """That a delimiter was recognised."""
     text = f"all gold headings that are one text are split at {delimiter!r}, so those of hits are split there too"
-    return ("heading_delimiter", f"{text}; set match.heading_delimiter where something else is meant")
+    remedy = "where something else is meant, write heading_path as a list, or set match.heading_delimiter in a config"
+    return ("heading_delimiter", f"{text}; {remedy}")
 
 
 def heading_texts(case: Case) -> list[str]:

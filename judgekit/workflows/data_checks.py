@@ -186,8 +186,8 @@ def heading_notices(cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> l
         return []
     text = (
         f"{len(found)} hits or references have a heading_path that could be a gold support's, but is not split like it "
-        f"(one text is split at ' > '), first in case {found[0]!r}; where it is the same place, set "
-        "match.heading_delimiter, or write heading_path as a list"
+        f"(one text is split at ' > '), first in case {found[0]!r}; where it is the same place, "
+        "write heading_path as a list, or set match.heading_delimiter in a config"
     )
     return [("ambiguous_heading_path", text)]
 

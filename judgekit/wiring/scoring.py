@@ -77,13 +77,6 @@ def open_score(
         if outputs_path.resolve() == cases_path.resolve():  # positions of one file cannot differ
             notices[:] = [notice for notice in notices if notice[0] != NO_ID]
 
-    def files(n_cases: int, n_outputs: int) -> dict[str, dict[str, Any]]:
-        named = (("cases", cases, cases_path, n_cases), ("outputs", outputs, outputs_path, n_outputs))
-        return {
-            kind: {"path": file.path, "sha256": data_sha256(file, path, hashes), "n": n}
-            for kind, file, path, n in named
-        }
-
     def compared(case_ids: Sequence[str], output_ids: Collection[str]) -> Warnings:
         check_positions(case_ids, output_ids, numbered, outputs_path.name)
         return ids_on_one_side(case_ids, output_ids, outputs_path.name, missing_is_empty=is_empty)
@@ -99,8 +92,18 @@ def open_score(
         anchors=anchors,
         missing_is_empty=is_empty,
         policy=policy,
-        describe=files,
+        describe=partial(_files, cases, outputs, hashes),
     )
+
+
+def _files(
+    cases: DataFile, outputs: DataFile, known: Hashes, n_cases: int, n_outputs: int
+) -> dict[str, dict[str, Any]]:
+    """Path, hash and number of records of both files."""
+    return {
+        kind: {"path": file.path, "sha256": data_sha256(file, Path(file.path), known), "n": n}
+        for kind, file, n in (("cases", cases, n_cases), ("outputs", outputs, n_outputs))
+    }
 
 
 def _records(cases: DataFile, outputs: DataFile) -> Iterator[tuple[Case, SystemOutput]]:

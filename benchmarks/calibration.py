@@ -232,10 +232,10 @@ def calibrated_baseline(data: Path) -> Figure:
     Clusters are questions. The labels are of every answer, so the pass rate of the run is known, and the one that
     `calibrate` makes of 60 random labels can be held against it.
     """
-    from judgekit.wiring import Options
-    from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
-    from judgekit.wiring.labelling import LabelWanted, open_labels
     from judgekit.workflows.calibrate import calibrate
+    from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+    from judgekit.workflows.label import LabelWanted, open_labels
+    from judgekit.workflows.models import Options
 
     rows = rows_of(data / NQ301)
     [labelled] = [item for item in SETS if item.file == NQ301]

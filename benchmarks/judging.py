@@ -82,22 +82,22 @@ def cpu_seconds() -> float:
 
 
 class Engine:
-    """One pass of the real engine with real storage, put together as wiring does it."""
+    """One pass of the real engine with real storage, put together as a run does it."""
 
     def __init__(self, folder: Path, base_url: str, in_flight: int) -> None:
         import judgekit.judges
         from judgekit.core.components import build
+        from judgekit.engine.budget import Spending
+        from judgekit.engine.judging import JudgingPass, StopSignal
+        from judgekit.engine.judgment_draft import JudgePlan
+        from judgekit.engine.limiter import AdaptiveLimiter
+        from judgekit.engine.model_runtime import ModelRuntime
+        from judgekit.engine.pinning import PinGuard
         from judgekit.providers.openai_compatible import OpenAICompatible
         from judgekit.providers.retrying import Retrying
         from judgekit.storage.prompt_files import load_prompt
         from judgekit.storage.recorder import Recorder
         from judgekit.storage.reply_cache import DiskReplyCache
-        from judgekit.workflows.budget import Spending
-        from judgekit.workflows.judging import JudgingPass, StopSignal
-        from judgekit.workflows.judgment_draft import JudgePlan
-        from judgekit.workflows.limiter import AdaptiveLimiter
-        from judgekit.workflows.model_runtime import ModelRuntime
-        from judgekit.workflows.pinning import PinGuard
 
         pin = {"build_hash": "sha256:bench", "on_mismatch": "flag"}
         config = ModelConfig.model_validate(
@@ -195,8 +195,8 @@ def fill_cache(engine: Engine, n_items: int) -> None:
     """Store a good reply for every input without asking anyone."""
     from judgekit.core.judgments import ModelResponse
     from judgekit.core.protocols import Capabilities
-    from judgekit.workflows.judgment_draft import encode_reply
-    from judgekit.workflows.requests import RequestMaker
+    from judgekit.engine.judgment_draft import encode_reply
+    from judgekit.engine.requests import RequestMaker
 
     body = {"reasoning": "as it says", "supported_claims": ["It came out red."], "unsupported_claims": [], "score": 5}
     reply = encode_reply(ModelResponse(text=json.dumps(body), finish_reason="stop", served_model="judge-2025-01-01"))

@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.drift import DRIFTED, DriftReport
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict
-from judgekit.wiring import Options, assemble, open_job
-from judgekit.wiring.drift import DriftQuery, drift_reports
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.assembly import assemble
+from judgekit.workflows.drift import DriftQuery, drift_reports
+from judgekit.workflows.jobs import open_job
+from judgekit.workflows.models import Options
 from judgekit.workflows.run import run as run_workflow
 
 START = datetime(2026, 1, 5, 6, 0, tzinfo=UTC)

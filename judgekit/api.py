@@ -38,9 +38,11 @@ def run(
     Raises:
         JudgekitError: see `judgekit.core.errors`.
     """
+    from judgekit.engine.observer import SilentObserver
     from judgekit.executors.local import run_local
-    from judgekit.wiring import Options, assemble, config_path_of, open_job
-    from judgekit.workflows.job import SilentObserver
+    from judgekit.workflows.assembly import assemble, config_path_of
+    from judgekit.workflows.jobs import open_job
+    from judgekit.workflows.models import Options
     from judgekit.workflows.run import run as run_workflow
 
     options = Options(
@@ -104,7 +106,7 @@ def score_rankings(
     Raises:
         JudgekitError: an id or score that is none, or a cut-off below 1.
     """
-    from judgekit.wiring.scoring import Cutoffs, score_in_memory
+    from judgekit.workflows.score_inputs import Cutoffs, score_in_memory
 
     return score_in_memory(gold, rankings, Cutoffs(tuple(ks), tuple(mrr_ks)))
 
@@ -135,8 +137,8 @@ def score_files(
         JudgekitError: a file that cannot be used; the message names the line.
     """
     from judgekit.core.data_files import DataFile
-    from judgekit.wiring.scoring import Cutoffs, open_score
     from judgekit.workflows.score import score
+    from judgekit.workflows.score_inputs import Cutoffs, open_score
 
     job = open_score(
         DataFile(path=str(cases)),

@@ -110,9 +110,10 @@ def why_command(
     """Say why a case of a run would be answered from the cache now, or why not: which part of its key changed."""
     from judgekit.executors.local import run_local
     from judgekit.reports.cache import why_text
-    from judgekit.wiring import Options, config_path_of
-    from judgekit.wiring.caches import WhyTarget, open_why
+    from judgekit.workflows.assembly import config_path_of
     from judgekit.workflows.cache_why import explain_case
+    from judgekit.workflows.caches import WhyTarget, open_why
+    from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         path = config_path_of(config) if config is not None else None
@@ -198,8 +199,8 @@ def clear_command(
 
 
 def _folder(results_dir: Path | None) -> Path:
-    from judgekit.wiring import Options
-    from judgekit.wiring.caches import cache_folder
+    from judgekit.workflows.caches import cache_folder
+    from judgekit.workflows.models import Options
 
     return cache_folder(Options(results_dir=results_dir))
 

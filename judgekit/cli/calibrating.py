@@ -10,7 +10,7 @@ from judgekit.cli.rejudging import Run
 from judgekit.cli.runs import AsJson, Debug, ResultsDir
 
 if TYPE_CHECKING:
-    from judgekit.wiring.labelling import OpenLabels
+    from judgekit.workflows.label import OpenLabels
 
 CALIBRATE_EPILOG = """\b
 Examples:
@@ -70,9 +70,9 @@ def calibrate_command(
 ) -> None:
     """Hold the judges of a run against human labels, and write what comes out into the run."""
     from judgekit.reports.calibration import calibration_lines
-    from judgekit.wiring import Options
-    from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
     from judgekit.workflows.calibrate import calibrate
+    from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+    from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         wanted = CalibrationWanted(labels, judge, cluster_by, width, baseline, scores_are)
@@ -100,8 +100,8 @@ def label_command(
 ) -> None:
     """Label a random sample of a run's answers, blind to what the judge said."""
     from judgekit.core.errors import ConfigError
-    from judgekit.wiring import Options
-    from judgekit.wiring.labelling import LabelWanted, export_sheet, import_sheet, open_labels
+    from judgekit.workflows.label import LabelWanted, export_sheet, import_sheet, open_labels
+    from judgekit.workflows.models import Options
 
     options = Options(results_dir=results_dir)
     who = (annotator or "").strip() or _user()

@@ -67,10 +67,10 @@ def compare_command(
 ) -> None:
     """Compare two runs: differences with intervals, cases won and lost, and what else changed."""
     from judgekit.analysis.compare_gates import failures, parse_fail_on
-    from judgekit.wiring import Options
-    from judgekit.wiring.comparing import open_comparison
     from judgekit.workflows.compare import compare
     from judgekit.workflows.compare_job import CompareOptions
+    from judgekit.workflows.comparing import open_comparison
+    from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         wanted = parse_fail_on(fail_on or ())
@@ -130,7 +130,7 @@ def _pieces(job: "CompareJob", comparison: "Comparison", failed: Sequence[str], 
 
         yield compare_markdown(comparison, failed)
     elif form is FormatChoice.HTML:
-        from judgekit.wiring.comparing import compare_page
+        from judgekit.workflows.comparing import compare_page
 
         yield from compare_page(job, comparison, failed)
     else:

@@ -58,8 +58,9 @@ def validate_command(
 ) -> None:
     """Check config, cases, outputs, prompts and pins without a call."""
     from judgekit.executors.local import run_local
-    from judgekit.wiring import Options, assemble, config_path_of, open_estimate
-    from judgekit.workflows.estimate import estimate_run
+    from judgekit.workflows.assembly import assemble, config_path_of, open_estimate
+    from judgekit.workflows.dry_run import estimate_run
+    from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         options = Options()
@@ -88,7 +89,8 @@ def pin_command(
 ) -> None:
     """Ask the servers what they have loaded and print what to put under `pin`."""
     from judgekit.executors.local import run_local
-    from judgekit.wiring import config_path_of, open_models
+    from judgekit.workflows.assembly import config_path_of
+    from judgekit.workflows.models import open_models
     from judgekit.workflows.pin import find_pins
 
     with reported(debug=debug):

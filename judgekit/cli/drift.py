@@ -53,8 +53,8 @@ def drift_command(
     """Say whether a judge drifts, from the history of its spot checks and re-judgings; no model is asked."""
     from judgekit.core.errors import ConfigError
     from judgekit.reports.drift import drift_svg, drift_text
-    from judgekit.wiring import Options
-    from judgekit.wiring.drift import Acceptance, DriftQuery, accept_drift, drift_reports, write_svg
+    from judgekit.workflows.drift import Acceptance, DriftQuery, accept_drift, drift_reports, write_svg
+    from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         query, options = DriftQuery(judge, suite, dataset, since), Options(results_dir=results_dir)

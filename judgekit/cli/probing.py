@@ -46,9 +46,9 @@ def probe_command(
     from judgekit.cli.progress import ProgressObserver
     from judgekit.executors.local import run_local
     from judgekit.reports.probes import probe_lines
-    from judgekit.wiring import Options
-    from judgekit.wiring.probes import ProbesWanted, open_probes
+    from judgekit.workflows.models import Options
     from judgekit.workflows.probe import probe
+    from judgekit.workflows.probes import ProbesWanted, open_probes
 
     names = tuple(name.strip() for name in (probes or "").split(",") if name.strip())
     with reported(debug=debug):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from judgekit.cli.outcome import say
 from judgekit.core.text import in_words
-from judgekit.workflows.limiter import LONGEST_RESET_SECONDS
+from judgekit.engine.limiter import LONGEST_RESET_SECONDS
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from judgekit.workflows.judging import Tally
+    from judgekit.engine.judging import Tally
 
 LINE_SECONDS = 10.0
 

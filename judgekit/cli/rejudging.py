@@ -77,8 +77,8 @@ def rejudge_command(
     debug: Debug = False,
 ) -> None:
     """Judge the stored inputs of a run again, into a new run folder; the system is not called."""
-    from judgekit.wiring import Options
-    from judgekit.wiring.rejudging import Again, open_rejudge
+    from judgekit.workflows.models import Options
+    from judgekit.workflows.rejudging import Again, open_rejudge
 
     options = Options(results_dir=results_dir, run_id=run_id, use_cache=not no_cache)
     with reported(debug=debug):
@@ -114,8 +114,8 @@ def spotcheck_command(
 ) -> None:
     """Ask for a second opinion on a sample of a run's verdicts, and write it into the run."""
     from judgekit.core.errors import ConfigError
-    from judgekit.wiring import Options
-    from judgekit.wiring.checking import CheckWanted, open_spotcheck, parsed_size
+    from judgekit.workflows.checking import CheckWanted, open_spotcheck, parsed_size
+    from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         if threshold is not None and not 0.0 < threshold < 1.0:
@@ -181,10 +181,10 @@ def bridge_command(
 ) -> None:
     """Split the change between two runs into what the system did and what the judge did."""
     from judgekit.reports.bridge import bridge_markdown, bridge_text
-    from judgekit.wiring import Options
-    from judgekit.wiring.bridging import open_bridge
     from judgekit.workflows.bridge import bridge
+    from judgekit.workflows.bridging import open_bridge
     from judgekit.workflows.job import RunJob
+    from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         job, moved = open_bridge(old, new, Options(results_dir=results_dir, use_cache=not no_cache))

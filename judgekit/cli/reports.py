@@ -33,9 +33,9 @@ def report_command(
     debug: Debug = False,
 ) -> None:
     """Write a report of a stored run anew: a page, a summary, scores as a table, or gates as JUnit XML."""
-    from judgekit.wiring.jobs import find_run
-    from judgekit.wiring.models import Options
-    from judgekit.wiring.reporting import write_report
+    from judgekit.workflows.jobs import find_run
+    from judgekit.workflows.models import Options
+    from judgekit.workflows.reporting import write_report
 
     with reported(debug=debug):
         folder = find_run(run, None, Options(results_dir=results_dir))
@@ -54,9 +54,9 @@ def view_command(
 
     from judgekit.core.errors import ConfigError
     from judgekit.storage.run_folder import RunFolder
-    from judgekit.wiring.jobs import find_run
-    from judgekit.wiring.models import Options
-    from judgekit.wiring.viewer import open_server
+    from judgekit.workflows.jobs import find_run
+    from judgekit.workflows.models import Options
+    from judgekit.workflows.viewer import open_server
 
     with reported(debug=debug):
         folder, page = results_dir or Path("results"), "/"

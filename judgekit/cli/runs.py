@@ -9,8 +9,9 @@ from judgekit.cli.outcome import print_json, reported, say
 
 if TYPE_CHECKING:
     from judgekit.core.runs import RunSummary
-    from judgekit.wiring import Assembly, Options
+    from judgekit.workflows.assembly import Assembly
     from judgekit.workflows.job import RunJob
+    from judgekit.workflows.models import Options
 
 RUN_EPILOG = """\b
 Examples:
@@ -71,7 +72,10 @@ def run_command(
 ) -> None:
     """Judge the outputs of a system: metrics, judges, spot check, into a new run folder."""
     from judgekit.core.errors import ConfigError
-    from judgekit.wiring import Options, assemble, config_path_of, open_job, resume_job
+    from judgekit.workflows.assembly import assemble, config_path_of
+    from judgekit.workflows.jobs import open_job
+    from judgekit.workflows.models import Options
+    from judgekit.workflows.resuming import resume_job
 
     options = Options(
         results_dir=results_dir, run_id=run_id, limit=limit, sample=sample, shard=shard, use_cache=not no_cache
@@ -125,7 +129,7 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
     from judgekit.cli.progress import ProgressObserver
     from judgekit.core.errors import ConfigError, JudgekitError, RunBusy
     from judgekit.executors.local import run_local
-    from judgekit.wiring.resuming import is_open
+    from judgekit.workflows.resuming import is_open
     from judgekit.workflows.run import run
 
     hint = f"go on with: judgekit run --resume {job.store.path}"
@@ -150,7 +154,7 @@ def judge_all(job: "RunJob", *, quiet: bool, debug: bool, junit: Path | None = N
 def _write_junit(folder: Path, junit: Path | None) -> None:
     if junit is None:
         return
-    from judgekit.wiring.reporting import write_report
+    from judgekit.workflows.reporting import write_report
 
     write_report(folder, "junit", junit)
 
@@ -179,8 +183,8 @@ def _print_estimate(assembly: "Assembly", options: "Options", *, as_json: bool) 
 
     from judgekit.executors.local import run_local
     from judgekit.reports.estimate import estimate_text
-    from judgekit.wiring import estimating
-    from judgekit.workflows.estimate import estimate_run
+    from judgekit.workflows.caches import estimating
+    from judgekit.workflows.dry_run import estimate_run
 
     with estimating(assembly, options) as job:
         estimate = run_local(lambda: estimate_run(job))

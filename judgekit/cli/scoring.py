@@ -51,8 +51,8 @@ def score_command(
 ) -> None:
     """Retrieval figures of outputs against cases, at once: no config, no judge, no run folder."""
     from judgekit.core.errors import ConfigError
-    from judgekit.wiring.scoring import Cutoffs, check_target, open_score, write_columns
     from judgekit.workflows.score import score
+    from judgekit.workflows.score_inputs import Cutoffs, check_target, open_score, write_columns
 
     with reported(debug=debug):
         if errors not in ("exclude", "as_zero"):

@@ -56,7 +56,7 @@ def list_command(
     """List stored runs, the newest first, with the figures that are read first."""
     from judgekit.core.runs import AGGREGATE_NAMES
     from judgekit.reports.runs import RunRow, runs_text
-    from judgekit.wiring.stored_runs import listed_runs
+    from judgekit.workflows.stored_runs import listed_runs
 
     with reported(debug=debug):
         found = listed_runs(_options(results_dir), suite=suite, tag=tag, limit=limit)
@@ -91,7 +91,7 @@ def show_command(run: Run, results_dir: ResultsDir = None, as_json: AsJson = Fal
 
     from judgekit.reports.figures import printable
     from judgekit.reports.terminal import plain_text, rich_table
-    from judgekit.wiring.stored_runs import shown_run
+    from judgekit.workflows.stored_runs import shown_run
 
     with reported(debug=debug):
         shown = shown_run(run, _options(results_dir))
@@ -126,8 +126,8 @@ def trend_command(
 ) -> None:
     """Show a figure over the runs of a suite, with intervals, and where data or judge changed in between."""
     from judgekit.reports.trend import trend_svg, trend_text
-    from judgekit.wiring.drift import write_svg
-    from judgekit.wiring.trends import TrendQuery, find_trend
+    from judgekit.workflows.drift import write_svg
+    from judgekit.workflows.trends import TrendQuery, find_trend
 
     with reported(debug=debug):
         found = find_trend(TrendQuery(metric, suite, tag, limit), _options(results_dir))
@@ -152,7 +152,7 @@ def tag_command(
     debug: Debug = False,
 ) -> None:
     """Tag a run, so that it can be named as `latest:TAG`; tags stand in its folder."""
-    from judgekit.wiring.stored_runs import tag_run
+    from judgekit.workflows.stored_runs import tag_run
 
     with reported(debug=debug):
         path, tags, notices = tag_run(run, name, _options(results_dir), remove=remove)
@@ -170,7 +170,7 @@ def delete_command(
     import sys
 
     from judgekit.core.errors import ConfigError
-    from judgekit.wiring.stored_runs import deletable_run, delete_run
+    from judgekit.workflows.stored_runs import deletable_run, delete_run
 
     with reported(debug=debug):
         found = deletable_run(run, _options(results_dir))
@@ -187,7 +187,7 @@ def delete_command(
 
 def reindex_command(results_dir: ResultsDir = None, debug: Debug = False) -> None:
     """Build the results database anew from the run folders; damaged folders are named and left out."""
-    from judgekit.wiring.stored_runs import reindex_runs
+    from judgekit.workflows.stored_runs import reindex_runs
 
     with reported(debug=debug):
         done = reindex_runs(_options(results_dir))
@@ -213,8 +213,8 @@ def rescore_command(
     """Calculate scores and figures of stored runs anew, from their folders alone; stored verdicts are kept."""
     from judgekit.core.errors import ConfigError, JudgekitError
     from judgekit.reports.rescore import rescored_text
-    from judgekit.wiring.stored_runs import all_runs_of, open_rescore
     from judgekit.workflows.rescore import rescore
+    from judgekit.workflows.stored_runs import all_runs_of, open_rescore
 
     with reported(debug=debug):
         options = _options(results_dir)
@@ -242,7 +242,7 @@ def rescore_command(
 
 
 def _options(results_dir: Path | None) -> Any:
-    from judgekit.wiring import Options
+    from judgekit.workflows.models import Options
 
     return Options(results_dir=results_dir)
 

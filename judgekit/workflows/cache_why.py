@@ -10,12 +10,12 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import is_local
 from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
 from judgekit.core.judgments import JudgeInput, Judgment, VerdictError
+from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, RunStore, System
 from judgekit.core.scores import Failed
-from judgekit.workflows.judgment_draft import JudgePlan, decode_reply
-from judgekit.workflows.model_runtime import ModelRuntime
-from judgekit.workflows.requests import RequestMaker
-from judgekit.workflows.scoring import JudgmentKey, last_judgments
+from judgekit.engine.judgment_draft import JudgePlan, decode_reply
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.requests import RequestMaker
 
 EntryState = Literal["present", "not_pinned", "damaged", "absent"]
 

@@ -27,11 +27,11 @@ from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.judgments import Verdict
 from judgekit.core.labels import CALIBRATION, Label, LabelFile
+from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import RunSummary
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.reliability import pairs_of, pass_score_of, scale_of
-from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
 Verdicts = Mapping[str, Verdict]
 """By case id."""

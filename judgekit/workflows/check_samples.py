@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from judgekit.analysis.pairs import Sampler, compare_pair, draw_order, draw_sample
 from judgekit.core.checks import CheckRecord
+from judgekit.core.last_judgments import last_judgments
 from judgekit.core.protocols import RunStore
+from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.passes import Wanted
 from judgekit.stats.sequential import decide
-from judgekit.workflows.judgment_draft import JudgePlan
-from judgekit.workflows.passes import Wanted
 from judgekit.workflows.reliability import pairs_of, pass_score_of
-from judgekit.workflows.scoring import last_judgments
 
 STEP = 10
 """Cases that an adaptive check draws at a time."""

@@ -1,11 +1,11 @@
-"""What a run works on: everything that wiring has put together from a config."""
+"""What a run works on: everything put together from a config."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from judgekit.analysis.reliability import Sampler
 from judgekit.core.cases import Case
@@ -15,44 +15,11 @@ from judgekit.core.config import RunConfig, SpotCheck
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore, System
 from judgekit.core.runs import Manifest, RunSummary
+from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.workflows.case_scores import Faults
 from judgekit.workflows.data_checks import Asked, asked_of
-from judgekit.workflows.judging import Tally
-from judgekit.workflows.judgment_draft import JudgePlan
-from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.panels import Panel
-from judgekit.workflows.scoring import Faults
-
-
-class Observer(Protocol):
-    """Who is told how the work goes."""
-
-    def started(self, label: str, n_total: int) -> None:
-        """A pass of `n_total` judgments begins."""
-
-    def advanced(self, label: str, tally: Tally) -> None:
-        """One more judgment of a pass is done."""
-
-    def paused(self, label: str, reset_seconds: float) -> None:
-        """A pass waits, since the server says that its limit is used up for so long."""
-
-    def finished(self, label: str) -> None:
-        """A pass is over."""
-
-
-class SilentObserver:
-    """Tells nobody."""
-
-    def started(self, label: str, n_total: int) -> None:
-        """Ignore."""
-
-    def advanced(self, label: str, tally: Tally) -> None:
-        """Ignore."""
-
-    def paused(self, label: str, reset_seconds: float) -> None:
-        """Ignore."""
-
-    def finished(self, label: str) -> None:
-        """Ignore."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +77,7 @@ class RunJob:
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     render_summary: Callable[[Any], str]
-    """RunSummary to markdown; reports are chosen by wiring."""
+    """RunSummary to markdown."""
     repeats: Sequence[JudgePlan] = ()
     """Judges that are asked again about verdicts older than a day."""
     repeat_draws: Seeded | None = None

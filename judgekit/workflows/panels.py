@@ -9,9 +9,9 @@ from judgekit.analysis.panels import panel_record
 from judgekit.core.components import Judge
 from judgekit.core.config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
+from judgekit.core.last_judgments import JudgmentKey
+from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.judges.panel import panel_ruling
-from judgekit.workflows.judgment_draft import JudgePlan
-from judgekit.workflows.scoring import JudgmentKey
 
 PANEL = "panel"
 """`model_id` and `provider` of a judgment that a panel made."""

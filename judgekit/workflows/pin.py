@@ -5,7 +5,7 @@ from typing import Any
 
 from judgekit.core.errors import ProviderError
 from judgekit.core.protocols import CallError
-from judgekit.workflows.model_runtime import ModelRuntime
+from judgekit.engine.model_runtime import ModelRuntime
 
 
 async def find_pins(models: Mapping[str, ModelRuntime]) -> dict[str, Any]:

@@ -20,23 +20,23 @@ from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import JudgeInput, Judgment
+from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.probes import ORIGINAL, PROBE_INPUTS, PROBE_JUDGMENTS, PROBES, ProbeSet
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore
 from judgekit.core.runs import RunSummary
+from judgekit.engine.budget import Spending
+from judgekit.engine.judging import JudgingPass, StopSignal
+from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.observer import Observer
+from judgekit.engine.passes import ready
+from judgekit.engine.unanswered import is_unanswered
 from judgekit.judges.probes import PROBES as ALL_PROBES
 from judgekit.judges.probes import Dice, NoProbe, reversed_wording
-from judgekit.workflows.budget import Spending
 from judgekit.workflows.calibrate import with_parts
 from judgekit.workflows.closing import closed, write_summary
-from judgekit.workflows.job import Observer
-from judgekit.workflows.judging import JudgingPass, StopSignal
-from judgekit.workflows.judgment_draft import JudgePlan
-from judgekit.workflows.model_runtime import ModelRuntime
-from judgekit.workflows.passes import ready
 from judgekit.workflows.reliability import opinion, pass_score_of, scale_of
-from judgekit.workflows.scoring import JudgmentKey, last_judgments
-from judgekit.workflows.unanswered import is_unanswered
 
 NO_RUBRIC = "the wording has no lines that say what each score means"
 

@@ -10,14 +10,15 @@ from judgekit.analysis.pairs import Pair
 from judgekit.analysis.rejudged import verdict_changes
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.judgments import JudgeInput, Judgment
+from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.protocols import RunStore
 from judgekit.core.runs import JUDGMENTS
 from judgekit.core.scores import Failed
+from judgekit.workflows.case_scores import Faults, Unjudged
+from judgekit.workflows.case_scores import judge_inputs as built_inputs
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.rejudge_history import asked_anew
 from judgekit.workflows.reliability import opinion, pass_score_of
-from judgekit.workflows.scoring import Faults, JudgmentKey, Unjudged, last_judgments
-from judgekit.workflows.scoring import judge_inputs as built_inputs
 
 
 def stored_inputs(

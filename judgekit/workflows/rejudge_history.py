@@ -8,11 +8,11 @@ from judgekit.core.components import Judge
 from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.judgments import Judgment
+from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.protocols import RunStore
 from judgekit.core.runs import MANIFEST, METRICS, Manifest, Notice, RunSummary
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.reliability import pass_score_of
-from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
 Judgments = Mapping[JudgmentKey, Judgment]
 

@@ -22,9 +22,9 @@ from judgekit.core.checks import CHECKS, CheckKind, CheckRecord
 from judgekit.core.components import Judge
 from judgekit.core.drift import CheckKind as HistoryKind
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
+from judgekit.core.last_judgments import JudgmentKey
 from judgekit.core.protocols import RunStore
-from judgekit.workflows.judgment_draft import JudgePlan
-from judgekit.workflows.scoring import JudgmentKey
+from judgekit.engine.judgment_draft import JudgePlan
 
 Judgments = Mapping[JudgmentKey, Judgment]
 Warnings = list[tuple[str, str]]

@@ -17,10 +17,11 @@ from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, StorageError
+from judgekit.core.last_judgments import last_judgments
 from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import METRICS_VERSION, Manifest, Notice, RunSummary
+from judgekit.workflows.case_scores import Faults, Scored, Scoring, Unjudged, judge_inputs, score_cases
 from judgekit.workflows.closing import closed, made_by, replaced_figures, write_summary
-from judgekit.workflows.scoring import Faults, Scored, Scoring, Unjudged, judge_inputs, last_judgments, score_cases
 
 MADE_BY_SCORING = frozenset(
     {

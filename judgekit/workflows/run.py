@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from judgekit.analysis.gates import check_gates
 from judgekit.core.checks import CheckRecord
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
+from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import (
     CASES,
     CHUNK_IDS,
@@ -23,21 +24,22 @@ from judgekit.core.runs import (
     RunStatus,
     RunSummary,
 )
-from judgekit.workflows.budget import Spending
+from judgekit.engine.budget import Spending
+from judgekit.engine.observer import Observer
+from judgekit.engine.passes import Passes, Wanted, left_for, ready
+from judgekit.engine.pinning import Seen
+from judgekit.workflows.case_scores import Unjudged, judge_inputs
 from judgekit.workflows.check_samples import ask_samples, may_grow
-from judgekit.workflows.checks import check_applies, one_version
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.coverage import coverage_notices
 from judgekit.workflows.data_checks import check_data
-from judgekit.workflows.job import Observer, RunJob
+from judgekit.workflows.job import RunJob
 from judgekit.workflows.panels import rule, says_the_same
-from judgekit.workflows.passes import Passes, Wanted, left_for, ready
-from judgekit.workflows.pinning import Seen
+from judgekit.workflows.preflight import check_applies, one_version
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
 from judgekit.workflows.reliability import write_checks
 from judgekit.workflows.run_checks import begun_repeats, check_plan, is_own, own_checks, repeat_plans
-from judgekit.workflows.scoring import JudgmentKey, Unjudged, judge_inputs, last_judgments
 from judgekit.workflows.summarise import summarise
 
 

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from judgekit.analysis.drift_checks import AT_ONCE
 from judgekit.core.checks import RUN_CHECK, RUN_CHECKS, RUN_REPEAT, CheckRecord
+from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.sample_sizes import sample_size
+from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.workflows.check_samples import CheckPlan, drawn
 from judgekit.workflows.job import RunJob, SpotCheckPlan
-from judgekit.workflows.judgment_draft import JudgePlan
 from judgekit.workflows.reliability import check_kind
-from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
 
 def own_checks(job: RunJob) -> list[CheckRecord]:

@@ -16,17 +16,17 @@ from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Judgment
+from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore
 from judgekit.core.runs import JUDGMENTS, GateResult, Manifest, Notice, RunSummary
-from judgekit.workflows.budget import Spending
+from judgekit.engine.budget import Spending
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.observer import Observer
+from judgekit.engine.passes import Passes, Wanted, ready
 from judgekit.workflows.check_samples import CheckPlan, ask_samples
 from judgekit.workflows.closing import closed, write_summary
-from judgekit.workflows.job import Observer
-from judgekit.workflows.model_runtime import ModelRuntime
-from judgekit.workflows.passes import Passes, Wanted, ready
 from judgekit.workflows.reliability import clusters_of, reliability_of, sampled, write_checks
-from judgekit.workflows.scoring import JudgmentKey, last_judgments
 
 RELIABILITY = "judge_reliability."
 """Begins the names of figures that a check changes."""

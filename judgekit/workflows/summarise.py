@@ -11,15 +11,16 @@ from judgekit.analysis.summary import RunTally, judge_record
 from judgekit.core.checks import RUN_CHECKS, CheckRecord
 from judgekit.core.config import is_local
 from judgekit.core.judgments import Judgment
+from judgekit.core.last_judgments import TRANSPORT_KINDS, JudgmentKey, last_judgments
 from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
 from judgekit.core.scores import Failed, NotApplicable
+from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.workflows.case_scores import Scored, Scoring, score_cases
 from judgekit.workflows.job import RunJob
-from judgekit.workflows.judgment_draft import JudgePlan
-from judgekit.workflows.model_runtime import ModelRuntime
 from judgekit.workflows.panels import PANEL, Panel, member_failures, record_of_panel
 from judgekit.workflows.rejudge import other_builds, rejudged
 from judgekit.workflows.reliability import clusters_of, parts_that_stand, reliability_of, sampled
-from judgekit.workflows.scoring import TRANSPORT_KINDS, JudgmentKey, Scored, Scoring, last_judgments, score_cases
 
 
 def summarise(

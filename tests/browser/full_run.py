@@ -4,19 +4,19 @@ import json
 from pathlib import Path
 
 import judgekit
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
-from judgekit.wiring import Options
-from judgekit.wiring.bridging import open_bridge
-from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
-from judgekit.wiring.checking import CheckWanted, open_spotcheck
-from judgekit.wiring.probes import ProbesWanted, open_probes
-from judgekit.wiring.rejudging import Again, open_rejudge
-from judgekit.wiring.reporting import write_report
 from judgekit.workflows.bridge import bridge
+from judgekit.workflows.bridging import open_bridge
 from judgekit.workflows.calibrate import calibrate
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.checking import CheckWanted, open_spotcheck
+from judgekit.workflows.models import Options
 from judgekit.workflows.probe import probe
+from judgekit.workflows.probes import ProbesWanted, open_probes
+from judgekit.workflows.rejudging import Again, open_rejudge
+from judgekit.workflows.reporting import write_report
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import spotcheck
 from tests.builders import read_lines, seal_again

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import judgekit
-from judgekit.wiring import Options
-from judgekit.wiring.comparing import compare_page, open_comparison
 from judgekit.workflows.compare import compare
 from judgekit.workflows.compare_job import CompareOptions
+from judgekit.workflows.comparing import compare_page, open_comparison
+from judgekit.workflows.models import Options
 from tests.builders import REPOSITORY, case, output, read_lines, write_lines, write_suite
 
 pytestmark = pytest.mark.slow

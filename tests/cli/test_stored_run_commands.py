@@ -20,8 +20,8 @@ from judgekit.core.drift import DriftCheck
 from judgekit.storage.database import DATABASE
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
-from judgekit.wiring import Options
-from judgekit.wiring.stored_runs import deletable_run, delete_run
+from judgekit.workflows.models import Options
+from judgekit.workflows.stored_runs import deletable_run, delete_run
 from tests.builders import read_json, seal_again, weekly_check, write_suite
 from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 

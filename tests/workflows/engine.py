@@ -7,11 +7,12 @@ from typing import Any
 import judgekit
 from judgekit.core.errors import JudgekitError
 from judgekit.core.runs import RunSummary
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, chat_reply, sequence, verdict
 from judgekit.testing.responders import Script
-from judgekit.wiring import Options, resume_job
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.models import Options
+from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines, write_suite
 

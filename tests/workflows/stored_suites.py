@@ -6,13 +6,13 @@ from typing import Any
 
 import judgekit
 from judgekit.core.runs import RunSummary
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
-from judgekit.wiring import Options
-from judgekit.wiring.checking import CheckWanted, open_spotcheck
-from judgekit.wiring.rejudging import Again, open_rejudge
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.checking import CheckWanted, open_spotcheck
+from judgekit.workflows.models import Options
+from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import spotcheck
 from tests.builders import read_lines, write_suite

@@ -9,12 +9,13 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, verdict
-from judgekit.wiring import Options
-from judgekit.wiring.bridging import open_bridge
 from judgekit.workflows.bridge import bridge
-from judgekit.workflows.job import RunJob, SilentObserver
+from judgekit.workflows.bridging import open_bridge
+from judgekit.workflows.job import RunJob
+from judgekit.workflows.models import Options
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import case, output, read_json, write_suite
 from tests.workflows.stored_suites import asked, by_model, models

@@ -13,9 +13,9 @@ import judgekit
 from judgekit.core.cache_keys import PARTS
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.testing import FaultServer, chat_reply, sequence, verdict
-from judgekit.wiring import Options
-from judgekit.wiring.caches import WhyTarget, open_why
 from judgekit.workflows.cache_why import explain_case
+from judgekit.workflows.caches import WhyTarget, open_why
+from judgekit.workflows.models import Options
 from tests.builders import REPOSITORY, case, output, read_lines, write_lines, write_suite
 
 CASE = "c1"

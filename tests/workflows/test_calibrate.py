@@ -11,10 +11,10 @@ import judgekit
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, verdict
-from judgekit.wiring import Options
-from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
-from judgekit.wiring.labelling import LabelWanted, open_labels
 from judgekit.workflows.calibrate import calibrate
+from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.label import LabelWanted, open_labels
+from judgekit.workflows.models import Options
 from tests.builders import read_json, write_lines
 from tests.workflows.stored_suites import by_model, check, first_run, rejudge
 

@@ -13,10 +13,10 @@ import pytest
 import judgekit
 from judgekit.core.comparison import Comparison, QueryChange
 from judgekit.core.errors import ConfigError, StorageError
-from judgekit.wiring import Options
-from judgekit.wiring.comparing import compare_page, open_comparison
 from judgekit.workflows.compare import compare
 from judgekit.workflows.compare_job import CompareOptions
+from judgekit.workflows.comparing import compare_page, open_comparison
+from judgekit.workflows.models import Options
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 
 N = 12

@@ -11,10 +11,10 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.id_files import load_ids
 from judgekit.storage.run_folder import RunFolder
-from judgekit.wiring.models import Options
-from judgekit.wiring.rejudging import Again, open_rejudge
-from judgekit.wiring.stored_runs import open_rescore
+from judgekit.workflows.models import Options
+from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import rescore
+from judgekit.workflows.stored_runs import open_rescore
 from tests.builders import case, output, read_json, seal_again, write_suite
 
 HIT = {"chunk_id": "k1", "text": "The kiln is fired at 1240 degrees."}
@@ -54,8 +54,8 @@ def test_the_folder_alone_is_enough_to_score_and_to_judge_again(tmp_path: Path) 
     folder = ran(tmp_path, "ids", corpus_chunk_ids="chunks.txt")
     (tmp_path / "chunks.txt").unlink()
     assert list(rescore(open_rescore(str(folder), Options())).changes) == []
+    from judgekit.engine.observer import SilentObserver
     from judgekit.executors.local import run_local
-    from judgekit.workflows.job import SilentObserver
     from judgekit.workflows.run import run
 
     job = open_rejudge(str(folder), Again(), Options(run_id="again"))

@@ -8,8 +8,9 @@ import pytest
 from judgekit.core.declining import abstention_rule
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply, verdict
-from judgekit.wiring import Options, assemble, open_estimate
-from judgekit.workflows.estimate import estimate_run
+from judgekit.workflows.assembly import assemble, open_estimate
+from judgekit.workflows.dry_run import estimate_run
+from judgekit.workflows.models import Options
 from tests.builders import case, read_json, read_lines, write_suite
 from tests.workflows.engine import Ran, carried_out
 from tests.workflows.stored_suites import first_run, rejudge

@@ -685,8 +685,8 @@ def test_positions_join_only_what_lines_up(tmp_path: Path, cases: list[Any], out
 
 def run_score(folder: Path) -> Any:
     from judgekit.core.data_files import DataFile
-    from judgekit.wiring.scoring import open_score
     from judgekit.workflows.score import score
+    from judgekit.workflows.score_inputs import open_score
 
     return score(open_score(DataFile(path=str(folder / "c.jsonl")), DataFile(path=str(folder / "o.jsonl"))))
 

@@ -8,9 +8,9 @@ import pytest
 
 from judgekit.core.errors import ConfigError
 from judgekit.testing import FaultServer, verdict
-from judgekit.wiring import Options
-from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
 from judgekit.workflows.calibrate import calibrate
+from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.models import Options
 from tests.workflows.stored_suites import first_run
 
 

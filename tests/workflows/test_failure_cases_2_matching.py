@@ -10,8 +10,8 @@ import judgekit
 from judgekit.core.data_files import DataFile
 from judgekit.metrics.headings import recognised_delimiter
 from judgekit.metrics.retrieval import Retrieval
-from judgekit.wiring.scoring import open_score
 from judgekit.workflows.score import score
+from judgekit.workflows.score_inputs import open_score
 from tests.builders import write_lines, write_suite
 
 LABEL_WARNINGS = {"paths_look_different", "ids_look_different", "ambiguous_heading_path", "heading_delimiter"}

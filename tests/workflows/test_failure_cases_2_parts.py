@@ -14,7 +14,10 @@ from judgekit.core.drift import dataset_sha256
 from judgekit.core.errors import ConfigError
 from judgekit.core.runs import Manifest
 from judgekit.testing import FaultServer
-from judgekit.wiring import Options, assemble, open_job, resume_job
+from judgekit.workflows.assembly import assemble
+from judgekit.workflows.jobs import open_job
+from judgekit.workflows.models import Options
+from judgekit.workflows.resuming import resume_job
 from tests.builders import case, output, read_json, read_lines, write_suite
 from tests.cli.fork_server import judgekit as command
 from tests.workflows.engine import good

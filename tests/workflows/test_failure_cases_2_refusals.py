@@ -12,8 +12,8 @@ from judgekit.cli.app import app
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.protocols import RateLimits
 from judgekit.core.text import in_words
+from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply
-from judgekit.workflows.limiter import AdaptiveLimiter
 from tests.builders import read_lines, write_suite
 from tests.workflows.engine import after_probe, again, carried_out, good, is_probe, resumed
 
@@ -176,7 +176,7 @@ def test_attack_05_a_limit_that_is_used_up_for_hours_lets_one_call_a_minute_pass
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock, told = Clock(), list[float]()
-    monkeypatch.setattr("judgekit.workflows.limiter.asyncio.sleep", clock.sleep)
+    monkeypatch.setattr("judgekit.engine.limiter.asyncio.sleep", clock.sleep)
 
     async def scenario() -> None:
         limiter = AdaptiveLimiter(8, clock)
@@ -198,8 +198,8 @@ def test_attack_05_a_limit_that_is_used_up_for_hours_lets_one_call_a_minute_pass
 
 
 def test_attack_05_a_pause_is_said_on_stderr_while_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judgekit.workflows.limiter.LONGEST_PAUSE_SECONDS", 0.02)
-    monkeypatch.setattr("judgekit.workflows.limiter.TOLD_FROM_SECONDS", 0.01)
+    monkeypatch.setattr("judgekit.engine.limiter.LONGEST_PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr("judgekit.engine.limiter.TOLD_FROM_SECONDS", 0.01)
     used_up = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6h0m0s"}
     replies = [Reply(body=reply.body, headers=used_up, fill=True) for reply in (good(), good())]
     with FaultServer(after_probe(*replies)) as server:

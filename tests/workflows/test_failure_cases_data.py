@@ -20,8 +20,9 @@ from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.spans import CharacterSpan
 from judgekit.testing import FaultServer
-from judgekit.wiring import Options, assemble, open_estimate
-from judgekit.workflows.estimate import estimate_run
+from judgekit.workflows.assembly import assemble, open_estimate
+from judgekit.workflows.dry_run import estimate_run
+from judgekit.workflows.models import Options
 from tests.builders import case, output, read_json, read_lines, write_suite
 from tests.readers import cases_of, complaint, needs_shared_files, outputs_of, shared, written
 from tests.workflows.engine import again, carried_out, good

@@ -24,7 +24,8 @@ from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.reports.figures import coverage, number
 from judgekit.reports.terminal import plain_text
 from judgekit.testing import FaultServer, sequence, verdict
-from judgekit.wiring import Options, resume_job
+from judgekit.workflows.models import Options
+from judgekit.workflows.resuming import resume_job
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 from tests.readers import complaint, outputs_of, written
 from tests.workflows.engine import after_probe, again, carried_out, good

@@ -17,8 +17,8 @@ from judgekit.core.errors import StorageError
 from judgekit.core.runs import Notice
 from judgekit.reports.pages import render
 from judgekit.reports.tables import cell, table
-from judgekit.wiring import reporting
-from judgekit.wiring.reporting import write_report
+from judgekit.workflows import reporting
+from judgekit.workflows.reporting import write_report
 from tests.builders import case, output, read_json, write_suite
 from tests.cli.fork_server import judgekit
 from tests.run_folders import question_of, write_run
@@ -202,7 +202,7 @@ def test_g07_past_its_size_a_report_keeps_rows_and_says_that_texts_are_left_out(
 
 
 def test_g07_past_its_rows_a_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("judgekit.reports.case_data", "judgekit.reports.report_page", "judgekit.wiring.reporting"):
+    for place in ("judgekit.reports.case_data", "judgekit.reports.report_page", "judgekit.workflows.reporting"):
         monkeypatch.setattr(f"{place}.MOST_ROWS", 10)
     folder = write_run(tmp_path / "run", 30)
     page = page_of(folder)

@@ -11,18 +11,18 @@ import judgekit
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Outcomes
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.judges.groundedness import Groundedness
 from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.shipped import shipped
-from judgekit.wiring import Options
-from judgekit.wiring.bridging import open_bridge
-from judgekit.wiring.checking import CheckWanted, open_spotcheck
-from judgekit.wiring.rejudging import Again, open_rejudge
-from judgekit.wiring.stored_runs import open_rescore
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.bridging import open_bridge
+from judgekit.workflows.checking import CheckWanted, open_spotcheck
+from judgekit.workflows.models import Options
+from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import Rescored, rescore
 from judgekit.workflows.run import run as run_workflow
+from judgekit.workflows.stored_runs import open_rescore
 from tests.builders import read_json, read_lines
 
 

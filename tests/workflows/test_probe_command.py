@@ -9,14 +9,14 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.judges.probes import PROBES, instruction
 from judgekit.reports.probes import probe_lines
 from judgekit.testing import FaultServer, Reply, Request, error_reply, reset, verdict
-from judgekit.wiring import Options
-from judgekit.wiring.probes import ProbesWanted, open_probes
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.models import Options
 from judgekit.workflows.probe import probe
+from judgekit.workflows.probes import ProbesWanted, open_probes
 from tests.builders import read_json, read_lines
 from tests.workflows.stored_suites import asked, by_model, first_run, models
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from judgekit.core.errors import ConfigError, ProviderError
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, error_reply, plausible_verdict, verdict
-from judgekit.wiring import Options, resume_job
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.models import Options
+from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines
 from tests.workflows.stored_suites import asked, by_model, first_run, own_wording, rejudge, verdicts

@@ -12,15 +12,16 @@ import judgekit
 from judgekit.analysis.drift import drift_report
 from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import reindex
 from judgekit.storage.run_records import append_check, read_checks
 from judgekit.testing import FaultServer, Request, chat_reply, error_reply, plausible_verdict, verdict
-from judgekit.wiring import Options, resume_job
-from judgekit.wiring.drift import DriftQuery, drift_reports
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.drift import DriftQuery, drift_reports
+from judgekit.workflows.models import Options
+from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines, write_suite
 from tests.workflows.stored_suites import by_model, first_run, own_wording, rejudge

@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 
 import judgekit
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
-from judgekit.wiring import Options
-from judgekit.wiring.bridging import open_bridge
-from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
-from judgekit.wiring.checking import CheckWanted, open_spotcheck
-from judgekit.wiring.probes import ProbesWanted, open_probes
-from judgekit.wiring.rejudging import Again, open_rejudge
-from judgekit.wiring.stored_runs import open_rescore
 from judgekit.workflows.bridge import bridge
+from judgekit.workflows.bridging import open_bridge
 from judgekit.workflows.calibrate import calibrate
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.checking import CheckWanted, open_spotcheck
+from judgekit.workflows.models import Options
 from judgekit.workflows.probe import probe
+from judgekit.workflows.probes import ProbesWanted, open_probes
+from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import rescore
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import spotcheck
+from judgekit.workflows.stored_runs import open_rescore
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_history_of_checks_is_drawn_once_there_are_two(run: Path) -> None:
 
 
 def test_a_damaged_database_costs_the_history_and_not_the_report(run: Path) -> None:
-    from judgekit.wiring.reporting import write_report
+    from judgekit.workflows.reporting import write_report
 
     (run.parent / "judgekit.db").write_bytes(b"no database" * 1000)
     assert "Judge reliability" in write_report(run).read_text("utf-8")

@@ -16,9 +16,9 @@ from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import reindex
-from judgekit.wiring import Options
-from judgekit.wiring.stored_runs import open_rescore
+from judgekit.workflows.models import Options
 from judgekit.workflows.rescore import Rescored, rescore
+from judgekit.workflows.stored_runs import open_rescore
 from tests.builders import case, output, read_json, read_lines, seal_again, write_suite
 
 FILES = ("scores.jsonl", "metrics.json", "summary.md")

@@ -24,7 +24,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex, reindex
 from judgekit.storage.run_records import case_results, read_checks, run_record, write_tags
 from judgekit.testing import FaultServer
-from judgekit.wiring import jobs
+from judgekit.workflows import jobs
 from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_suite
 from tests.workflows.engine import again, good, resumed
 

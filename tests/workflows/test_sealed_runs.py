@@ -14,9 +14,9 @@ from judgekit.cli.app import app
 from judgekit.core.errors import StorageError
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_list import list_runs
-from judgekit.wiring.models import Options
-from judgekit.wiring.stored_runs import open_rescore
+from judgekit.workflows.models import Options
 from judgekit.workflows.rescore import rescore
+from judgekit.workflows.stored_runs import open_rescore
 from tests.builders import read_json, read_lines, write_suite
 
 

@@ -9,10 +9,12 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, plausible_verdict, verdict
-from judgekit.wiring import Options, checking, resume_job
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows import checking
+from judgekit.workflows.models import Options
+from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import case, read_json, read_lines, write_suite
 from tests.workflows.stored_suites import asked, by_model, check, first_run, models, own_wording, verdicts
@@ -255,8 +257,8 @@ def test_the_same_seed_draws_the_sample_of_the_run_itself(tmp_path: Path, server
 
 
 def test_a_sample_larger_than_the_run_takes_all(tmp_path: Path, server: FaultServer) -> None:
-    from judgekit.wiring import Options
-    from judgekit.wiring.checking import CheckWanted, open_spotcheck
+    from judgekit.workflows.checking import CheckWanted, open_spotcheck
+    from judgekit.workflows.models import Options
 
     run = first_run(tmp_path, server, judges=GROUNDED)
     job = open_spotcheck(str(run), CheckWanted(n=50), Options())

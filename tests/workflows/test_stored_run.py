@@ -10,8 +10,8 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.case_files import load_cases, load_outputs
 from judgekit.storage.shipped import shipped
-from judgekit.wiring import Options
-from judgekit.wiring.stored import StoredRun, model_runtime, models_of, open_stored, stored_plan
+from judgekit.workflows.models import Options
+from judgekit.workflows.stored import StoredRun, model_runtime, models_of, open_stored, stored_plan
 
 
 @pytest.fixture(scope="module")

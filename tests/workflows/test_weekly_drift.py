@@ -19,17 +19,21 @@ from judgekit.core.cache_keys import REPLY_PREFIX
 from judgekit.core.drift import CheckKind, DriftCheck
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import RunSummary
+from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.reports.estimate import estimate_text
 from judgekit.storage.cache_entries import open_reader
 from judgekit.storage.cache_transfer import export_entries, import_entries
 from judgekit.storage.reply_cache import DiskReplyCache, checksum_of
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict
-from judgekit.wiring import Options, assemble, estimating, open_job, resume_job
-from judgekit.wiring.drift import Acceptance, DriftQuery, accept_drift, drift_reports
+from judgekit.workflows.assembly import assemble
+from judgekit.workflows.caches import estimating
 from judgekit.workflows.check_samples import drawn
-from judgekit.workflows.estimate import estimate_run
-from judgekit.workflows.job import SilentObserver
+from judgekit.workflows.drift import Acceptance, DriftQuery, accept_drift, drift_reports
+from judgekit.workflows.dry_run import estimate_run
+from judgekit.workflows.jobs import open_job
+from judgekit.workflows.models import Options
+from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines, write_suite
 from tests.workflows.stored_suites import check, models

@@ -8,9 +8,9 @@ import pytest
 
 from judgekit.reports.calibration import calibration_lines
 from judgekit.testing import Reply, chat_reply
-from judgekit.wiring import Options
-from judgekit.wiring.calibrating import CalibrationWanted, open_calibration
 from judgekit.workflows.calibrate import calibrate
+from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.models import Options
 from tests.builders import case, output, read_lines, write_lines
 from tests.workflows.engine import Ran, carried_out, is_probe
 

@@ -1,0 +1,372 @@
+"""The judging engine: every judge input becomes exactly one judgment, a verdict or a recorded failure.
+
+Workers take inputs from one shared iterator, so that memory is bounded by what is in flight and not by the
+number of cases. A judgment goes to the sink before its worker takes the next input. What stops the run (a
+fatal refusal, a moved model, a full disk, a used-up budget) lets calls in flight finish and keeps them.
+"""
+
+import asyncio
+import re
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+
+from judgekit.core.errors import ConfigError, JudgekitError, ProviderError
+from judgekit.core.judgments import (
+    Attempt,
+    JudgeFailure,
+    JudgeInput,
+    ModelRequest,
+    ModelResponse,
+    VerdictError,
+)
+from judgekit.core.protocols import CallError, Capabilities, JudgmentSink, ReplyCache
+from judgekit.core.text import clean_text
+from judgekit.engine.billing import Bill, BilledError
+from judgekit.engine.budget import Hold, Spending
+from judgekit.engine.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, decode_reply, encode_reply
+from judgekit.engine.requests import RequestMaker
+from judgekit.judges.parsing import ParsedReply, parse_reply
+
+ASKED_AGAIN = frozenset({"invalid", "ambiguous", "empty"})
+"""Kinds of unreadable reply that are asked once more; a cut-off or refused one would come back the same."""
+
+_SCHEMA_REFUSED = re.compile(r"schema|response_format|grammar", re.IGNORECASE)
+
+BREAKER_CALLS = 20
+"""So many first calls that all fail in the same way stop the run."""
+
+SERVER_IS_GONE = frozenset({"connection", "timeout", "server_error", "rate_limited"})
+"""Failures that stop a run at any time where nothing else comes; it can be resumed."""
+
+YIELD_EVERY = 64
+"""Inputs answered from the cache before other tasks get their turn."""
+
+TRUNCATION_FLOOR_CHARACTERS = 4096
+"""Prompts shorter than this are not checked for truncation: the least context in use, 512 tokens, passes the check."""
+
+
+@dataclass
+class StopSignal:
+    """What stops all passes of a run: the first error that no call can mend."""
+
+    error: JudgekitError | None = None
+
+    def set(self, error: JudgekitError) -> None:
+        """Stop, unless something else did already."""
+        self.error = self.error or error
+
+
+@dataclass
+class Tally:
+    """What a pass has done so far."""
+
+    n_done: int = 0
+    n_failed: int = 0
+    n_from_cache: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    in_a_row: tuple[str | None, int] = None, 0
+    """Kind of the last failures, and how many calls since the last verdict failed with it."""
+
+
+class JudgingPass:
+    """Judges a stream of inputs by one plan."""
+
+    def __init__(
+        self,
+        plan: JudgePlan,
+        sink: JudgmentSink,
+        cache: ReplyCache | None,
+        spending: Spending,
+        stop: StopSignal,
+    ) -> None:
+        """Prepare; nothing is asked before `run`."""
+        self.plan = plan
+        self.tally = Tally()
+        self._sink = sink
+        self._cache = cache if plan.use_cache and not plan.runtime.provider.is_deterministic else None
+        self._spending = spending
+        self._stop = stop
+        self._on_judgment: Callable[[], None] = lambda: None
+        self._is_schema_taken = False
+        self._flights: dict[str, asyncio.Future[Reply]] = {}
+        self._requests = RequestMaker(plan, Capabilities())
+        plan.runtime.provider.may_ask_again = spending.may_ask_again
+
+    async def run(self, inputs: Iterator[JudgeInput], on_judgment: Callable[[], None]) -> None:
+        """Judge every input; `on_judgment` is called after each.
+
+        What stops the run goes to the stop signal, for the passes beside this one.
+
+        Raises:
+            ProviderError: the provider refuses for good, or the model is not the pinned one.
+            Interrupted: the budget is used up.
+            StorageError: judgments cannot be written.
+        """
+        first = next(inputs, None)
+        if first is None:
+            return
+        self._on_judgment = on_judgment
+        runtime = self.plan.runtime
+        try:
+            if runtime.config.pin.build_hash is None:
+                # What an unpinned server has loaded is a part of the cache key, so it is asked before any look-up.
+                await runtime.identified()
+            self._requests = RequestMaker(self.plan, await runtime.ready())
+        except JudgekitError as error:
+            self._stop.set(error)
+            raise
+        stream = _chain(first, inputs)
+        if self.plan.prompt.is_own and self._requests.capabilities.response_format == "json_schema":
+            # A schema of the user's own may be refused, which one call shows as well as many.
+            await self._work(islice(stream, 1))
+        n_workers = runtime.config.max_concurrency if runtime.provider.needs_network else 1
+        workers = [asyncio.create_task(self._work(stream)) for _ in range(n_workers)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        if self._stop.error is not None:
+            raise self._stop.error
+
+    async def _work(self, stream: Iterator[JudgeInput]) -> None:
+        since_yield = 0
+        for judge_input in stream:
+            if self._stop.error is not None:
+                return
+            try:
+                judged = await self._judge(judge_input)
+                self._sink.put(judged.line, judged.to_cache, judged.committed)
+            except JudgekitError as error:
+                self._stop.set(error)
+                return
+            except Exception as error:  # noqa: BLE001  # our own fault must not cost the other cases
+                judged = self._unasked(judge_input).failed(_internal(error))
+                self._sink.put(judged.line, None, None)
+            self._count(judged)
+            since_yield += 1
+            if since_yield >= YIELD_EVERY:
+                since_yield = 0
+                await asyncio.sleep(0)
+
+    def _count(self, judged: Judged) -> None:
+        tally, failure = self.tally, judged.failure
+        tally.n_done += 1
+        tally.n_from_cache += judged.from_cache
+        if failure is not None:
+            tally.n_failed += 1
+            tally.kinds[failure.kind] += 1
+        self._on_judgment()
+        if not judged.from_cache:
+            self._break_off(failure)
+
+    def _break_off(self, failure: JudgeFailure | None) -> None:
+        """Stop where calls fail alike, one after the other, so that going on is in vain."""
+        tally = self.tally
+        kind, n_before = tally.in_a_row
+        if failure is None:
+            tally.in_a_row = None, 0
+            return
+        n_alike = n_before + 1 if failure.kind == kind else 1
+        tally.in_a_row = failure.kind, n_alike
+        # Calls in flight fail together when a server restarts, so one round of them is not yet a sign.
+        most = max(BREAKER_CALLS, 2 * self.plan.runtime.config.max_concurrency)
+        if n_alike == tally.n_done == BREAKER_CALLS or (n_alike >= most and failure.kind in SERVER_IS_GONE):
+            which = f"{'the first ' if n_alike == tally.n_done else ''}{n_alike} calls"
+            text = f"model {self.plan.runtime.model_id}: {which} all failed alike: {failure.message}"
+            self._stop.set(ProviderError(text))
+
+    async def _judge(self, judge_input: JudgeInput) -> Judged:
+        """Ask once, and once more where the reply cannot be read."""
+        earlier: tuple[Attempt, ...] = ()
+        draft = self._draft(judge_input, 1, None, earlier)
+        for attempt in (1, 2):
+            try:
+                return await self._attempt(draft)
+            except CallError as error:
+                if error.fatal:
+                    raise ProviderError(f"model {self.plan.runtime.model_id}: {error}") from None
+                if error.kind == "bad_request" and self._names_schema(str(error)):
+                    raise self._refused_schema(error) from None
+                draft.spent.add(error.n_requests, error.bill if isinstance(error, BilledError) else None)
+                return draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
+            except VerdictError as error:
+                # The flight stays: an equal question later in this run gets the same reply without a call of its own.
+                failure = JudgeFailure(kind=error.kind, message=str(error))
+                if attempt == 2 or error.kind not in ASKED_AGAIN:
+                    return draft.failed(failure)
+                raw_reply = draft.reply.response.text if draft.reply is not None else None
+                earlier = (Attempt(key=draft.key, raw_reply=raw_reply, failure=failure),)
+                spent = draft.spent
+                draft = self._draft(judge_input, 2, error, earlier)
+                draft.spent = spent
+            except JudgekitError:
+                raise
+            except Exception as error:  # noqa: BLE001  # our own fault must not cost the other cases
+                return draft.failed(_internal(error))
+        raise AssertionError("unreachable: the second attempt always returns")
+
+    def _refused_schema(self, error: CallError) -> ConfigError:
+        return ConfigError(
+            f"{self.plan.prompt.where}: model {self.plan.runtime.model_id} refuses its reply_schema: {error}; "
+            'mend it there, or set "reply_format": "json_object" for the model'
+        )
+
+    def _names_schema(self, said: str) -> bool:
+        """Whether a refusal is due to the reply schema, which is the same for all cases."""
+        is_sent = self._requests.capabilities.response_format == "json_schema"
+        # Once the schema was taken, such a message is about the text of a case.
+        return is_sent and not self._is_schema_taken and _SCHEMA_REFUSED.search(said) is not None
+
+    def _draft(
+        self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None, earlier: tuple[Attempt, ...]
+    ) -> JudgmentDraft:
+        request = self._requests.request(judge_input, attempt, problem)
+        key, key_parts = self._requests.key_and_parts(request)
+        return JudgmentDraft(self.plan, self._requests.capabilities, judge_input, request, key, key_parts, earlier)
+
+    def _unasked(self, judge_input: JudgeInput) -> JudgmentDraft:
+        """The record of a case for which no request could be made."""
+        request = self._requests.request_of((), 1)
+        return JudgmentDraft(self.plan, self._requests.capabilities, judge_input, request, "", {}, ())
+
+    async def _attempt(self, draft: JudgmentDraft) -> Judged:
+        """One question and its verdict."""
+        draft.reply = reply = await self._reply(draft.request, draft.key)
+        if not reply.from_cache:
+            draft.spent.add(reply.response.n_requests, reply.bill)
+        judged = draft.judged(self._parse(draft, reply))
+        judged.to_cache, judged.committed = reply.to_cache, partial(self._landed, draft.key)
+        return judged
+
+    def _parse(self, draft: JudgmentDraft, reply: Reply) -> ParsedReply:
+        if _was_truncated(draft.request, reply.response):
+            raise VerdictError("prompt_truncated", "the server counts far fewer prompt tokens than were sent")
+        # Only a text with a brace can hold a verdict to be echoed; the schema in the prompt has its own.
+        copyable = self.plan.prompt.has_foreign_braces(draft.request.messages[-1]["content"])
+        judge, judge_input = self.plan.judge, draft.judge_input
+        parsed = parse_reply(reply.response, judge, judge_input if copyable else None, self.plan.prompt.reply_schema)
+        return replace(parsed, verdict=judge.check_verdict(parsed.verdict, judge_input))
+
+    async def _reply(self, request: ModelRequest, key: str) -> Reply:
+        """The reply from the cache, from an equal request in flight, or from the model."""
+        if self._cache is None and not self.plan.use_cache:
+            return await self._ask(request, key)
+        flight = self._flights.get(key)
+        if flight is not None:
+            try:
+                shared = await asyncio.shield(flight)
+            except CallError as error:
+                raise CallError(error.kind, str(error), fatal=error.fatal, n_requests=0) from None
+            return replace(shared, from_cache=True, to_cache=None)
+        if self._cache is not None:
+            stored = self._cache.get(key)
+            response = None if stored is None else decode_reply(stored)
+            if response is not None and self.plan.runtime.guard.takes(response):
+                return Reply(_dated(response, self._cache, key), from_cache=True)
+        if self.plan.runtime.provider.is_deterministic:
+            return await self._ask(request, key)
+        flight = asyncio.get_running_loop().create_future()
+        self._flights[key] = flight
+        try:
+            reply = await self._ask(request, key)
+        except BaseException as error:
+            self._flights.pop(key, None)
+            if isinstance(error, asyncio.CancelledError):
+                flight.cancel()
+            else:
+                flight.set_exception(error)
+                flight.exception()  # marked as seen: nobody may be waiting
+            raise
+        flight.set_result(reply)
+        return reply
+
+    def _landed(self, key: str) -> None:
+        """Called by the writing thread once a reply is stored: from here on the cache answers."""
+        self._flights.pop(key, None)
+
+    async def _ask(self, request: ModelRequest, key: str) -> Reply:
+        runtime = self.plan.runtime
+        _check_length(request, runtime.config.max_prompt_bytes)
+        await runtime.identified()
+        hold = self._spending.hold_for(runtime, request)
+        await runtime.limiter.acquire(hold.tokens)
+        try:
+            if not runtime.provider.needs_network:
+                response, bill = await runtime.provider.complete(request), None
+            else:
+                response, bill = await self._paid(request, hold)
+            self._is_schema_taken = True
+        finally:
+            runtime.limiter.release()
+        await runtime.identified_again()
+        pinned = runtime.guard.check_reply(response)
+        response = replace(response, replied_at=runtime.stamp())
+        to_cache = (key, encode_reply(response)) if pinned and self._cache is not None else None
+        return Reply(response, from_cache=False, pinned=pinned, to_cache=to_cache, bill=bill)
+
+    async def _paid(self, request: ModelRequest, hold: Hold) -> tuple[ModelResponse, Bill]:
+        """A call that the budget has to hold, and what it took."""
+        runtime, spending = self.plan.runtime, self._spending
+        await spending.start(hold)
+        n_calls, bill = 0, None
+        try:
+            if self._stop.error is not None:
+                raise self._stop.error
+            response = await runtime.provider.complete(request)
+            n_calls, bill = response.n_requests, spending.bill_of(hold, response)
+            runtime.limiter.observe(None)
+            return response, bill
+        except CallError as error:
+            n_calls = error.n_requests
+            if error.kind != "timeout":
+                raise
+            # The server may have worked on it to its end, and charged for it.
+            bill = spending.bill_of(hold, None)
+            raise BilledError(error, bill) from None
+        finally:
+            spending.finish(hold, n_calls, bill)
+
+
+def _dated(response: ModelResponse, cache: ReplyCache, key: str) -> ModelResponse:
+    """A cached reply with its time; one of an older judgekit does not hold it, but was stored right after it came."""
+    return response if response.replied_at is not None else replace(response, replied_at=cache.stored_at(key))
+
+
+def _check_length(request: ModelRequest, most: int | None) -> None:
+    """Refuse to send a prompt that is longer than the config allows.
+
+    Raises:
+        CallError: names both lengths.
+    """
+    if most is None:
+        return
+    n_bytes = sum(len(message["content"].encode("utf-8", "replace")) for message in request.messages)
+    if n_bytes > most:
+        text = f"the prompt has {n_bytes:,} bytes, more than max_prompt_bytes of {most:,}; it was not sent"
+        raise CallError("context_length", text, n_requests=0)
+
+
+def _was_truncated(request: ModelRequest, response: ModelResponse) -> bool:
+    """Whether the server counted far fewer prompt tokens than any tokenizer makes of the text sent."""
+    usage = response.usage
+    if usage is None or not usage.prompt_tokens:
+        return False  # a server that counts 0 does not count
+    n_characters = sum(len(message["content"]) for message in request.messages)
+    return n_characters >= TRUNCATION_FLOOR_CHARACTERS and usage.prompt_tokens < n_characters / 8
+
+
+def _internal(error: Exception) -> JudgeFailure:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+    return JudgeFailure(kind="internal", message=clean_text(f"{type(error).__name__}: {error}"[:400]) + f" ({where})")
+
+
+def _chain(first: JudgeInput, rest: Iterator[JudgeInput]) -> Iterator[JudgeInput]:
+    yield first
+    yield from rest

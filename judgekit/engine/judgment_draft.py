@@ -1,0 +1,197 @@
+"""From a reply to the record of a judgment, and the form in which replies are cached."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel
+
+from judgekit.core.canonical import canonical_json
+from judgekit.core.cases import Usage
+from judgekit.core.checks import RUN_REPEAT
+from judgekit.core.components import Judge
+from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Role, Verdict
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.protocols import Capabilities
+from judgekit.core.text import clean_text
+from judgekit.engine.billing import Bill, Spent
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.judges.parsing import PARSER_VERSION, ParsedReply
+
+
+@dataclass(frozen=True)
+class JudgePlan:
+    """One judge asked with one wording of one model."""
+
+    judge: Judge
+    prompt: PromptTemplate
+    runtime: ModelRuntime
+    role: Role = "primary"
+    use_cache: bool = True
+    check: str | None = None
+    """The spot check that its judgments belong to."""
+
+    @property
+    def label(self) -> str:
+        """What a reader is told of a pass of this plan."""
+        shown = {
+            "primary": "",
+            "member": f" ({self.runtime.model_id})",
+            "spot_check": " (asked again)" if self.check == RUN_REPEAT else " (spot check)",
+            "probe": f" ({self.check})",
+        }
+        return self.judge.name + shown[self.role]
+
+
+@dataclass
+class Reply:
+    """A reply on its way to its judgment."""
+
+    response: ModelResponse
+    from_cache: bool
+    pinned: bool = True
+    to_cache: tuple[str, str] | None = None
+    bill: Bill | None = None
+    """What it took; None: it came from the cache."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """A judgment as it goes to the sink."""
+
+    line: bytes
+    """A line of judgments.jsonl: the fields of `Judgment`."""
+    failure: JudgeFailure | None
+    from_cache: bool
+    to_cache: tuple[str, str] | None = None
+    committed: Callable[[], None] | None = None
+
+
+@dataclass
+class JudgmentDraft:
+    """What goes into a judgment, gathered while it is made."""
+
+    plan: JudgePlan
+    capabilities: Capabilities
+    judge_input: JudgeInput
+    request: ModelRequest
+    key: str
+    key_parts: dict[str, str]
+    earlier: tuple[Attempt, ...]
+    reply: Reply | None = None
+    spent: Spent = field(default_factory=Spent)
+
+    def judged(self, parsed: ParsedReply) -> Judged:
+        """The judgment with a verdict."""
+        return self._build(parsed.verdict, None, parsed.parse_path)
+
+    def failed(self, failure: JudgeFailure) -> Judged:
+        """The judgment without one."""
+        return self._build(None, failure, None)
+
+    def _build(self, verdict: Verdict | None, failure: JudgeFailure | None, parse_path: str | None) -> Judged:
+        plan = self.plan
+        runtime = plan.runtime
+        response = self.reply.response if self.reply is not None else None
+        spent = self.spent
+        from_cache = self.reply is not None and self.reply.from_cache and not spent.n_requests
+        # A line with the fields of `Judgment`, without making one: that would be a third of the cost of a cached item.
+        fields = dict(
+            case_id=self.judge_input.case_id,
+            judge=plan.judge.name,
+            role=plan.role,
+            check=plan.check,
+            prompt_version=plan.prompt.version,
+            prompt_sha256=plan.prompt.sha256,
+            input_sha256=self.judge_input.sha256,
+            model_id=runtime.model_id,
+            provider=runtime.config.provider,
+            model=self.request.model,
+            served_model=response.served_model if response is not None else None,
+            fingerprint=response.fingerprint if response is not None else None,
+            upstream=response.upstream if response is not None else None,
+            key=self.key,
+            key_parts=self.key_parts,
+            parameters=dict(self.request.parameters),
+            temperature_accepted=self.capabilities.temperature,
+            raw_reply=_said(response) if response is not None else None,
+            finish_reason=response.finish_reason if response is not None else None,
+            parser_version=PARSER_VERSION,
+            earlier_attempts=self.earlier,
+            flags=self._flags(verdict, failure),
+            usage=spent.usage,
+            unmetered=spent.unmetered,
+            cost_usd=spent.cost_usd,
+            cost_source=spent.cost_source,
+            from_cache=from_cache,
+            n_requests=spent.n_requests,
+            latency_seconds=response.latency_seconds if response is not None and spent.n_requests else None,
+            created_at=(response and response.replied_at) or runtime.stamp(),
+            verdict=verdict,
+            failure=failure,
+            parse_path=parse_path,
+        )
+        return Judged(_encode(fields), failure, from_cache)
+
+    def _flags(self, verdict: Verdict | None, failure: JudgeFailure | None) -> tuple[str, ...]:
+        flags = []
+        if verdict is not None:
+            flags += [*(["inconsistent"] if verdict.inconsistent else []), *verdict.quote_flags]
+        if failure is not None and failure.kind == "prompt_truncated":
+            flags.append("prompt_truncated_by_server")
+        if self.reply is not None and not self.reply.pinned:
+            flags.append("pin_mismatch")
+        return tuple(flags)
+
+
+def _said(response: ModelResponse) -> str | None:
+    """All that the model said: a refusal may stand beside a text."""
+    said = [text for text in (response.refusal, response.text) if text]
+    return "\n\n".join(dict.fromkeys(said)) if said else response.text
+
+
+def _encode(fields: dict[str, Any]) -> bytes:
+    try:
+        return _pack(fields)
+    except UnicodeEncodeError:
+        # A lone surrogate; the record keeps U+FFFD in its place.
+        return json.dumps(_cleaned(fields), ensure_ascii=False, default=vars).encode()
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, BaseModel):
+        return _cleaned(vars(value))
+    if isinstance(value, Mapping):
+        return {key: _cleaned(item) for key, item in value.items()}
+    return [_cleaned(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+_pack = msgspec.json.Encoder(enc_hook=vars).encode
+
+
+def encode_reply(response: ModelResponse) -> str:
+    """A reply as it is cached."""
+    usage = response.usage.model_dump() if response.usage is not None else None
+    fields = {
+        "text": response.text,
+        "finish_reason": response.finish_reason,
+        "refusal": response.refusal,
+        "usage": usage,
+        "served_model": response.served_model,
+        "fingerprint": response.fingerprint,
+        "upstream": response.upstream,
+        "source": response.source,
+        "replied_at": response.replied_at,
+    }
+    return canonical_json(fields).decode("utf-8", "replace")
+
+
+def decode_reply(text: str) -> ModelResponse:
+    """A cached reply; it took no request."""
+    fields = msgspec.json.decode(text)
+    usage = fields.pop("usage")
+    return ModelResponse(**fields, usage=Usage.model_construct(**usage) if usage else None, n_requests=0)

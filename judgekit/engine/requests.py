@@ -1,0 +1,65 @@
+"""From a judge input to the request that asks about it, and the request's cache key."""
+
+from collections.abc import Mapping
+
+from judgekit.core.cache_keys import frame_parts, request_key, short_hash
+from judgekit.core.canonical import canonical_sha256
+from judgekit.core.judgments import JudgeInput, ModelRequest, VerdictError
+from judgekit.core.protocols import Capabilities
+from judgekit.engine.judgment_draft import JudgePlan
+
+
+class RequestMaker:
+    """Makes the requests of one plan, for a model that takes what `capabilities` say."""
+
+    def __init__(self, plan: JudgePlan, capabilities: Capabilities) -> None:
+        """Fix what all requests share."""
+        config = plan.runtime.config
+        self.plan = plan
+        self.capabilities = capabilities
+        self._parameters = capabilities.parameters(config)
+        keys = ", ".join(f'"{key}"' for key in plan.prompt.reply_schema.get("required", ()))
+        # Small models fill the schema in as if it were the form, so the keys are named once more without it.
+        of_keys = f" whose own keys are {keys}" if keys else ""
+        self._wanted = f"Reply with one JSON object only{of_keys}."
+        self._frames: dict[int, tuple[str, dict[str, str]]] = {}
+
+    def key_of(self, judge_input: JudgeInput) -> str:
+        """The cache key of the first request for an input."""
+        return self.key_and_parts(self.request(judge_input, 1, None))[0]
+
+    def request(self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None) -> ModelRequest:
+        """The request of one attempt; the second one names what was wrong with the first reply."""
+        system, user = self.plan.prompt.render(judge_input.variables)
+        if problem is not None:
+            user += f"\n\nA previous reply to this task could not be used: {problem}. {self._wanted}"
+        messages: tuple[Mapping[str, str], ...]
+        if self.capabilities.system_role:
+            messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
+        else:
+            messages = ({"role": "user", "content": f"{system}\n\n{user}"},)
+        return self.request_of(messages, attempt)
+
+    def request_of(self, messages: tuple[Mapping[str, str], ...], attempt: int) -> ModelRequest:
+        """A request with these messages."""
+        config = self.plan.runtime.config
+        return ModelRequest(
+            provider=config.provider,
+            base_url=config.public_url,
+            model=config.model,
+            pinned_model=self.plan.runtime.model_as_pinned(),
+            messages=messages,
+            parameters=self._parameters,
+            reply_schema=self.plan.prompt.reply_schema,
+            prompt_sha256=self.plan.prompt.sha256,
+            attempt=attempt,
+        )
+
+    def key_and_parts(self, request: ModelRequest) -> tuple[str, dict[str, str]]:
+        """The cache key and its parts; what all requests of this pass and attempt share is hashed once."""
+        known = self._frames.get(request.attempt)
+        if known is None:
+            frame = request.frame()
+            known = self._frames[request.attempt] = canonical_sha256(frame), frame_parts(frame)
+        messages_sha256 = request.messages_sha256()
+        return request_key(known[0], messages_sha256), {**known[1], "messages": short_hash(messages_sha256)}

@@ -1,0 +1,126 @@
+"""What `judgekit drift` works on: checks of judges from the results database."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from judgekit.analysis.drift import DriftReport, drift_report, histories
+from judgekit.core.drift import DriftCheck
+from judgekit.core.errors import ConfigError, StorageError, did_you_mean
+from judgekit.storage.database import Database
+from judgekit.storage.run_index import FolderIndex
+from judgekit.workflows.jobs import find_run
+from judgekit.workflows.models import Options
+from judgekit.workflows.stored_runs import runs_dir
+
+
+@dataclass(frozen=True)
+class DriftQuery:
+    """Which histories are asked for."""
+
+    judge: str | None = None
+    suite: str | None = None
+    dataset: str | None = None
+    """Beginning of the hash of a data set."""
+    since: str | None = None
+    """The run with whose checks the history begins."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What a user takes for normal from now on."""
+
+    usual: float | None = None
+    """Rate of flips that is usual."""
+    reason: str = ""
+
+
+def drift_reports(query: DriftQuery, options: Options) -> list[DriftReport]:
+    """A report for each history that is asked for.
+
+    Raises:
+        ConfigError: there are no such checks.
+        StorageError: the database cannot be read.
+    """
+    return [drift_report(history) for history in _histories(query, options)]
+
+
+def accept_drift(query: DriftQuery, acceptance: Acceptance, options: Options) -> list[str]:
+    """Store that each history that is asked for begins anew, in the folder of the run of its last check.
+
+    Returns:
+        What was stored, one line for each history, and what could not be indexed.
+
+    Raises:
+        ConfigError: there are no such checks, or the rate is none.
+        StorageError: the database cannot be read, or a run folder is gone or cannot be written.
+    """
+    if acceptance.usual is not None and not 0.0 < acceptance.usual < 1.0:
+        raise ConfigError(f"--usual {acceptance.usual}: expected a rate above 0 and below 1")
+    place = runs_dir(options)
+    lines = []
+    for history in _histories(query, options):
+        last = history[-1]
+        if not (place / last.run_id).is_dir():
+            raise StorageError(
+                f"{place / last.run_id}: the run of the last check is gone; `judgekit runs reindex` first"
+            )
+        check = DriftCheck(
+            run_id=last.run_id,
+            judge=last.judge,
+            prompt_version=last.prompt_version,
+            dataset_sha256=last.dataset_sha256,
+            kind="acceptance",
+            comparator="",
+            created_at=options.now().isoformat(timespec="milliseconds"),
+            n_asked=0,
+            n_pairs=0,
+            n_disagree=0,
+            n_failed=0,
+            prompt_sha256=last.prompt_sha256,
+            parser_version=last.parser_version,
+            accepted_rate=acceptance.usual,
+            reason=acceptance.reason or None,
+        )
+        notices = FolderIndex().add_check(place / last.run_id, check)
+        lines.append(
+            f"accepted: {last.judge} {last.prompt_version} as it is now; its cached verdicts are older, and "
+            "`judgekit cache clear` lets the next run ask for new ones"
+        )
+        lines += [f"warning: {message} [{code}]" for code, message in notices]
+    return lines
+
+
+def _histories(query: DriftQuery, options: Options) -> list[list[DriftCheck]]:
+    place = runs_dir(options)
+    database = Database(place)
+    checks = database.checks(query.judge, query.dataset)
+    if query.suite is not None:
+        of_suite = {run.run_id for run in database.runs(query.suite)}
+        checks = [check for check in checks if check.run_id in of_suite]
+    if not checks:
+        judges = {check.judge for check in database.checks()}
+        hint = did_you_mean(query.judge, judges) if query.judge is not None and query.judge not in judges else ""
+        such = "" if (query.judge, query.dataset, query.suite) == (None, None, None) else "such "
+        raise ConfigError(
+            f"no {such}checks of judges in {database.path}{hint}; `judgekit spotcheck RUN` "
+            "or a `spot_check` in the config makes one, and `judgekit runs reindex` reads those of older runs"
+        )
+    if query.since is not None:
+        run_id = find_run(query.since, None, options).name
+        first = min((check.created_at for check in checks if check.run_id == run_id), default=None)
+        if first is None:
+            raise ConfigError(f"--since {query.since}: run {run_id} has no such checks")
+        checks = [check for check in checks if check.created_at >= first]
+    return histories(checks)
+
+
+def write_svg(path: Path, text: str) -> None:
+    """Write a picture.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,164 @@
+"""Judge models as a config names them, ready to be asked: key, provider, limits, pin and price."""
+
+import os
+import re
+import resource
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from judgekit.core.addresses import has_hidden_values
+from judgekit.core.components import Judge
+from judgekit.core.config import Budget, ModelConfig, is_local
+from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.model_names import is_floating
+from judgekit.core.request_fields import header_problem
+from judgekit.engine.limiter import AdaptiveLimiter
+from judgekit.engine.model_runtime import ModelRuntime, utc_now
+from judgekit.engine.pinning import PinGuard
+from judgekit.providers.lookup import provider_class_of
+from judgekit.providers.retrying import Retrying
+from judgekit.storage.config_files import load_config
+
+_HEADER_TEXT = re.compile(r"[!-~]+")
+"""What can stand in an HTTP header without blanks; a client would show anything else in its error."""
+
+_OTHER_FILES = 40
+"""Open files for everything but connections."""
+
+
+def most_connections(n_models: int) -> int:
+    """How many connections to each of so many models the limit of open files leaves room for."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if most == resource.RLIM_INFINITY else max(1, (most - _OTHER_FILES) // max(1, n_models))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line may say beside the config."""
+
+    results_dir: Path | None = None
+    run_id: str | None = None
+    limit: int | None = None
+    sample: int | None = None
+    shard: str | None = None
+    """`2/4`: the second of four runs that share the cases between them."""
+    use_cache: bool = True
+    environment: Mapping[str, str] | None = None
+    """Where keys are looked up; left out: the process environment."""
+    needs_keys: bool = True
+    """False where nothing is asked, so that a missing key is no error."""
+    most_connections: int = sys.maxsize
+    """To one model, as far as this machine is concerned."""
+    now: Callable[[], datetime] = utc_now
+    """The clock, in UTC."""
+
+
+def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: bool) -> ModelRuntime:
+    """A model of the config; the key of one that nothing asks need not be there."""
+    provider_class = provider_class_of(model.provider, f"models.{name}.provider")
+    environment = os.environ if options.environment is None else options.environment
+    key = None
+    if provider_class.needs_network:
+        variable = model.api_key_env or (None if model.base_url else "OPENAI_API_KEY")
+        key = environment.get(variable, "").strip() if variable else None
+        if variable and not key and needs_key:
+            raise ConfigError(f"models.{name}: environment variable {variable} is not set; it should hold the key")
+        if key and not _HEADER_TEXT.fullmatch(key):
+            raise ConfigError(f"models.{name}: environment variable {variable} holds characters that no key has")
+        if not is_local(model.base_url) and is_floating(model.model) and not model.pin.allow_floating:
+            raise ConfigError(
+                f"models.{name}.model: {model.model!r} is an alias that its provider can point at another model; "
+                'name a dated version, or set "pin": {"allow_floating": true}'
+            )
+    limiter = AdaptiveLimiter(min(model.max_concurrency, options.most_connections))
+    provider = provider_class(model, api_key=key)
+    provider.variables = _variables_of(name, model, environment, needs_key=needs_key)
+    provider.check()
+    runtime = ModelRuntime(
+        model_id=name,
+        config=model,
+        provider=provider,
+        limiter=limiter,
+        guard=PinGuard(name, model, checks_name=provider_class.needs_network),
+        now=options.now,
+    )
+    if provider.needs_network:
+        provider.on_rate_limits = limiter.learn
+        runtime.provider = Retrying(provider, runtime.observe)
+    return runtime
+
+
+def _variables_of(name: str, model: ModelConfig, environment: Mapping[str, str], *, needs_key: bool) -> dict[str, str]:
+    """Values of the environment variables that the model's address and headers refer to."""
+    found = {}
+    for variable in model.variables:
+        value = environment.get(variable, "").strip()
+        if value:
+            found[variable] = value
+        elif needs_key:
+            raise ConfigError(f"models.{name}: environment variable {variable} is not set")
+    for header, value in model.extra_headers.items():
+        problem = header_problem(value, found)
+        if problem is not None:
+            raise ConfigError(f"models.{name}.extra_headers.{header}: the value of its variable {problem}")
+    if needs_key and model.base_url is not None and has_hidden_values(model.base_url):
+        raise ConfigError(
+            f"models.{name}.base_url: a run does not store secrets of an address; name the config by --config, "
+            "or write them as ${NAME} of an environment variable there"
+        )
+    return found
+
+
+def check_plays(judge: Judge, runtime: ModelRuntime, where: str) -> None:
+    """Refuse a judge that the provider cannot play."""
+    plays = runtime.provider.judges
+    if plays is not None and judge.name not in plays:
+        raise ConfigError(
+            f"{where}: provider {runtime.config.provider} judges {', '.join(sorted(plays))} only, not {judge.name}"
+        )
+
+
+def price_models(models: Mapping[str, ModelRuntime], budget: Budget) -> str | None:
+    """Look up prices of the models that are asked; returns which price list they are from.
+
+    Raises:
+        ConfigError: a budget in money is set, and the price of a model is not known.
+    """
+    found = None
+    for name, runtime in models.items():
+        if not runtime.provider.needs_network:
+            continue
+        from judgekit.providers.prices import price_list, price_of
+
+        if runtime.config.prices is None and not is_local(runtime.config.base_url):
+            found = price_list(datetime.now(UTC).date())
+        priced = price_of(runtime.config)
+        if priced is not None:
+            runtime.price, runtime.price_source = priced
+        elif budget.max_usd is not None:
+            example = '{"input": 0.5, "output": 2}'
+            raise ConfigError(
+                f"budget.max_usd: the price of model {name} is not known, so it cannot be held; set "
+                f"models.{name}.prices, such as {example} (US dollars for a million tokens; all 0 for a free model), "
+                "or set max_tokens or max_calls instead"
+            )
+    return found
+
+
+def open_models(config_path: Path, only: str | None) -> dict[str, ModelRuntime]:
+    """The models of a config, or one of them.
+
+    Raises:
+        ConfigError: no model of that name.
+    """
+    config = load_config(config_path)
+    if only is not None and only not in config.models:
+        raise ConfigError(f"--model {only!r}{did_you_mean(only, config.models)}")
+    return {
+        name: build_model(name, model, Options(), needs_key=False)
+        for name, model in config.models.items()
+        if only in (None, name)
+    }

@@ -1,0 +1,339 @@
+"""From a stored run to a job that judges its inputs again, new or resumed."""
+
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import judgekit
+import judgekit.judges
+from judgekit.core.canonical import canonical_sha256
+from judgekit.core.checks import CheckRecord
+from judgekit.core.components import Judge, build
+from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.errors import ConfigError
+from judgekit.core.judgments import Role
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.protocols import ModelIdentity
+from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest, part_of
+from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.judges.parsing import PARSER_VERSION
+from judgekit.reports.markdown import render_markdown
+from judgekit.storage.id_files import id_lines, stored_ids
+from judgekit.storage.recorder import Recorder
+from judgekit.storage.run_folder import RunFolder, new_run_id
+from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.stored_summary import read_summary
+from judgekit.systems.recorded import Recorded
+from judgekit.workflows.assembly import build_metrics, panels_of
+from judgekit.workflows.job import RunJob
+from judgekit.workflows.jobs import INDEX_SECONDS, open_cache, report_writer, seeded
+from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
+from judgekit.workflows.reliability import kind_of
+from judgekit.workflows.stored import StoredRun, models_of, open_stored
+
+Wording = Callable[[str, str], PromptTemplate]
+"""Judge and version -> the prompt."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """What is judged again, and with what."""
+
+    judges: tuple[str, ...] = ()
+    """Names of judges; none: all of the run."""
+    model: str | None = None
+    """Key of the model to ask; None: as the run did."""
+    prompt_version: str | None = None
+    """Wording to ask with; None: as the run did."""
+    config_path: Path | None = None
+    """Another config, for models and wordings that the run's config does not have."""
+
+
+def open_rejudge(run: str, again: Again, options: Options) -> RunJob:
+    """A new run in a new folder that judges the stored inputs of another one.
+
+    Raises:
+        ConfigError: no such run, judge, model or wording; a run that did not keep its inputs; a wording that names a
+            variable which an input lacks.
+        StorageError: the run is damaged, or the new folder cannot be made.
+    """
+    parent = open_stored(run, options)
+    names = again.judges or tuple(judge.name for judge in parent.config.judges)
+    if not names:
+        raise ConfigError(f"{parent.folder.path}: this run has no judges, so there is nothing to judge again")
+    judges = tuple(_asked_anew(judge, again) if judge.name in names else judge for judge in parent.config.judges)
+    for name in names:
+        parent.judge_config(name)
+    models = {**parent.config.models, **_added(parent, names, again)}
+    if again.model is not None and again.model not in models:
+        models_there = ", ".join(sorted(models)) or "none"
+        raise ConfigError(f"--model {again.model!r}: there are {models_there}; add others by --config")
+    config = parent.config.model_copy(update={"judges": judges, "models": models})
+
+    def wording(judge: str, version: str) -> PromptTemplate:
+        return parent.prompt(judge, version, again.config_path)
+
+    return rejudge_job(parent, config, names, options, wording)
+
+
+def rejudge_job(
+    parent: StoredRun, config: RunConfig, names: Sequence[str], options: Options, wording: Wording
+) -> RunJob:
+    """A new run that asks judges of a stored run as another config says.
+
+    Args:
+        parent: the run whose inputs are judged.
+        config: the config of the new run.
+        names: judges that are asked; judgments of the others are copied.
+        options: where runs are kept, whether cached replies are used, and the name of the new run.
+        wording: judge and version -> prompt.
+
+    Raises:
+        ConfigError: as `open_rejudge`.
+        StorageError: as `open_rejudge`.
+    """
+    _check_kept(parent)
+    plans = _plans(parent, config, names, options, wording)
+    for plan in plans:
+        if plan.judge.name in names:
+            parent.check_wording(plan.judge.name, plan.prompt)
+    now = options.now()
+    results_dir = options.results_dir or parent.folder.path.resolve().parent
+    folder = RunFolder.create(results_dir, options.run_id or new_run_id(config.name, now))
+    resolved = _resolved(parent, plans)
+    manifest = Manifest(
+        run_id=folder.path.name,
+        name=config.name,
+        kind="rejudge",
+        parent=parent.manifest.run_id,
+        parent_path=str(parent.folder.path.resolve()),
+        rejudged=tuple(names),
+        status="running",
+        created_at=now.isoformat(timespec="seconds"),
+        config_path=parent.manifest.config_path,
+        config_sha256=canonical_sha256(_with_resolved(config, resolved)),
+        n_cases_in_file=parent.manifest.n_cases_in_file,
+        **part_of(parent.manifest).record(),
+        models={name: parent.manifest.models[name] for name in _stay(config, names) if name in parent.manifest.models},
+        versions={
+            "judgekit": judgekit.__version__,
+            "python": platform.python_version(),
+            "parser": str(PARSER_VERSION),
+        },
+    )
+    return _job(parent, StoredRun(folder, manifest, config, resolved), plans, options, found=None)
+
+
+def resume_rejudge(child: StoredRun, options: Options) -> RunJob:
+    """A rejudge, ready to go on; whether there is anything to ask is for the caller to say.
+
+    Raises:
+        ConfigError: its parent is gone, or a wording has changed.
+        StorageError: one of the two runs is damaged.
+    """
+    manifest, path = child.manifest, child.folder.path
+    parent = open_stored(str(_parent_folder(child)), options)
+    _check_kept(parent)
+    plans = _plans(child, child.config, manifest.rejudged, options, child.prompt)
+    for plan in plans:
+        name = f"{plan.prompt.judge}/{plan.prompt.version}"
+        if child.resolved["prompts"].get(name) != plan.prompt.sha256:
+            raise ConfigError(f"{path}: cannot be resumed, since prompt {name} changed since it was started")
+    resumed = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
+    job = _job(parent, replace(child, manifest=resumed), plans, options, found=manifest)
+    for name, runtime in job.models.items():
+        runtime.guard.go_on(manifest.models.get(name, {}))
+    return job
+
+
+def _parent_folder(child: StoredRun) -> Path:
+    """Where the parent was, or beside the rejudge, if both were moved."""
+    manifest = child.manifest
+    places = [Path(manifest.parent_path or ""), child.folder.path.resolve().parent / (manifest.parent or "")]
+    for place in places:
+        if (place / "manifest.json").is_file():
+            return place
+    raise ConfigError(f"{child.folder.path}: its parent {manifest.parent} is gone (looked in {places[0]})")
+
+
+def _check_kept(parent: StoredRun) -> None:
+    missing = [name for name in (CASES, OUTPUTS, JUDGE_INPUTS) if not parent.folder.has(name)]
+    if missing:
+        raise ConfigError(
+            f"{parent.folder.path}: holds no {missing[0]}, so nothing can be judged again; "
+            "it was stopped before its first call, or made before runs kept it"
+        )
+
+
+def _asked_anew(judge: JudgeConfig, again: Again) -> JudgeConfig:
+    """The judge with another model or wording; one model takes the place of a whole panel."""
+    update: dict[str, Any] = {} if again.model is None else {"model": again.model, "panel": None}
+    if again.prompt_version is not None:
+        update["prompt_version"] = again.prompt_version
+    return judge.model_copy(update=update)
+
+
+def _stay(config: RunConfig, names: Sequence[str]) -> list[str]:
+    """Models of the judges that are not asked again."""
+    return [model for judge in config.judges if judge.name not in names for model in judge.asked]
+
+
+def _added(parent: StoredRun, names: Sequence[str], again: Again) -> dict[str, ModelConfig]:
+    """Models of the other config; one of them must not silently take the place of a model that stays in use."""
+    if again.config_path is None:
+        return {}
+    models = {**models_of(parent, again.config_path)}
+    for judge in parent.config.judges:
+        for name in judge.asked:
+            if judge.name not in names and models[name] != parent.config.models[name]:
+                raise ConfigError(
+                    f"{again.config_path}: models.{name} differs from the run's, which {judge.name} was asked of; "
+                    "give it another name, or judge that again as well"
+                )
+    return models
+
+
+def _plans(
+    stored: StoredRun, config: RunConfig, names: Sequence[str], options: Options, wording: Wording
+) -> list[JudgePlan]:
+    asked = {model for judge in config.judges if judge.name in names for model in judge.asked}
+    options = replace(options, most_connections=most_connections(len(asked)))
+    used = dict.fromkeys(model for judge in config.judges for model in judge.asked)
+    runtimes = {name: _runtime(stored, config, name, options, is_asked=name in asked) for name in used}
+    plans = []
+    for judge in config.judges:
+        component = build(judgekit.judges, Judge, judge.name, judge.args, f"judge {judge.name}")
+        prompt = wording(judge.name, judge.prompt_version)
+        role: Role = "primary" if judge.panel is None else "member"
+        for model in judge.asked:
+            if judge.name in names:
+                check_plays(component, runtimes[model], f"judge {judge.name}")
+            plans.append(JudgePlan(component, prompt, runtimes[model], role=role))
+    return plans
+
+
+def _runtime(stored: StoredRun, config: RunConfig, name: str, options: Options, *, is_asked: bool) -> ModelRuntime:
+    """A model of the new run; one that is not asked is what the run found it to be."""
+    runtime = build_model(name, config.models[name], options, needs_key=options.needs_keys and is_asked)
+    record = stored.manifest.models.get(name, {})
+    if not is_asked and record.get("build_hash"):
+        runtime.identity = ModelIdentity(record["build_hash"], record.get("build_source"))
+    return runtime
+
+
+def _resolved(parent: StoredRun, plans: Sequence[JudgePlan]) -> dict[str, Any]:
+    used = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt.sha256 for plan in plans}
+    return {
+        **parent.resolved,
+        "prompts": {**parent.resolved.get("prompts", {}), **used},
+        "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in plans},
+        "judgekit": judgekit.__version__,
+        "parser_version": PARSER_VERSION,
+    }
+
+
+def _job(
+    parent: StoredRun, child: StoredRun, plans: Sequence[JudgePlan], options: Options, *, found: Manifest | None
+) -> RunJob:
+    names = child.manifest.rejudged
+    models = {plan.runtime.model_id: plan.runtime for plan in plans if plan.judge.name in names}
+    folder, cases = child.folder, list(parent.folder.cases())
+    before, corpus = read_summary(parent.folder), stored_ids(parent.folder)
+    cache, notices = open_cache(folder.path.parent, models, options)
+    return RunJob(
+        config=child.config,
+        resolved=_with_resolved(child.config, child.resolved),
+        manifest=child.manifest,
+        cases=cases,
+        cases_record={
+            "path": child.config.cases_file.path,
+            "sha256": child.resolved.get("cases", {}).get("sha256"),
+            "n": len(cases),
+            "n_in_file": len(cases) if before is None else before.cases.get("n_in_file", len(cases)),
+            **part_of(child.manifest).record(),
+        },
+        system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
+        metrics=build_metrics(child.config, corpus),
+        chunk_id_lines=None if corpus is None else lambda: id_lines(corpus),
+        judges=plans,
+        panels=panels_of(child.config, plans),
+        spot_checks=[],
+        models=models,
+        store=folder,
+        cache=cache,
+        open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),
+        locked=lambda: folder.locked_as_found(found),
+        draws=seeded(child.config.resampling_seed),
+        now=options.now,
+        monotonic=time.monotonic,
+        index=FolderIndex(INDEX_SECONDS),
+        render_summary=render_markdown,
+        write_report=report_writer(child.config),
+        price_list=price_models(models, child.config.budget),
+        indexing=None if before is None else before.indexing_coverage,
+        warnings=[*_part_of_a_run(parent, child), *notices],
+        resuming=found is not None,
+        parent=parent.folder,
+        kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),
+        unchanged=frozenset(name for name in names if _is_the_same_judge(parent, child.config, plans, name)),
+        carried=_carried(parent, child.config, plans, names),
+        kept_prompts=parent.folder.prompts(),
+    )
+
+
+def _part_of_a_run(parent: StoredRun, child: StoredRun) -> list[tuple[str, str]]:
+    kept = [judge.name for judge in child.config.judges if judge.name not in child.manifest.rejudged]
+    if parent.manifest.status == "complete" or not kept:
+        return []
+    text = f"{parent.manifest.run_id} is {parent.manifest.status}, so judgments of {', '.join(kept)} may be missing"
+    return [("parent_not_complete", text)]
+
+
+def _with_resolved(config: RunConfig, resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json as a whole."""
+    return {**config.model_dump(mode="json", by_alias=True, exclude_none=True), "resolved": dict(resolved)}
+
+
+def _carried(
+    parent: StoredRun, config: RunConfig, plans: Sequence[JudgePlan], names: Sequence[str]
+) -> list[CheckRecord]:
+    """Second opinions on the same inputs, unless they are those of what judges now."""
+    kept = []
+    for record in parent.folder.checks():
+        own = [plan for plan in plans if plan.judge.name == record.judge]
+        if not own or not record.complete:
+            continue
+        if record.judge in names and not _is_unchanged(parent, config, own):
+            models = {(plan.runtime.model_id, plan.runtime.config.model) for plan in own}
+            other_model = (record.model_id, record.model) not in models
+            kind = kind_of(other_model=other_model, other_prompt=record.prompt_sha256 != own[0].prompt.sha256)
+            if kind == "repeat" or record.kind == "repeat":
+                continue
+            kept.append(record.model_copy(update={"kind": kind}))
+        else:
+            kept.append(record)
+    return kept
+
+
+def _is_unchanged(parent: StoredRun, config: RunConfig, plans: Sequence[JudgePlan]) -> bool:
+    """Whether a judge is asked as the parent asked it."""
+    old = parent.judge_config(plans[0].judge.name)
+    (now,) = (judge for judge in config.judges if judge.name == old.name)
+    if parent.prompt(old.name, old.prompt_version).sha256 != plans[0].prompt.sha256:
+        return False
+    same = (old.model, old.panel) == (now.model, now.panel)
+    return same and all(parent.config.models[name] == config.models[name] for name in old.asked)
+
+
+def _is_the_same_judge(parent: StoredRun, config: RunConfig, plans: Sequence[JudgePlan], name: str) -> bool:
+    """Whether a judge is the one that judged the parent: where its server is, and how fast, makes no other judge."""
+    old, asked = parent.judge_config(name), next(plan for plan in plans if plan.judge.name == name)
+    (now,) = (judge for judge in config.judges if judge.name == name)
+    if parent.prompt(name, old.prompt_version).sha256 != asked.prompt.sha256 or old.panel != now.panel:
+        return False
+    models = [(parent.config.models[was], config.models[now]) for was, now in zip(old.asked, now.asked, strict=True)]
+    return all((was.provider, was.model, was.seed) == (now.provider, now.model, now.seed) for was, now in models)

@@ -1,0 +1,214 @@
+"""Stored runs: from a run folder to everything that rejudging, checking, rescoring or comparing it needs.
+
+The run folder is enough: it holds the config as used, cases, outputs, judge inputs, wordings and judgments. The
+system under test is never asked, and the files that the config names need not be there any more.
+"""
+
+import difflib
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+import judgekit.judges
+from judgekit.core.components import Judge, Metric, build
+from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
+from judgekit.core.judgments import JudgeInput
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.runs import CONFIG, Manifest
+from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.storage.config_files import load_config
+from judgekit.storage.id_files import stored_ids
+from judgekit.storage.prompt_files import load_prompt
+from judgekit.storage.run_folder import RunFolder
+from judgekit.workflows.assembly import build_metrics
+from judgekit.workflows.jobs import find_run
+from judgekit.workflows.models import Options, build_model, check_plays
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run folder and the config that it was made with."""
+
+    folder: RunFolder
+    manifest: Manifest
+    config: RunConfig
+    resolved: Mapping[str, Any]
+    """Hashes of everything that the config named."""
+
+    @property
+    def config_folder(self) -> Path:
+        """Where relative paths of the config started; it may be gone."""
+        return Path(self.manifest.config_path).parent
+
+    def metrics(self) -> list[Metric]:
+        """The metric families of the run.
+
+        Raises:
+            ConfigError: a family is not known here.
+        """
+        return build_metrics(self.config, stored_ids(self.folder))
+
+    def judge(self, name: str) -> Judge:
+        """A judge of the run, with its arguments.
+
+        Raises:
+            ConfigError: the run has no such judge.
+        """
+        wanted = self.judge_config(name)
+        return build(judgekit.judges, Judge, wanted.name, wanted.args, f"judge {name}")
+
+    def judge_config(self, name: str) -> JudgeConfig:
+        """What the config of the run says of a judge.
+
+        Raises:
+            ConfigError: the run has no such judge.
+        """
+        known = {judge.name: judge for judge in self.config.judges}
+        if name not in known:
+            there = f"; it has {', '.join(known)}" if known else "; it has none"
+            near = did_you_mean(name, known) if difflib.get_close_matches(name, known, n=1) else ""
+            raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{there}{near}")
+        return known[name]
+
+    def prompt(self, judge: str, version: str, config_path: Path | None = None) -> PromptTemplate:
+        """A wording: as the run kept it, else from the own prompts of a config, of the run, or the shipped ones.
+
+        Args:
+            judge: name of the judge.
+            version: version of the wording.
+            config_path: another config, whose prompts are looked into before the run's.
+
+        Raises:
+            ConfigError: no such version.
+        """
+        kept = self.folder.prompts().get(f"{judge}/{version}")
+        if kept is not None:
+            return kept
+        folders = self.prompt_folders(config_path)
+        for folder in folders:
+            if (folder / judge / f"{version}.toml").is_file():
+                return load_prompt(judge, version, folder)
+        return load_prompt(judge, version, folders[0] if folders else None)
+
+    def prompt_folders(self, config_path: Path | None = None) -> list[Path]:
+        """Folders of own wordings that are there: of another config, then of the run."""
+        named = [(self.config.prompts_dir, self.config_folder)]
+        if config_path is not None:
+            named.insert(0, (load_config(config_path).prompts_dir, config_path.resolve().parent))
+        folders = [base / folder for folder, base in named if folder is not None]
+        return [folder for folder in folders if folder.is_dir()]
+
+    def check_wording(self, judge: str, prompt: PromptTemplate, only: Container[str] | None = None) -> None:
+        """Render a wording for stored inputs of a judge, so that none fails once calls are made.
+
+        The run's own wording was rendered for all of them before.
+
+        Args:
+            judge: name of the judge.
+            prompt: the wording.
+            only: cases that matter; None: all.
+
+        Raises:
+            ConfigError: the wording names a variable that an input lacks, or the run has no input of the judge.
+        """
+        is_own = prompt.sha256 == self.prompt(judge, self.judge_config(judge).prompt_version).sha256
+        names: set[str] = set()
+        for item in self.inputs(judge):
+            if is_own:
+                return
+            if only is not None and item.case_id not in only:
+                continue
+            names |= item.variables.keys()
+            try:
+                prompt.render(item.variables)
+            except ConfigError as error:
+                raise ConfigError(
+                    f"{error}; stored inputs of {judge} have {', '.join(sorted(names))} (case {item.case_id!r})"
+                ) from None
+
+    def inputs(self, judge: str) -> Iterator[JudgeInput]:
+        """The stored inputs of a judge of the run, without those that are not asked about any more.
+
+        Raises:
+            ConfigError: the run has no such judge, or no input of it.
+        """
+        component = self.judge(judge)
+        found = False
+        for item in self.folder.judge_inputs():
+            if item.judge == judge:
+                found = True
+                if component.not_asked(item) is None:
+                    yield item
+        if not found:
+            raise ConfigError(
+                f"{self.folder.path}: holds no judge input of {judge}, so nothing can be judged again; "
+                "its other figures stand in metrics.json"
+            )
+
+
+def open_stored(run: str, options: Options, without: str | None = None, unread: Container[str] = ()) -> StoredRun:
+    """A stored run, by its folder or its id.
+
+    Args:
+        run: a run id, or the path of a run folder.
+        options: where runs are kept.
+        without: id of a run that `latest` leaves out.
+        unread: files that may have changed, since they are written again without being read.
+
+    Raises:
+        ConfigError: there is no run, or one of a newer format.
+        StorageError: its manifest or config is damaged, or a file of a complete run is not what the run wrote.
+    """
+    folder = RunFolder.open(find_run(run, None, options, without), unread=unread)
+    data = folder.read_json(CONFIG)
+    resolved = data.pop("resolved", {})
+    try:
+        config = RunConfig.model_validate(data)
+    except ValidationError as error:
+        raise StorageError(f"{folder.path / CONFIG}: damaged: {first_problem(error)}") from None
+    return StoredRun(folder, folder.manifest(), config, resolved)
+
+
+def models_of(stored: StoredRun, config_path: Path | None) -> dict[str, ModelConfig]:
+    """The models that judges of a stored run can be asked of: the run's own, and those of another config.
+
+    Raises:
+        ConfigError: the other config cannot be read.
+    """
+    return {**stored.config.models, **({} if config_path is None else load_config(config_path).models)}
+
+
+def model_runtime(models: Mapping[str, ModelConfig], name: str, options: Options) -> ModelRuntime:
+    """One of these models, ready to be asked.
+
+    Raises:
+        ConfigError: no model of that name, or its key is missing.
+    """
+    if name not in models:
+        raise ConfigError(f"no model {name!r}{did_you_mean(name, models)}; add others by --config")
+    return build_model(name, models[name], options, needs_key=options.needs_keys)
+
+
+def stored_plan(
+    stored: StoredRun,
+    judge: str,
+    runtime: ModelRuntime,
+    *,
+    prompt_version: str | None = None,
+    role: Literal["primary", "spot_check"] = "primary",
+) -> JudgePlan:
+    """A judge of a stored run asked of a model, with the run's wording or another version.
+
+    Raises:
+        ConfigError: no such judge or wording, or the provider cannot play the judge.
+    """
+    wanted = stored.judge_config(judge)
+    component = stored.judge(judge)
+    check_plays(component, runtime, f"judge {judge}")
+    prompt = stored.prompt(judge, prompt_version or wanted.prompt_version)
+    return JudgePlan(component, prompt, runtime, role=role, use_cache=role == "primary")

@@ -1,0 +1,248 @@
+"""What the commands around stored runs work on: the results database and the run folders beside it."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import judgekit
+from judgekit.core.errors import ConfigError, JudgekitError, StorageError
+from judgekit.core.runs import EVAL_RESULTS, MANIFEST, METRICS, SCORES, Manifest, RunSummary
+from judgekit.reports.markdown import render_markdown
+from judgekit.storage.database import DATABASE, Database, ListedRun
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_index import FolderIndex, Reindexed, put_folder, reindex, run_folders
+from judgekit.storage.run_list import cases_in_file
+from judgekit.storage.run_records import TAG, append_history, missing_metrics, read_tags, write_tags
+from judgekit.storage.stored_summary import read_summary
+from judgekit.workflows.jobs import INDEX_SECONDS, find_run, report_writer
+from judgekit.workflows.models import Options
+from judgekit.workflows.rescore import RescoreJob
+from judgekit.workflows.stored import open_stored
+
+SCHEMA_VERSION = 1
+"""Newest version of metrics.json that can be read."""
+
+Notices = Sequence[tuple[str, str]]
+
+
+def runs_dir(options: Options) -> Path:
+    """The folder of runs."""
+    return options.results_dir or Path("results")
+
+
+@dataclass(frozen=True)
+class ListedRuns:
+    """Runs of the database, and how it stands beside the folders."""
+
+    runs: Sequence[ListedRun]
+    there: frozenset[str]
+    """Ids of the runs whose folder is there."""
+    n_not_indexed: int
+    results_dir: Path
+    n_in_file: Mapping[str, int | None] = field(default_factory=dict)
+    """By run whose folder is there: cases of its whole file; None where it does not say."""
+
+
+def listed_runs(options: Options, *, suite: str | None, tag: str | None, limit: int | None) -> ListedRuns:
+    """Runs as the database has them, the newest first.
+
+    Raises:
+        ConfigError: there is no such folder of runs, or the database is of a newer judgekit.
+        StorageError: the database cannot be read.
+    """
+    place = runs_dir(options)
+    there = frozenset(path.name for path in run_folders(place) if (path / MANIFEST).is_file())
+    database = Database(place)
+    runs = database.runs(suite, tag, limit)
+    n_in_file = {run.run_id: cases_in_file(place / run.run_id) for run in runs if run.run_id in there}
+    return ListedRuns(runs, there, len(there - database.run_ids()), place, n_in_file)
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """A stored run as `judgekit runs show` shows it."""
+
+    path: Path
+    summary: RunSummary
+    metrics: Mapping[str, Any]
+    tags: Sequence[str]
+    note: str | None
+    """What is to be known of files that could not all be held against the manifest."""
+
+
+def shown_run(run: str, options: Options) -> ShownRun:
+    """The figures of a stored run.
+
+    Raises:
+        ConfigError: no such run, or it has no figures yet.
+        StorageError: its files are damaged.
+    """
+    folder = RunFolder.open(find_run(run, None, options))
+    metrics, summary = _figures(folder)
+    return ShownRun(folder.path, summary, metrics, read_tags(folder), _unchecked(folder.manifest()))
+
+
+def _unchecked(manifest: Manifest) -> str | None:
+    if manifest.status != "complete":
+        return None
+    if manifest.changing:
+        return (
+            "files: a command is changing this run, or was stopped while it did; "
+            f"if none is: judgekit rescore {manifest.run_id}"
+        )
+    return None if manifest.files else "files: not checked, since the run was written before manifests held hashes"
+
+
+def _figures(folder: RunFolder) -> tuple[dict[str, Any], RunSummary]:
+    if not (folder.path / METRICS).exists():
+        raise missing_metrics(folder)
+    metrics = folder.read_json(METRICS)
+    version = metrics.get("schema_version")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise ConfigError(
+            f"{folder.path / METRICS}: written by a newer judgekit (schema {version}; this one reads up to "
+            f"{SCHEMA_VERSION}); upgrade judgekit"
+        )
+    summary = read_summary(folder)
+    if summary is None:
+        raise missing_metrics(folder)
+    return metrics, summary
+
+
+def tag_run(run: str, name: str, options: Options, *, remove: bool) -> tuple[Path, list[str], Notices]:
+    """Put a tag on a run or take it off: in its folder first, then in the database.
+
+    Returns:
+        The folder, its tags now, and warnings.
+
+    Raises:
+        ConfigError: no such run, no such tag, or a name that no tag can have.
+        StorageError: the folder cannot be written.
+    """
+    if not TAG.fullmatch(name):
+        raise ConfigError(f"tag {name!r}: expected up to 100 letters, digits, '.', '_' and '-'")
+    folder = RunFolder.open(find_run(run, None, options))
+    tags = read_tags(folder)
+    if remove and name not in tags:
+        raise ConfigError(f"{folder.path}: has no tag {name!r}; it has: {', '.join(tags) or 'none'}")
+    tags = [tag for tag in tags if tag != name] if remove else sorted({*tags, name})
+    write_tags(folder, tags)
+    database = Database(folder.path.parent, busy_seconds=INDEX_SECONDS)
+    try:
+        if not database.put_tags(folder.manifest().run_id, tags):
+            put_folder(database, folder)
+    except JudgekitError as error:
+        return folder.path, tags, [("index_not_written", f"{error}; `judgekit runs reindex` adds the tag later")]
+    return folder.path, tags, []
+
+
+@dataclass(frozen=True)
+class DeletableRun:
+    """A run that is asked to be deleted."""
+
+    folder: RunFolder
+    run_id: str
+    n_files: int
+    n_bytes: int
+    also: str
+    """What else goes with it, such as tags, for the question."""
+    busy_seconds: float = INDEX_SECONDS
+    """How long to wait for a database that another process writes."""
+
+
+def deletable_run(run: str, options: Options) -> DeletableRun:
+    """A run that no process is writing.
+
+    Raises:
+        ConfigError: no such run.
+        RunBusy: a process is writing it.
+        StorageError: its manifest is damaged.
+    """
+    folder = RunFolder.open(find_run(run, None, options), check=False)
+    if folder.path.is_symlink():
+        raise ConfigError(f"{folder.path}: is a link; delete the run at the place it leads to")
+    with folder.locked():
+        files = [path for path in folder.path.rglob("*") if path.is_file()]
+        run_id = folder.manifest().run_id
+    tags = read_tags(folder)
+    also = f"; tags {', '.join(tags)}" if tags else ""
+    return DeletableRun(folder, run_id, len(files), sum(path.stat().st_size for path in files), also)
+
+
+def delete_run(found: DeletableRun) -> Notices:
+    """Delete a run: out of sight first, so that a kill leaves no half run, then its files and its entry.
+
+    Raises:
+        RunBusy: a process is writing it.
+        StorageError: it cannot be deleted.
+    """
+    path = found.folder.path
+    hidden = path.with_name(f".deleted-{path.name}")
+    with found.folder.locked():
+        try:
+            if hidden.exists():
+                shutil.rmtree(hidden)
+            path.rename(hidden)
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be deleted: {error.strerror or error}") from None
+    notices = []
+    try:
+        shutil.rmtree(hidden)
+    except OSError as error:
+        notices.append(("files_left", f"{hidden}: cannot be removed: {error.strerror or error}; remove it by hand"))
+    try:
+        if (path.parent / DATABASE).exists():
+            Database(path.parent, busy_seconds=found.busy_seconds).delete_run(found.run_id)
+    except JudgekitError as error:
+        notices.append(("index_not_written", f"{error}; `judgekit runs reindex` drops the entry later"))
+    return notices
+
+
+def reindex_runs(options: Options) -> Reindexed:
+    """Build the database anew from the folders.
+
+    Raises:
+        ConfigError: there is no such folder of runs, or the database is of a newer judgekit.
+        StorageError: the database cannot be written.
+    """
+    place = runs_dir(options)
+    return reindex(place, Database(place))
+
+
+def all_runs_of(options: Options) -> list[str]:
+    """Every run of the folder of runs, as a path.
+
+    Raises:
+        ConfigError: there is no such folder of runs.
+    """
+    return [str(path) for path in run_folders(runs_dir(options)) if (path / MANIFEST).is_file()]
+
+
+def open_rescore(run: str, options: Options) -> RescoreJob:
+    """A stored run, ready to be scored anew.
+
+    Raises:
+        ConfigError: no such run, or one without figures, or with a metric or judge that is not known here.
+        StorageError: its files are damaged.
+    """
+    stored = open_stored(run, options, unread=(SCORES, EVAL_RESULTS))
+    folder = stored.folder
+    _, old = _figures(folder)
+    return RescoreJob(
+        config=stored.config,
+        manifest=stored.manifest,
+        old=old,
+        metrics=stored.metrics(),
+        judges=[stored.judge(judge.name) for judge in stored.config.judges],
+        store=folder,
+        locked=lambda: folder.locked_as_found(stored.manifest),
+        keep_old=lambda record: append_history(folder, record),
+        index=FolderIndex(INDEX_SECONDS),
+        now=lambda: datetime.now(UTC),
+        render_summary=render_markdown,
+        write_report=report_writer(stored.config),
+        version=judgekit.__version__,
+    )

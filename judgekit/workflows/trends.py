@@ -1,0 +1,98 @@
+"""What `judgekit runs trend` works on: a figure in the runs of a results folder."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import judgekit.metrics
+from judgekit.analysis.trends import Trend
+from judgekit.core.components import Component, Metric, discover
+from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.storage.run_figures import FoundRun, figures_of_runs
+from judgekit.workflows.models import Options
+from judgekit.workflows.stored_runs import runs_dir
+
+
+@dataclass(frozen=True)
+class TrendQuery:
+    """Which trend is asked for."""
+
+    metric: str
+    suite: str | None = None
+    """Left out: that of the newest run with the figure."""
+    tag: str | None = None
+    limit: int | None = None
+    """The newest so many runs."""
+
+
+@dataclass(frozen=True)
+class FoundTrend:
+    """A trend, and the suites that were left out of it."""
+
+    trend: Trend
+    other_suites: Sequence[str] = ()
+
+
+def find_trend(query: TrendQuery, options: Options) -> FoundTrend:
+    """A figure over the runs of one suite.
+
+    Raises:
+        ConfigError: there is no such folder of runs, no such run in it, or none with the figure.
+    """
+    place = runs_dir(options)
+    found = [
+        item
+        for item in figures_of_runs(place, query.metric, rests_on)
+        if query.suite in (None, item.suite) and (query.tag is None or query.tag in item.tags)
+    ]
+    found.sort(key=lambda item: (item.run.created_at, item.run.run_id))
+    if not found:
+        wanted = [f"{name} {value}" for name, value in (("suite", query.suite), ("tag", query.tag)) if value]
+        such = f" of {' and '.join(wanted)}" if wanted else ""
+        raise ConfigError(f"no run in {place}{such}")
+    with_figure = [item for item in found if item.run.why is None]
+    if not with_figure:
+        raise ConfigError(_no_figure(query.metric, found))
+    suite = query.suite or with_figure[-1].suite
+    runs = [item.run for item in found if item.suite == suite]
+    others = sorted({item.suite for item in with_figure} - {suite})
+    return FoundTrend(Trend(query.metric, suite, query.tag, runs[-query.limit :] if query.limit else runs), others)
+
+
+def _no_figure(metric: str, found: Sequence[FoundRun]) -> str:
+    names = {name for item in found for name in item.names}
+    if metric in names:
+        return f"{metric}: no run has a value of it: {found[-1].run.run_id}: {found[-1].run.why}"
+    return f"{metric}: no run has a figure of this name{did_you_mean(metric, names)}"
+
+
+def rests_on(metric: str, judges: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Families and judges that a figure comes from; one that nothing here owns may come from any judge of the run."""
+    plain = _without_cutoff(metric)
+    families = [(name, wanted) for name, (names, wanted) in _of_families().items() if plain in names]
+    wanted = {judge for _, names in families for judge in names}
+    own = {name for name in judges if plain == name or plain.startswith((f"{name}_", f"{name}."))}
+    if not families and not own:
+        return (), tuple(judges)
+    own = set() if families else own
+    return tuple(name for name, _ in families), tuple(name for name in judges if name in own | wanted)
+
+
+@cache
+def _of_families() -> Mapping[str, tuple[frozenset[str], tuple[str, ...]]]:
+    """By family: its figures without cut-offs, and the judges that it wants."""
+    found = {}
+    for name, family in discover(judgekit.metrics, Metric).items():
+        found[name] = (frozenset(_names(family())), family.judges_wanted)
+    return found
+
+
+def _names(component: Component) -> set[str]:
+    columns = [column.aggregate or column.name for column in component.columns()]
+    return {_without_cutoff(name) for name in (*columns, *(figure.name for figure in component.pooled()))}
+
+
+def _without_cutoff(name: str) -> str:
+    return re.sub(r"@\d+", "", name)

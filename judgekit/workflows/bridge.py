@@ -52,7 +52,6 @@ class BridgeJob:
     """Figures of the new run, which the bridge becomes a part of; None where they are damaged or missing."""
     locked: Callable[[], AbstractContextManager[None]]
     """Holds the new run for writing."""
-    render_summary: Callable[[RunSummary], str]
     write_report: Callable[[Path], object] | None = None
     """Writes report.html from a run folder; None where the run has none."""
     index: RunIndex | None = None
@@ -112,7 +111,7 @@ def bridge(job: BridgeJob, moved: RunStore | None, moved_id: str | None) -> dict
             about = {"old": job.old_id, "old_by_new_judge": moved_id}
             parts = {name: {"bridge": {**about, **_of_judge(item)}} for name, item in found["judges"].items()}
             summary = with_parts(job.summary, parts)
-            write_summary(job.new, summary, job.render_summary)
+            write_summary(job.new, summary)
             closed(job, summary)
     return found
 

@@ -9,7 +9,6 @@ from judgekit.core.config import JudgeConfig, ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CASES, SCORES
-from judgekit.reports.markdown import render_markdown
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.bridge import BridgeJob, BridgeJudge
 from judgekit.workflows.job import RunJob
@@ -56,7 +55,6 @@ def open_bridge(old: str, new: str, options: Options) -> tuple[BridgeJob, RunJob
         seed=after.config.resampling_seed,
         summary=read_summary(after.folder),
         locked=lambda: after.folder.locked_as_found(after.manifest),
-        render_summary=render_markdown,
         write_report=report_writer(after.config),
     )
     differing = [item.judge.name for item in judges if not item.same]

@@ -55,7 +55,6 @@ class CalibrateJob:
     baseline: Callable[[str], tuple[Verdicts, Mapping[str, Any]]] | None
     """Judge -> verdicts of the same judge in another run, and what that was; None: the spot check, if there is one."""
     locked: Callable[[], AbstractContextManager[None]]
-    render_summary: Callable[[RunSummary], str]
     write_report: Callable[[Path], object] | None = None
     """Writes report.html from a run folder; None where the run has none."""
     index: RunIndex | None = None
@@ -97,7 +96,7 @@ def calibrate(job: CalibrateJob) -> dict[str, Any]:
         )
         job.store.write_json(CALIBRATION, document)
         summary = with_parts(job.summary, {name: document["judges"][name] for name in found})
-        write_summary(job.store, summary, job.render_summary)
+        write_summary(job.store, summary)
         closed(job, summary)
     return {**document, "judges": {name: document["judges"][name] for name in found}}
 

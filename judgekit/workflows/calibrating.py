@@ -10,7 +10,6 @@ from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.labels import LABELS, LabelFile
 from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import RunSummary
-from judgekit.reports.markdown import render_markdown
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.calibrate import CalibrateJob, Verdicts
@@ -66,7 +65,6 @@ def open_calibration(run: str, wanted: CalibrationWanted, options: Options) -> C
         width=wanted.width,
         baseline=None if wanted.baseline is None else _baseline(wanted.baseline, options),
         locked=lambda: stored.folder.locked_as_found(stored.manifest),
-        render_summary=render_markdown,
         write_report=report_writer(stored.config),
     )
 

@@ -19,7 +19,6 @@ from judgekit.core.sample_sizes import SampleSize, sample_size
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.providers.lookup import provider_class_of
-from judgekit.reports.markdown import render_markdown
 from judgekit.storage.prompt_files import prompt_versions
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_index import FolderIndex
@@ -99,7 +98,6 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
         open_sink=lambda: Recorder(folder.path / JUDGMENTS, None),
         locked=lambda: folder.locked_as_found(stored.manifest),
         index=FolderIndex(INDEX_SECONDS),
-        render_summary=render_markdown,
         write_report=report_writer(stored.config),
         notes=notes,
     )

@@ -9,6 +9,7 @@ from judgekit.analysis.aggregate import run_aggregate
 from judgekit.analysis.summary import rounded
 from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import METRICS, SUMMARY, Notice, RunSummary
+from judgekit.reports.markdown import render_markdown
 
 _OF_FIGURES = ("overall", "slices", "operational")
 """Parts of metrics.json whose keys stand in the order of the config; all others but `extraction` have theirs sorted."""
@@ -22,10 +23,6 @@ class Closing(Protocol):
         """The run folder."""
 
     @property
-    def render_summary(self) -> Callable[[Any], str]:
-        """Summary to markdown."""
-
-    @property
     def write_report(self) -> Callable[[Path], object] | None:
         """Writes report.html from a run folder; None where none is wanted."""
 
@@ -34,7 +31,7 @@ class Closing(Protocol):
         """The results database; None: the run is not indexed."""
 
 
-def write_summary(store: RunStore, summary: RunSummary, render: Callable[[Any], str]) -> None:
+def write_summary(store: RunStore, summary: RunSummary) -> None:
     """Write metrics.json, its figures in the order in which they are shown, and summary.md.
 
     Raises:
@@ -42,7 +39,7 @@ def write_summary(store: RunStore, summary: RunSummary, render: Callable[[Any], 
     """
     document = rounded(summary.model_dump(mode="json"))
     store.write_json(METRICS, {key: _ordered(key, document[key]) for key in sorted(document)}, sort_keys=False)
-    store.write_text(SUMMARY, render(summary))
+    store.write_text(SUMMARY, render_markdown(summary))
 
 
 def _ordered(key: str, value: Any) -> Any:
@@ -80,7 +77,7 @@ def closed(job: Closing, summary: RunSummary) -> RunSummary:
     if not notices:
         return summary
     summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
-    write_summary(job.store, summary, job.render_summary)
+    write_summary(job.store, summary)
     return summary
 
 

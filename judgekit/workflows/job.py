@@ -76,8 +76,6 @@ class RunJob:
     """What the sample of the second opinions is drawn with."""
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
-    render_summary: Callable[[Any], str]
-    """RunSummary to markdown."""
     repeats: Sequence[JudgePlan] = ()
     """Judges that are asked again about verdicts older than a day."""
     repeat_draws: Seeded | None = None

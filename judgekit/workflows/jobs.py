@@ -23,7 +23,6 @@ from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import CONFIG, JUDGMENTS, Manifest
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.parsing import PARSER_VERSION
-from judgekit.reports.markdown import render_markdown
 from judgekit.storage.case_files import data_sha256
 from judgekit.storage.config_files import load_config
 from judgekit.storage.git import commit_of
@@ -271,7 +270,6 @@ def _job(
         repeat_draws=seeded(_repeat_seed(assembly.config, manifest.run_id)),
         now=options.now,
         monotonic=time.monotonic,
-        render_summary=render_markdown,
         write_report=report_writer(assembly.config),
         price_list=assembly.price_list,
         indexing=assembly.indexing,

@@ -68,7 +68,6 @@ class ProbeJob:
     """A source of randomness for a name; the same name gives the same numbers."""
     open_sink: Callable[[], JudgmentSink]
     locked: Callable[[], AbstractContextManager[None]]
-    render_summary: Callable[[RunSummary], str]
     write_report: Callable[[Path], object] | None = None
     """Writes report.html from a run folder; None where the run has none."""
     index: RunIndex | None = None
@@ -224,7 +223,7 @@ def _write_figures(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> dict
         found[plan.judge.name] = result
     _write_sets(job, records)
     summary = with_parts(job.summary, {name: {"probes": result} for name, result in found.items()})
-    write_summary(job.store, summary, job.render_summary)
+    write_summary(job.store, summary)
     closed(job, summary)
     for plan, probes in zip(job.plans, asked, strict=True):
         keys = [_key(item, judge_input) for item in probes.values() for judge_input in item.inputs]

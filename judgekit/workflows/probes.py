@@ -13,7 +13,6 @@ from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_
 from judgekit.core.probes import PROBE_JUDGMENTS, PROBES, ProbeSet
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.probes import PROBES as ALL_PROBES
-from judgekit.reports.markdown import render_markdown
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.calibrating import finished_summary
@@ -82,7 +81,6 @@ def open_probes(run: str, wanted: ProbesWanted, options: Options) -> ProbeJob:
         dice=random.Random,
         open_sink=lambda: Recorder(stored.folder.path / PROBE_JUDGMENTS, cache),
         locked=lambda: stored.folder.locked_as_found(stored.manifest),
-        render_summary=render_markdown,
         write_report=report_writer(stored.config),
         notes=notes,
     )

@@ -21,7 +21,6 @@ from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.parsing import PARSER_VERSION
-from judgekit.reports.markdown import render_markdown
 from judgekit.storage.id_files import id_lines, stored_ids
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder, new_run_id
@@ -271,7 +270,6 @@ def _job(
         now=options.now,
         monotonic=time.monotonic,
         index=FolderIndex(INDEX_SECONDS),
-        render_summary=render_markdown,
         write_report=report_writer(child.config),
         price_list=price_models(models, child.config.budget),
         indexing=None if before is None else before.indexing_coverage,

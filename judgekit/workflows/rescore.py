@@ -61,7 +61,6 @@ class RescoreJob:
     """Add the old figures to the history of the run."""
     index: RunIndex | None
     now: Callable[[], datetime]
-    render_summary: Callable[[Any], str]
     write_report: Callable[[Path], object] | None
     """Writes report.html from a run folder; None where the run has none."""
     version: str
@@ -123,7 +122,7 @@ def rescore(job: RescoreJob) -> Rescored:
             summary = summary.model_copy(update={"scored_by": job.old.scored_by})
         else:
             job.keep_old(replaced_figures(job.old, job.now()))
-        write_summary(job.store, summary, job.render_summary)
+        write_summary(job.store, summary)
         summary = closed(job, summary)
     return Rescored(
         run_id=job.manifest.run_id,

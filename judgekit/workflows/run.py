@@ -258,7 +258,7 @@ def _write_figures(
             summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
         notices = [*add_to_history(job, summary), *coverage_notices(job, summary)]
         summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
-    write_summary(job.store, summary, job.render_summary)
+    write_summary(job.store, summary)
     counts = {"cases": len(job.cases)}
     for name, record in summary.judges.items():
         counts[f"{name}.judged"] = record["n_judged"]

@@ -51,7 +51,6 @@ class SpotCheckJob:
     """prompts.json with the wordings of the check."""
     open_sink: Callable[[], JudgmentSink]
     locked: Callable[[], AbstractContextManager[None]]
-    render_summary: Callable[[RunSummary], str]
     write_report: Callable[[Path], object] | None = None
     """Writes report.html from a run folder; None where the run has none."""
     index: RunIndex | None = None
@@ -125,7 +124,7 @@ def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSumm
         }
     )
     summary = summary.model_copy(update={"gates": _gates(job, summary)})
-    write_summary(job.store, summary, job.render_summary)
+    write_summary(job.store, summary)
     models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
     job.store.write_manifest(job.manifest.model_copy(update={"models": models}))
     summary = closed(job, summary)

@@ -10,7 +10,6 @@ from typing import Any
 import judgekit
 from judgekit.core.errors import ConfigError, JudgekitError, StorageError
 from judgekit.core.runs import EVAL_RESULTS, MANIFEST, METRICS, SCORES, Manifest, RunSummary
-from judgekit.reports.markdown import render_markdown
 from judgekit.storage.database import DATABASE, Database, ListedRun
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex, Reindexed, put_folder, reindex, run_folders
@@ -242,7 +241,6 @@ def open_rescore(run: str, options: Options) -> RescoreJob:
         keep_old=lambda record: append_history(folder, record),
         index=FolderIndex(INDEX_SECONDS),
         now=lambda: datetime.now(UTC),
-        render_summary=render_markdown,
         write_report=report_writer(stored.config),
         version=judgekit.__version__,
     )

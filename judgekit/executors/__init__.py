@@ -1,0 +1,1 @@
+"""Where the work of a run takes place: today in one event loop of this process."""

@@ -1,0 +1,5 @@
+"""One file a command, read from top to bottom: open, check, work, write.
+
+`setup` turns a config into objects, `stored` opens a run folder. Judging is done by `judgekit.engine`, figures by
+`judgekit.analysis`, text by `judgekit.reports`; a workflow calls them in order and writes what they return.
+"""

@@ -1,21 +1,13 @@
 """The ports: what workflows ask of the outside world. Adapters live in providers, systems and storage."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from pydantic import BaseModel
-
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.checks import CheckRecord
 from judgekit.core.config import ModelConfig
-from judgekit.core.drift import DriftCheck
-from judgekit.core.judgments import FailureKind, JudgeInput, Judgment, ModelRequest, ModelResponse
-from judgekit.core.prompts import PromptTemplate
-from judgekit.core.runs import JUDGMENTS, Manifest
-from judgekit.core.scores import Score
+from judgekit.core.judgments import FailureKind, ModelRequest, ModelResponse
 
 
 class CallError(Exception):
@@ -182,106 +174,3 @@ class ReplyCache(Protocol):
 
     def close(self) -> None:
         """Close what this thread holds open; the next use opens it again."""
-
-
-class JudgmentSink(Protocol):
-    """Where judgments go as they come; writes happen behind the caller's back, in batches."""
-
-    cache_warning: str | None
-    """Why replies are no longer cached, where that is so."""
-
-    def put(self, line: bytes, reply: tuple[str, str] | None, committed: Callable[[], None] | None) -> None:
-        """Queue one judgment line and the reply to cache; `committed` is called once both are stored."""
-
-    def close(self) -> None:
-        """Write what is queued."""
-
-
-class RunStore(Protocol):
-    """The run folder, as workflows see it."""
-
-    @property
-    def path(self) -> Path:
-        """The folder."""
-
-    def read_json(self, name: str) -> dict[str, Any]:
-        """A JSON file of the folder."""
-
-    def write_json(self, name: str, value: BaseModel | dict[str, Any], *, sort_keys: bool = True) -> None:
-        """Replace a JSON file as a whole."""
-
-    def write_manifest(self, manifest: Manifest) -> None:
-        """Replace the manifest, with count and hash of each file of a complete run."""
-
-    def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:
-        """Replace prompts.json."""
-
-    def write_text(self, name: str, text: str) -> None:
-        """Replace a text file as a whole."""
-
-    def write_lines(self, name: str, lines: Iterable[bytes]) -> int:
-        """Replace a JSONL file as a whole; returns the number of lines."""
-
-    def has(self, name: str) -> bool:
-        """Whether the folder holds a file of this name."""
-
-    def discard(self) -> None:
-        """Remove the folder of a run that turned out to be none."""
-
-    def cases(self) -> Iterator[Case]:
-        """Stored cases, streamed."""
-
-    def outputs(self) -> Iterator[SystemOutput]:
-        """Stored outputs in the order of the cases, streamed."""
-
-    def scores(self) -> Iterator[Score]:
-        """Stored scores, streamed."""
-
-    def judge_inputs(self) -> Iterator[JudgeInput]:
-        """Stored judge inputs, streamed."""
-
-    def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
-        """Stored judgments in the order in which they came, streamed."""
-
-    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Number and text of each whole line of a JSONL file; none where there is no such file."""
-
-    def checks(self) -> list[CheckRecord]:
-        """Spot checks of the run, oldest first."""
-
-    def repair_tail(self, name: str) -> int:
-        """Cut off a torn last line; returns the number of bytes dropped."""
-
-
-@dataclass(frozen=True)
-class JudgedBefore:
-    """How many cases the judges of an earlier run gave a verdict on."""
-
-    run_id: str
-    n_judged: Mapping[str, int]
-    """By judge."""
-
-
-class RunIndex(Protocol):
-    """The results database, as workflows see it.
-
-    It can be rebuilt from the run folders at any time, so nothing that goes wrong with it costs a run: every method
-    answers with what the reader of the run should know, as (code, message), and empty where all went well.
-    """
-
-    def put_run(self, folder: Path) -> Sequence[tuple[str, str]]:
-        """Index a run as its folder is now; an older entry of it is replaced."""
-
-    def judged_before(self, folder: Path, manifest: Manifest, cases_sha256: str) -> "JudgedBefore | None":
-        """What the baseline of a run judged; None where there is none, or it cannot be read.
-
-        The baseline is the newest complete run with the tag `baseline`, else the newest complete run, of the same
-        suite and data set.
-        """
-
-    def add_check(self, folder: Path, check: DriftCheck) -> Sequence[tuple[str, str]]:
-        """Add a check of a judge to the history, in the folder of the run first and then in the database.
-
-        Raises:
-            StorageError: the folder cannot be written.
-        """

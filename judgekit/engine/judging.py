@@ -23,13 +23,14 @@ from judgekit.core.judgments import (
     ModelResponse,
     VerdictError,
 )
-from judgekit.core.protocols import CallError, Capabilities, JudgmentSink, ReplyCache
+from judgekit.core.protocols import CallError, Capabilities, ReplyCache
 from judgekit.core.text import clean_text
 from judgekit.engine.billing import Bill, BilledError
 from judgekit.engine.budget import Hold, Spending
 from judgekit.engine.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, decode_reply, encode_reply
 from judgekit.engine.requests import RequestMaker
 from judgekit.judges.parsing import ParsedReply, parse_reply
+from judgekit.storage.recorder import Recorder
 
 ASKED_AGAIN = frozenset({"invalid", "ambiguous", "empty"})
 """Kinds of unreadable reply that are asked once more; a cut-off or refused one would come back the same."""
@@ -78,7 +79,7 @@ class JudgingPass:
     def __init__(
         self,
         plan: JudgePlan,
-        sink: JudgmentSink,
+        sink: Recorder,
         cache: ReplyCache | None,
         spending: Spending,
         stop: StopSignal,

@@ -7,13 +7,15 @@ from functools import partial
 
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.last_judgments import JudgmentKey
-from judgekit.core.protocols import JudgmentSink, ReplyCache, RunStore
+from judgekit.core.protocols import ReplyCache
 from judgekit.engine.budget import Spending
 from judgekit.engine.judging import JudgingPass, StopSignal
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.observer import Observer
 from judgekit.engine.unanswered import is_unanswered
+from judgekit.storage.recorder import Recorder
+from judgekit.storage.run_folder import RunFolder
 
 Wanted = tuple[JudgePlan, Sequence[str] | None]
 """A plan, and the cases that it is for; None: all that have an input."""
@@ -32,14 +34,14 @@ async def ready(models: Mapping[str, ModelRuntime]) -> None:
         await runtime.ready()
 
 
-def left_for(store: RunStore, plans: Sequence[Wanted], done: Mapping[JudgmentKey, Judgment]) -> frozenset[str]:
+def left_for(store: RunFolder, plans: Sequence[Wanted], done: Mapping[JudgmentKey, Judgment]) -> frozenset[str]:
     """Models that something is left to ask of."""
     pending = ((plan, next(_pending(store, plan, only, done), None)) for plan, only in plans)
     return frozenset(plan.runtime.model_id for plan, item in pending if item is not None)
 
 
 def _pending(
-    store: RunStore, plan: JudgePlan, only: Sequence[str] | None, done: Mapping[JudgmentKey, Judgment]
+    store: RunFolder, plan: JudgePlan, only: Sequence[str] | None, done: Mapping[JudgmentKey, Judgment]
 ) -> Iterator[JudgeInput]:
     """Stored inputs of a judge that have no judgment yet."""
     chosen = None if only is None else set(only)
@@ -55,9 +57,9 @@ def _pending(
 class Passes:
     """Where the inputs of passes come from, where their judgments go, and who is told."""
 
-    store: RunStore
+    store: RunFolder
     cache: ReplyCache | None
-    sink: JudgmentSink
+    sink: Recorder
     spending: Spending
     observer: Observer
 

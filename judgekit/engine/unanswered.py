@@ -6,8 +6,8 @@ from judgekit.core.checks import RUN_CHECKS
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import Judgment
 from judgekit.core.last_judgments import TRANSPORT_KINDS, JudgmentKey, last_judgments
-from judgekit.core.protocols import RunStore
 from judgekit.core.runs import Manifest
+from judgekit.storage.run_folder import RunFolder
 
 
 def is_unanswered(judgment: Judgment | None) -> bool:
@@ -15,7 +15,7 @@ def is_unanswered(judgment: Judgment | None) -> bool:
     return judgment is None or (judgment.failure is not None and judgment.failure.kind in TRANSPORT_KINDS)
 
 
-def unanswered(store: RunStore, config: RunConfig, manifest: Manifest) -> frozenset[tuple[str, str]]:
+def unanswered(store: RunFolder, config: RunConfig, manifest: Manifest) -> frozenset[tuple[str, str]]:
     """(judge, case id) of the questions of a run that a resume asks, those of its own spot check too.
 
     Judgments that a rejudge copied from its parent are none of its questions.
@@ -29,7 +29,7 @@ def unanswered(store: RunStore, config: RunConfig, manifest: Manifest) -> frozen
     )
 
 
-def _questions(store: RunStore, config: RunConfig, manifest: Manifest) -> Iterator[JudgmentKey]:
+def _questions(store: RunFolder, config: RunConfig, manifest: Manifest) -> Iterator[JudgmentKey]:
     asked = {judge.name: judge for judge in config.judges}
     if manifest.kind == "rejudge":
         asked = {name: judge for name, judge in asked.items() if name in manifest.rejudged}

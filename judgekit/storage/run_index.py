@@ -1,13 +1,12 @@
 """Keeps the results database in step with the run folders; what goes wrong is said and never costs a run."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgekit.core.drift import DriftCheck, dataset_sha256
 from judgekit.core.errors import ConfigError, JudgekitError
-from judgekit.core.protocols import JudgedBefore
 from judgekit.core.runs import CONFIG, MANIFEST, Manifest
 from judgekit.storage.database import Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
@@ -24,8 +23,21 @@ MOST_LOOKED_AT = 50
 _NEXT_STEP = "the run itself is whole; `judgekit runs reindex` adds it later"
 
 
+@dataclass(frozen=True)
+class JudgedBefore:
+    """How many cases the judges of an earlier run gave a verdict on."""
+
+    run_id: str
+    n_judged: Mapping[str, int]
+    """By judge."""
+
+
 class FolderIndex:
-    """The results database beside a run, as workflows use it."""
+    """The results database beside a run, as workflows use it.
+
+    It can be rebuilt from the run folders at any time, so nothing that goes wrong with it costs a run: what the reader
+    of the run should know is returned as (code, message).
+    """
 
     def __init__(self, busy_seconds: float | None = None) -> None:
         """Use the database that stands beside each folder.
@@ -44,7 +56,11 @@ class FolderIndex:
         return self._tried(folder, put)
 
     def judged_before(self, folder: Path, manifest: Manifest, cases_sha256: str) -> JudgedBefore | None:
-        """What the baseline of a run judged; None where there is none, or it cannot be read."""
+        """What the baseline of a run judged; None if there is none, or it cannot be read.
+
+        The baseline is the newest complete run with the tag `baseline`, else the newest complete run, of the same
+        suite and data set.
+        """
         wanted = dataset_sha256(cases_sha256, manifest)
         with suppress(JudgekitError, OSError, ValueError):
             for path in self._earlier(folder, manifest):

@@ -1,16 +1,14 @@
 """`judgekit bridge`: the change between two runs, split into system and judge, from three sets of stored scores."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.bridging import bridge_figure
 from judgekit.analysis.summary import rounded
 from judgekit.core.components import Judge
-from judgekit.core.protocols import RunIndex, RunStore
-from judgekit.core.runs import BRIDGE, RunSummary
+from judgekit.core.runs import BRIDGE, Manifest, RunSummary
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.calibrate import with_parts
 from judgekit.workflows.closing import closed, write_summary
 
@@ -39,8 +37,8 @@ class BridgeJudge:
 class BridgeJob:
     """Two runs and, where judges differ, the old one judged by the judges of the new one."""
 
-    old: RunStore
-    new: RunStore
+    old: RunFolder
+    new: RunFolder
     old_id: str
     new_id: str
     judges: Sequence[BridgeJudge]
@@ -50,20 +48,13 @@ class BridgeJob:
     seed: int
     summary: RunSummary | None
     """Figures of the new run, which the bridge becomes a part of; None where they are damaged or missing."""
-    locked: Callable[[], AbstractContextManager[None]]
-    """Holds the new run for writing."""
-    write_report: Callable[[Path], object] | None = None
-    """Writes report.html from a run folder; None where the run has none."""
-    index: RunIndex | None = None
-    """Nothing that the results database holds of a run changes, so that none is needed."""
-
-    @property
-    def store(self) -> RunStore:
-        """The run that is written: the new one."""
-        return self.new
+    manifest: Manifest
+    """Of the new run, as it was opened."""
+    report: bool
+    """The new run has a report.html."""
 
 
-def bridge(job: BridgeJob, moved: RunStore | None, moved_id: str | None) -> dict[str, Any]:
+def bridge(job: BridgeJob, moved: RunFolder | None, moved_id: str | None) -> dict[str, Any]:
     """Split the change of every figure of the shared judges.
 
     It is written as bridge.json and into metrics.json of the new run.
@@ -105,14 +96,14 @@ def bridge(job: BridgeJob, moved: RunStore | None, moved_id: str | None) -> dict
             "judges_only_in_new": list(job.only_in_new),
         }
     )
-    with job.locked():
+    with job.new.locked_as_found(job.manifest):
         job.new.write_json(BRIDGE, found)
         if job.summary is not None:
             about = {"old": job.old_id, "old_by_new_judge": moved_id}
             parts = {name: {"bridge": {**about, **_of_judge(item)}} for name, item in found["judges"].items()}
             summary = with_parts(job.summary, parts)
             write_summary(job.new, summary)
-            closed(job, summary)
+            closed(job.new, summary, report=job.report, indexed=False)
     return found
 
 
@@ -141,7 +132,7 @@ def _bridged(item: BridgeJudge, old: _Scores, again: _Scores, new: _Scores, seed
     }
 
 
-def _scores(store: RunStore, names: set[str]) -> dict[str, dict[str, float]]:
+def _scores(store: RunFolder, names: set[str]) -> dict[str, dict[str, float]]:
     """By score name and case id, for what has a value."""
     found: dict[str, dict[str, float]] = {}
     for score in store.scores():

@@ -12,7 +12,6 @@ from judgekit.core.runs import CASES, SCORES
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.bridge import BridgeJob, BridgeJudge
 from judgekit.workflows.job import RunJob
-from judgekit.workflows.jobs import report_writer
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import rejudge_job, resume_rejudge
 from judgekit.workflows.stored import StoredRun, open_stored
@@ -54,8 +53,8 @@ def open_bridge(old: str, new: str, options: Options) -> tuple[BridgeJob, RunJob
         only_in_new=[name for name in names_new if name not in shared],
         seed=after.config.resampling_seed,
         summary=read_summary(after.folder),
-        locked=lambda: after.folder.locked_as_found(after.manifest),
-        write_report=report_writer(after.config),
+        manifest=after.manifest,
+        report=after.config.report,
     )
     differing = [item.judge.name for item in judges if not item.same]
     return job, _moved(before, after, differing, options) if differing else None

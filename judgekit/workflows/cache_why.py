@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from judgekit.core.cache_keys import PARTS, kind_and_version, short_hash
 from judgekit.core.cases import Case, SystemOutput
@@ -11,32 +11,22 @@ from judgekit.core.config import is_local
 from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
 from judgekit.core.judgments import JudgeInput, Judgment, VerdictError
 from judgekit.core.last_judgments import JudgmentKey, last_judgments
-from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, RunStore, System
+from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, System
 from judgekit.core.scores import Failed
 from judgekit.engine.judgment_draft import JudgePlan, decode_reply
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import RequestMaker
+from judgekit.storage.cache_entries import CacheReader
+from judgekit.storage.run_folder import RunFolder
 
 EntryState = Literal["present", "not_pinned", "damaged", "absent"]
-
-
-class CacheLookup(Protocol):
-    """The cache, as far as it is read here."""
-
-    n_damaged: int
-
-    def get(self, key: str) -> str | None:
-        """The stored text, or None where there is none or it is damaged."""
-
-    def stored_at(self, key: str) -> str | None:
-        """When an entry was stored (UTC, ISO 8601), or None where there is none."""
 
 
 @dataclass(frozen=True)
 class WhyJob:
     """One case of a run, and what a run of the config would ask about it now."""
 
-    store: RunStore
+    store: RunFolder
     found_out: Mapping[str, Mapping[str, Any]]
     """By model id: what the run found out about the model (manifest.json, `models`)."""
     case_id: str
@@ -47,7 +37,7 @@ class WhyJob:
     """The case in the config's data; None where they do not have it: the run's stored judge input is asked then."""
     system: System | None
     """Who answered the case; None where asking would be a call, and the stored judge input is asked then."""
-    cache: CacheLookup | None
+    cache: CacheReader | None
     cache_path: Path
     asks_server: bool = False
     """Ask an unpinned server which build it has loaded, as a run does before any look-up; no model is called."""
@@ -230,7 +220,7 @@ def _is_where_it_was(runtime: ModelRuntime, judgment: Judgment) -> bool:
     return same_model and judgment.key_parts.get("base_url", "") == (runtime.config.public_url or "")
 
 
-def _state(cache: CacheLookup | None, key: str, runtime: ModelRuntime) -> EntryState:
+def _state(cache: CacheReader | None, key: str, runtime: ModelRuntime) -> EntryState:
     if cache is None:
         return "absent"
     before = cache.n_damaged

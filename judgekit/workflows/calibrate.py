@@ -1,9 +1,7 @@
 """`judgekit calibrate`: the judges of a stored run against human labels, into the same run folder."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from judgekit.analysis.anchors import Anchored, anchor_report, baseline_report, comparator_report
@@ -28,8 +26,8 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.judgments import Verdict
 from judgekit.core.labels import CALIBRATION, Label, LabelFile
 from judgekit.core.last_judgments import JudgmentKey, last_judgments
-from judgekit.core.protocols import RunIndex, RunStore
-from judgekit.core.runs import RunSummary
+from judgekit.core.runs import Manifest, RunSummary
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.reliability import pairs_of, pass_score_of, scale_of
 
@@ -41,7 +39,7 @@ Verdicts = Mapping[str, Verdict]
 class CalibrateJob:
     """One calibration of one run."""
 
-    store: RunStore
+    store: RunFolder
     summary: RunSummary
     judges: Sequence[Judge]
     """The judges that are held against the labels."""
@@ -54,11 +52,10 @@ class CalibrateJob:
     """What whole numbers among the labels are; None: scores, where that can be."""
     baseline: Callable[[str], tuple[Verdicts, Mapping[str, Any]]] | None
     """Judge -> verdicts of the same judge in another run, and what that was; None: the spot check, if there is one."""
-    locked: Callable[[], AbstractContextManager[None]]
-    write_report: Callable[[Path], object] | None = None
-    """Writes report.html from a run folder; None where the run has none."""
-    index: RunIndex | None = None
-    """Nothing that the results database holds of a run changes, so that none is needed."""
+    manifest: Manifest
+    """As it was when the run was opened."""
+    report: bool
+    """The run has a report.html."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ def calibrate(job: CalibrateJob) -> dict[str, Any]:
         ConfigError: no label is about a case of the run, or no case has the field of the clusters.
         StorageError: the run is damaged, cannot be written, or another process writes it.
     """
-    with job.locked():
+    with job.store.locked_as_found(job.manifest):
         setting = _Setting(job, {case.id: case for case in job.store.cases()}, last_judgments(job.store.judgments()))
         found = {judge.name: _of_judge(setting, judge) for judge in job.judges}
         labelled = {name: parts.pop("labels_by_case") for name, parts in found.items()}
@@ -97,11 +94,11 @@ def calibrate(job: CalibrateJob) -> dict[str, Any]:
         job.store.write_json(CALIBRATION, document)
         summary = with_parts(job.summary, {name: document["judges"][name] for name in found})
         write_summary(job.store, summary)
-        closed(job, summary)
+        closed(job.store, summary, report=job.report, indexed=False)
     return {**document, "judges": {name: document["judges"][name] for name in found}}
 
 
-def _earlier(store: RunStore, part: str) -> dict[str, Any]:
+def _earlier(store: RunFolder, part: str) -> dict[str, Any]:
     """A part of an earlier calibration, by judge; a damaged file is written anew."""
     if not store.has(CALIBRATION):
         return {}

@@ -13,7 +13,6 @@ from judgekit.core.runs import RunSummary
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.calibrate import CalibrateJob, Verdicts
-from judgekit.workflows.jobs import report_writer
 from judgekit.workflows.models import Options
 from judgekit.workflows.panels import PANEL
 from judgekit.workflows.stored import StoredRun, open_stored
@@ -64,8 +63,8 @@ def open_calibration(run: str, wanted: CalibrationWanted, options: Options) -> C
         cluster_by=field,
         width=wanted.width,
         baseline=None if wanted.baseline is None else _baseline(wanted.baseline, options),
-        locked=lambda: stored.folder.locked_as_found(stored.manifest),
-        write_report=report_writer(stored.config),
+        manifest=stored.manifest,
+        report=stored.config.report,
     )
 
 

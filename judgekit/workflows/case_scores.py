@@ -13,11 +13,11 @@ from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import JudgeInput, Judgment, Verdict
 from judgekit.core.last_judgments import JudgmentKey
-from judgekit.core.protocols import RunStore
 from judgekit.core.runs import SCORES
 from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
 from judgekit.judges.passages import NO_TEXT
 from judgekit.metrics.abstention import Decided
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.abstentions import Abstentions, following
 
 Unjudged = dict[str, dict[str, NotApplicable | Failed]]
@@ -83,7 +83,7 @@ class Scored:
 
 def score_cases(
     scoring: Scoring,
-    store: RunStore,
+    store: RunFolder,
     cases: Iterable[Case],
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
     judgments: Mapping[JudgmentKey, Judgment],
@@ -147,7 +147,9 @@ def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) 
     ]
 
 
-def _write_reports(store: RunStore, reports: Mapping[str, MetricReport], overall: Figures) -> dict[str, dict[str, Any]]:
+def _write_reports(
+    store: RunFolder, reports: Mapping[str, MetricReport], overall: Figures
+) -> dict[str, dict[str, Any]]:
     digests = {}
     for name, report in reports.items():
         document, digest = report.document(overall), report.digest()

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from judgekit.analysis.pairs import Sampler, compare_pair, draw_order, draw_sample
 from judgekit.core.checks import CheckRecord
 from judgekit.core.last_judgments import last_judgments
-from judgekit.core.protocols import RunStore
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.passes import Wanted
 from judgekit.stats.sequential import decide
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.reliability import pairs_of, pass_score_of
 
 STEP = 10
@@ -43,7 +43,7 @@ def drawn(ids: Sequence[str], n: int, rng: Sampler, *, adaptive: bool) -> tuple[
 
 
 async def ask_samples(
-    store: RunStore, plans: list[CheckPlan], ask: Callable[[Sequence[Wanted]], Awaitable[None]]
+    store: RunFolder, plans: list[CheckPlan], ask: Callable[[Sequence[Wanted]], Awaitable[None]]
 ) -> None:
     """Ask about all samples side by side, then draw more for those that grow until they are decided.
 
@@ -62,7 +62,7 @@ async def ask_samples(
             await ask([(plan.second, case_ids[-STEP:])])
 
 
-def may_grow(store: RunStore, plan: CheckPlan) -> bool:
+def may_grow(store: RunFolder, plan: CheckPlan) -> bool:
     """Whether more is to be drawn: there is more, and the pairs so far do not tell on which side the rate is."""
     record, judge = plan.record, plan.second.judge
     if not record.adaptive or len(record.case_ids) >= len(plan.order):

@@ -14,17 +14,14 @@ from judgekit.core.config_changes import RESUMABLE_MODEL_CHANGES
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Provider
-from judgekit.core.runs import JUDGMENTS
 from judgekit.core.sample_sizes import SampleSize, sample_size
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.providers.lookup import provider_class_of
 from judgekit.storage.prompt_files import prompt_versions
-from judgekit.storage.recorder import Recorder
-from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.check_samples import CheckPlan, drawn
-from judgekit.workflows.jobs import INDEX_SECONDS, fresh_seed, open_cache, report_writer
+from judgekit.workflows.jobs import fresh_seed, open_cache
 from judgekit.workflows.models import Options, most_connections, price_models
 from judgekit.workflows.reliability import kind_of
 from judgekit.workflows.spotcheck import SpotCheckJob
@@ -95,10 +92,6 @@ def open_spotcheck(run: str, wanted: CheckWanted, options: Options) -> SpotCheck
         models=runtimes,
         cache=cache,
         prompts={**folder.prompts(), **used},
-        open_sink=lambda: Recorder(folder.path / JUDGMENTS, None),
-        locked=lambda: folder.locked_as_found(stored.manifest),
-        index=FolderIndex(INDEX_SECONDS),
-        write_report=report_writer(stored.config),
         notes=notes,
     )
 

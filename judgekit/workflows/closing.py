@@ -1,37 +1,23 @@
 """The last steps of whatever finishes a run folder: its figures, its report, and its entry in the results database."""
 
-from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from judgekit.analysis.aggregate import run_aggregate
 from judgekit.analysis.summary import rounded
-from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import METRICS, SUMMARY, Notice, RunSummary
 from judgekit.reports.markdown import render_markdown
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_index import FolderIndex
+
+INDEX_SECONDS = 10.0
+"""How long the end of a run waits for a results database that another process writes."""
 
 _OF_FIGURES = ("overall", "slices", "operational")
 """Parts of metrics.json whose keys stand in the order of the config; all others but `extraction` have theirs sorted."""
 
 
-class Closing(Protocol):
-    """What the last steps need of a job."""
-
-    @property
-    def store(self) -> RunStore:
-        """The run folder."""
-
-    @property
-    def write_report(self) -> Callable[[Path], object] | None:
-        """Writes report.html from a run folder; None where none is wanted."""
-
-    @property
-    def index(self) -> RunIndex | None:
-        """The results database; None: the run is not indexed."""
-
-
-def write_summary(store: RunStore, summary: RunSummary) -> None:
+def write_summary(store: RunFolder, summary: RunSummary) -> None:
     """Write metrics.json, its figures in the order in which they are shown, and summary.md.
 
     Raises:
@@ -61,11 +47,17 @@ def _sorted(value: Any) -> Any:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
-def closed(job: Closing, summary: RunSummary) -> RunSummary:
+def closed(folder: RunFolder, summary: RunSummary, *, report: bool, indexed: bool = True) -> RunSummary:
     """Index a run whose figures are stored, and write its report; what went wrong is added to the warnings.
 
     The index comes first, since the report shows the history of the judges from it. Neither costs
-    the run: a report can be written anew, and the index be built again.
+    the run: a report can be written again, and the index be built again.
+
+    Args:
+        folder: the run.
+        summary: its figures.
+        report: whether it has a report.html.
+        indexed: False where nothing that the results database holds of the run has changed.
 
     Returns:
         The figures, with further warnings where there are any.
@@ -73,11 +65,11 @@ def closed(job: Closing, summary: RunSummary) -> RunSummary:
     Raises:
         StorageError: the warnings cannot be written.
     """
-    notices = [*_indexed(job), *_reported(job, summary.run_id)]
+    notices = [*(_indexed(folder) if indexed else ()), *(_reported(folder, summary.run_id) if report else ())]
     if not notices:
         return summary
     summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
-    write_summary(job.store, summary)
+    write_summary(folder, summary)
     return summary
 
 
@@ -106,17 +98,17 @@ def made_by(summary: RunSummary) -> str | None:
     return summary.scored_by or (versions.get("judgekit") if isinstance(versions, dict) else None)
 
 
-def _reported(job: Closing, run_id: str) -> list[Notice]:
-    if job.write_report is None:
-        return []
+def _reported(folder: RunFolder, run_id: str) -> list[Notice]:
+    from judgekit.workflows.reporting import write_report  # templates and tables are loaded when the run is done
+
     try:
-        job.write_report(job.store.path)
-    except Exception as error:  # noqa: BLE001  # a report can be written anew, a run costs money
+        write_report(folder.path)
+    except Exception as error:  # noqa: BLE001  # a report can be written again, a run costs money
         message = f"report.html could not be written: {error}; try: judgekit report {run_id}"
         return [Notice(code="report_not_written", message=message)]
     return []
 
 
-def _indexed(job: Closing) -> list[Notice]:
-    found = [] if job.index is None else job.index.put_run(Path(job.store.path))
+def _indexed(folder: RunFolder) -> list[Notice]:
+    found = FolderIndex(INDEX_SECONDS).put_run(folder.path)
     return [Notice(code=code, message=message) for code, message in found]

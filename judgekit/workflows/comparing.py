@@ -17,8 +17,8 @@ from judgekit.reports.compare_page import ComparedCase, chosen_queries, render_c
 from judgekit.storage.compared_run import ComparedRun
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
+from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.compare_job import ComparedSide, CompareJob, CompareOptions, Notices
-from judgekit.workflows.jobs import INDEX_SECONDS
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import StoredRun, open_stored
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from judgekit.core.runs import Notice, RunSummary
+from judgekit.storage.run_index import FolderIndex
+from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 
 MOST_MOVED = 0.02
@@ -16,9 +18,9 @@ def coverage_notices(job: RunJob, summary: RunSummary) -> Iterator[Notice]:
     baseline is the newest complete run with the tag `baseline`, else the newest complete one, of the same suite and
     data set. A rejudge has none: it judges the answers of its parent.
     """
-    if job.index is None or job.parent is not None or not job.judges:
+    if job.parent is not None or not job.judges:
         return
-    before = job.index.judged_before(job.store.path, job.manifest, job.cases_record["sha256"])
+    before = FolderIndex(INDEX_SECONDS).judged_before(job.store.path, job.manifest, job.cases_record["sha256"])
     n_cases = len(job.cases)
     if before is None or not n_cases:
         return

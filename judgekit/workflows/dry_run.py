@@ -16,8 +16,8 @@ from judgekit.core.scores import Failed, NotApplicable
 from judgekit.engine.judgment_draft import JudgePlan, decode_reply
 from judgekit.engine.model_runtime import utc_now
 from judgekit.engine.requests import RequestMaker
+from judgekit.storage.cache_entries import CacheReader
 from judgekit.workflows.abstentions import missing_source
-from judgekit.workflows.cache_why import CacheLookup
 from judgekit.workflows.check_samples import MOST_ROWS
 from judgekit.workflows.data_checks import Asked, check_data
 from judgekit.workflows.job import SpotCheckPlan
@@ -45,7 +45,7 @@ class EstimateJob:
     repeat_n: int = 0
     """Verdicts about which each of them is asked."""
     now: Callable[[], datetime] = utc_now
-    cache: CacheLookup | None = None
+    cache: CacheReader | None = None
     """Replies of earlier runs, for reading only."""
     warnings: Sequence[tuple[str, str]] = ()
     """What the reader of the estimate should know."""

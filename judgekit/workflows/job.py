@@ -1,10 +1,8 @@
 """What a run works on: everything put together from a config."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.reliability import Sampler
@@ -13,10 +11,11 @@ from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig, SpotCheck
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore, System
+from judgekit.core.protocols import ReplyCache, System
 from judgekit.core.runs import Manifest, RunSummary
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.case_scores import Faults
 from judgekit.workflows.data_checks import Asked, asked_of
 from judgekit.workflows.panels import Panel
@@ -47,8 +46,6 @@ class Reopened:
     summary: RunSummary
     open: frozenset[tuple[str, str]]
     """(judge, case id) of what is asked again."""
-    keep_old: Callable[[Mapping[str, Any]], None]
-    """Add the old figures to the history of the run."""
 
 
 @dataclass
@@ -68,33 +65,27 @@ class RunJob:
     """Judges as they are asked: one plan each, of a panel one for each member."""
     spot_checks: Sequence[SpotCheckPlan]
     models: Mapping[str, ModelRuntime]
-    store: RunStore
+    store: RunFolder
     cache: ReplyCache | None
-    open_sink: Callable[[], JudgmentSink]
-    locked: Callable[[], AbstractContextManager[None]]
     draws: Seeded
     """What the sample of the second opinions is drawn with."""
     now: Callable[[], datetime]
-    monotonic: Callable[[], float]
     repeats: Sequence[JudgePlan] = ()
     """Judges that are asked again about verdicts older than a day."""
     repeat_draws: Seeded | None = None
     """What these samples are drawn with; None where there are no repeats."""
     panels: Sequence[Panel] = ()
-    write_report: Callable[[Path], object] | None = None
-    """Writes report.html from the run folder; None where none is wanted."""
     price_list: str | None = None
-    chunk_id_lines: Callable[[], Iterable[bytes]] | None = None
-    """Ids of all chunks of the corpus as the run keeps them; None if it was given none."""
+    corpus_chunk_ids: frozenset[str] | None = None
+    """Ids of all chunks of the corpus; None if the run was given none."""
     indexing: Mapping[str, Any] | None = None
     """Indexing coverage, for metrics.json."""
-    index: RunIndex | None = None
-    """The results database; None: the run is not indexed."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
-    resuming: bool = False
+    found: Manifest | None = None
+    """The manifest that a resumed run was found with; None for a new run."""
     reopened: Reopened | None = None
     """A complete run that is gone on with, since some of its calls failed on the way; None for any other."""
-    parent: RunStore | None = None
+    parent: RunFolder | None = None
     """The run whose stored inputs are judged again; None for a run of its own."""
     kept: frozenset[str] = frozenset()
     """Judges whose judgments are copied from the parent, and which are not asked."""

@@ -5,8 +5,7 @@ import json
 import platform
 import random
 import secrets
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,17 +25,11 @@ from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.storage.case_files import data_sha256
 from judgekit.storage.config_files import load_config
 from judgekit.storage.git import commit_of
-from judgekit.storage.id_files import id_lines
-from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder, new_run_id
-from judgekit.storage.run_index import FolderIndex
 from judgekit.workflows.assembly import Assembly, assemble
 from judgekit.workflows.job import RunJob, Seeded
 from judgekit.workflows.models import Options
 from judgekit.workflows.selectors import select_run
-
-INDEX_SECONDS = 10.0
-"""How long the end of a run waits for a results database that another process writes."""
 
 _NEAREST_FOLDERS = 4
 """Above a run, in which its config is looked for: results, and what holds them."""
@@ -181,17 +174,6 @@ def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Pa
     return Path("results")
 
 
-def report_writer(config: RunConfig) -> Callable[[Path], object] | None:
-    """What writes report.html of a run folder, unless the config wants none."""
-
-    def write(folder: Path) -> None:
-        from judgekit.workflows.reporting import write_report  # templates and tables are loaded when the run is done
-
-        write_report(folder)
-
-    return write if config.report else None
-
-
 def open_cache(
     results_dir: Path, models: Mapping[str, ModelRuntime], options: Options
 ) -> tuple[ReplyCache | None, list[tuple[str, str]]]:
@@ -263,18 +245,13 @@ def _job(
         panels=assembly.panels,
         store=folder,
         cache=cache,
-        open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),
-        locked=lambda: folder.locked_as_found(found),
         repeats=assembly.repeats,
         draws=seeded(_check_seed(assembly.config, folder)),
         repeat_draws=seeded(_repeat_seed(assembly.config, manifest.run_id)),
         now=options.now,
-        monotonic=time.monotonic,
-        write_report=report_writer(assembly.config),
         price_list=assembly.price_list,
         indexing=assembly.indexing,
-        chunk_id_lines=None if assembly.corpus_chunk_ids is None else lambda: id_lines(assembly.corpus_chunk_ids or ()),
-        index=FolderIndex(INDEX_SECONDS),
+        corpus_chunk_ids=assembly.corpus_chunk_ids,
         warnings=[*assembly.warnings, *notices],
-        resuming=found is not None,
+        found=found,
     )

@@ -7,9 +7,7 @@ on when it is asked for again.
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.costs import cost_record
@@ -23,8 +21,8 @@ from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.probes import ORIGINAL, PROBE_INPUTS, PROBE_JUDGMENTS, PROBES, ProbeSet
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore
-from judgekit.core.runs import RunSummary
+from judgekit.core.protocols import ReplyCache
+from judgekit.core.runs import Manifest, RunSummary
 from judgekit.engine.budget import Spending
 from judgekit.engine.judging import JudgingPass, StopSignal
 from judgekit.engine.judgment_draft import JudgePlan
@@ -34,6 +32,8 @@ from judgekit.engine.passes import ready
 from judgekit.engine.unanswered import is_unanswered
 from judgekit.judges.probes import PROBES as ALL_PROBES
 from judgekit.judges.probes import Dice, NoProbe, reversed_wording
+from judgekit.storage.recorder import Recorder
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.calibrate import with_parts
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.reliability import opinion, pass_score_of, scale_of
@@ -55,7 +55,7 @@ class ProbePlan:
 class ProbeJob:
     """Sets of probes of one run, ready to go."""
 
-    store: RunStore
+    store: RunFolder
     config: RunConfig
     summary: RunSummary
     plans: Sequence[ProbePlan]
@@ -66,12 +66,8 @@ class ProbeJob:
     """None: every question is asked anew."""
     dice: Callable[[str], Dice]
     """A source of randomness for a name; the same name gives the same numbers."""
-    open_sink: Callable[[], JudgmentSink]
-    locked: Callable[[], AbstractContextManager[None]]
-    write_report: Callable[[Path], object] | None = None
-    """Writes report.html from a run folder; None where the run has none."""
-    index: RunIndex | None = None
-    """Nothing that the results database holds of a run changes, so that none is needed."""
+    manifest: Manifest
+    """As it was when the run was opened."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -96,7 +92,7 @@ async def probe(job: ProbeJob, observer: Observer) -> dict[str, Any]:
         StorageError: the run folder cannot be written, or another process writes it.
     """
     try:
-        with job.locked():
+        with job.store.locked_as_found(job.manifest):
             job.store.repair_tail(PROBE_JUDGMENTS)
             asked = [_prepare(job, plan) for plan in job.plans]
             _write_inputs(job, asked)
@@ -173,7 +169,7 @@ async def _ask(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]], observer: O
     """Ask what has no answer yet, all probes side by side."""
     spending, stop = Spending(job.config.budget), StopSignal()
     done = _judgments(job)
-    sink = job.open_sink()
+    sink = Recorder(job.store.path / PROBE_JUDGMENTS, job.cache)
 
     async def one(name: str, item: _Asked) -> None:
         label = f"{item.plan.judge.name} {name}"
@@ -224,7 +220,7 @@ def _write_figures(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> dict
     _write_sets(job, records)
     summary = with_parts(job.summary, {name: {"probes": result} for name, result in found.items()})
     write_summary(job.store, summary)
-    closed(job, summary)
+    closed(job.store, summary, report=job.config.report, indexed=False)
     for plan, probes in zip(job.plans, asked, strict=True):
         keys = [_key(item, judge_input) for item in probes.values() for judge_input in item.inputs]
         own = [judgments[key] for key in keys if key in judgments]

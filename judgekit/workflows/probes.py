@@ -10,13 +10,12 @@ from pydantic import ValidationError
 from judgekit.analysis.pairs import draw_sample
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
-from judgekit.core.probes import PROBE_JUDGMENTS, PROBES, ProbeSet
+from judgekit.core.probes import PROBES, ProbeSet
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.probes import PROBES as ALL_PROBES
-from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.calibrating import finished_summary
-from judgekit.workflows.jobs import open_cache, report_writer
+from judgekit.workflows.jobs import open_cache
 from judgekit.workflows.models import Options, check_plays, most_connections, price_models
 from judgekit.workflows.probe import ProbeJob, ProbePlan
 from judgekit.workflows.stored import StoredRun, model_runtime, models_of, open_stored
@@ -79,9 +78,7 @@ def open_probes(run: str, wanted: ProbesWanted, options: Options) -> ProbeJob:
         earlier=[item for item in earlier if item.set not in going_on],
         cache=cache,
         dice=random.Random,
-        open_sink=lambda: Recorder(stored.folder.path / PROBE_JUDGMENTS, cache),
-        locked=lambda: stored.folder.locked_as_found(stored.manifest),
-        write_report=report_writer(stored.config),
+        manifest=stored.manifest,
         notes=notes,
     )
 

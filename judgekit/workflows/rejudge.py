@@ -11,9 +11,9 @@ from judgekit.analysis.rejudged import verdict_changes
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.last_judgments import JudgmentKey, last_judgments
-from judgekit.core.protocols import RunStore
 from judgekit.core.runs import JUDGMENTS
 from judgekit.core.scores import Failed
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.case_scores import Faults, Unjudged
 from judgekit.workflows.case_scores import judge_inputs as built_inputs
 from judgekit.workflows.job import RunJob
@@ -22,7 +22,7 @@ from judgekit.workflows.reliability import opinion, pass_score_of
 
 
 def stored_inputs(
-    job: RunJob, parent: RunStore, pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged
+    job: RunJob, parent: RunFolder, pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged
 ) -> Iterator[JudgeInput]:
     """The judge inputs of the parent; why the other cases have none goes to `unjudged`.
 
@@ -47,7 +47,7 @@ def stored_inputs(
             unjudged[item.judge][item.case_id] = reason
 
 
-def copy_judgments(job: RunJob, parent: RunStore) -> None:
+def copy_judgments(job: RunJob, parent: RunFolder) -> None:
     """Take over the judgments of judges that are not asked again, and second opinions that still hold.
 
     They come before the first call, in one step, so that a run that is killed has all of them or none.
@@ -63,7 +63,7 @@ def _is_kept(job: RunJob, judgment: Judgment) -> bool:
     return any(record.judge == judgment.judge and record.check == check for record in job.carried)
 
 
-def _copied(judgment: Judgment, parent: RunStore) -> bytes:
+def _copied(judgment: Judgment, parent: RunFolder) -> bytes:
     """What was spent on it was spent there."""
     here = {"copied_from": judgment.copied_from or parent.path.name, "n_requests": 0, "latency_seconds": None}
     spent = {"usage": None, "cost_usd": None, "from_cache": False}

@@ -9,8 +9,10 @@ from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.judgments import Judgment
 from judgekit.core.last_judgments import JudgmentKey, last_judgments
-from judgekit.core.protocols import RunStore
 from judgekit.core.runs import MANIFEST, METRICS, Manifest, Notice, RunSummary
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_index import FolderIndex
+from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.reliability import pass_score_of
 
@@ -50,17 +52,19 @@ def add_to_history(job: RunJob, summary: RunSummary) -> list[Notice]:
         What went wrong, which never costs the rejudge.
     """
     found = summary.rejudged
-    if job.parent is None or job.index is None or found is None or not found["n_asked"]:
+    if job.parent is None or found is None or not found["n_asked"]:
         return []
     try:
         checks = list(_checks(job, job.parent))
-        notices = [notice for check in checks for notice in job.index.add_check(job.parent.path, check)]
+        notices = [
+            notice for check in checks for notice in FolderIndex(INDEX_SECONDS).add_check(job.parent.path, check)
+        ]
     except JudgekitError as error:
         notices = [("drift_not_recorded", f"this rejudge is no point of the drift history: {error}")]
     return [Notice(code=code, message=message) for code, message in dict.fromkeys(notices)]
 
 
-def _checks(job: RunJob, parent: RunStore) -> Iterator[DriftCheck]:
+def _checks(job: RunJob, parent: RunFolder) -> Iterator[DriftCheck]:
     manifest = Manifest.model_validate(parent.read_json(MANIFEST))
     if manifest.status != "complete":
         raise StorageError(f"{parent.path}: the run is {manifest.status}, so not all of its verdicts are known")

@@ -1,7 +1,6 @@
 """From a stored run to a job that judges its inputs again, new or resumed."""
 
 import platform
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,19 +16,17 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ModelIdentity
-from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest, part_of
+from judgekit.core.runs import CASES, JUDGE_INPUTS, OUTPUTS, Manifest, part_of
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.parsing import PARSER_VERSION
-from judgekit.storage.id_files import id_lines, stored_ids
-from judgekit.storage.recorder import Recorder
+from judgekit.storage.id_files import stored_ids
 from judgekit.storage.run_folder import RunFolder, new_run_id
-from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.assembly import build_metrics, panels_of
 from judgekit.workflows.job import RunJob
-from judgekit.workflows.jobs import INDEX_SECONDS, open_cache, report_writer, seeded
+from judgekit.workflows.jobs import open_cache, seeded
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.workflows.reliability import kind_of
 from judgekit.workflows.stored import StoredRun, models_of, open_stored
@@ -257,24 +254,19 @@ def _job(
         },
         system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
         metrics=build_metrics(child.config, corpus),
-        chunk_id_lines=None if corpus is None else lambda: id_lines(corpus),
+        corpus_chunk_ids=corpus,
         judges=plans,
         panels=panels_of(child.config, plans),
         spot_checks=[],
         models=models,
         store=folder,
         cache=cache,
-        open_sink=lambda: Recorder(folder.path / JUDGMENTS, cache),
-        locked=lambda: folder.locked_as_found(found),
         draws=seeded(child.config.resampling_seed),
         now=options.now,
-        monotonic=time.monotonic,
-        index=FolderIndex(INDEX_SECONDS),
-        write_report=report_writer(child.config),
         price_list=price_models(models, child.config.budget),
         indexing=None if before is None else before.indexing_coverage,
         warnings=[*_part_of_a_run(parent, child), *notices],
-        resuming=found is not None,
+        found=found,
         parent=parent.folder,
         kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),
         unchanged=frozenset(name for name in names if _is_the_same_judge(parent, child.config, plans, name)),

@@ -23,8 +23,8 @@ from judgekit.core.components import Judge
 from judgekit.core.drift import CheckKind as HistoryKind
 from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
 from judgekit.core.last_judgments import JudgmentKey
-from judgekit.core.protocols import RunStore
 from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.storage.run_folder import RunFolder
 
 Judgments = Mapping[JudgmentKey, Judgment]
 Warnings = list[tuple[str, str]]
@@ -48,7 +48,7 @@ def kind_of(*, other_model: bool, other_prompt: bool) -> CheckKind:
     return "model" if other_model else "prompt" if other_prompt else "repeat"
 
 
-def write_checks(store: RunStore, checks: Sequence[CheckRecord]) -> None:
+def write_checks(store: RunFolder, checks: Sequence[CheckRecord]) -> None:
     """Replace checks.json; a run without a check has none."""
     if checks:
         store.write_json(CHECKS, {"checks": [record.model_dump(mode="json") for record in checks]})

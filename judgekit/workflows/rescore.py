@@ -5,10 +5,8 @@ replies. What changes is what today's metrics make of cases, outputs and verdict
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.gates import check_gates
@@ -18,8 +16,9 @@ from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.last_judgments import last_judgments
-from judgekit.core.protocols import RunIndex, RunStore
 from judgekit.core.runs import METRICS_VERSION, Manifest, Notice, RunSummary
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_records import append_history
 from judgekit.workflows.case_scores import Faults, Scored, Scoring, Unjudged, judge_inputs, score_cases
 from judgekit.workflows.closing import closed, made_by, replaced_figures, write_summary
 
@@ -55,14 +54,8 @@ class RescoreJob:
     """The figures as they are stored."""
     metrics: Sequence[Metric]
     judges: Sequence[Judge]
-    store: RunStore
-    locked: Callable[[], AbstractContextManager[None]]
-    keep_old: Callable[[Mapping[str, Any]], None]
-    """Add the old figures to the history of the run."""
-    index: RunIndex | None
+    store: RunFolder
     now: Callable[[], datetime]
-    write_report: Callable[[Path], object] | None
-    """Writes report.html from a run folder; None where the run has none."""
     version: str
     """Of judgekit."""
 
@@ -113,7 +106,7 @@ def rescore(job: RescoreJob) -> Rescored:
     """
     if job.manifest.status == "running":
         raise ConfigError(f"{job.store.path}: this run is not finished; go on with `judgekit run --resume` first")
-    with job.locked():
+    with job.store.locked_as_found(job.manifest):
         warnings: list[tuple[str, str]] = []
         scored = _scored(job, list(_cases(job)), warnings)
         summary = _summary(job, scored, warnings)
@@ -121,9 +114,9 @@ def rescore(job: RescoreJob) -> Rescored:
         if changes is None:
             summary = summary.model_copy(update={"scored_by": job.old.scored_by})
         else:
-            job.keep_old(replaced_figures(job.old, job.now()))
+            append_history(job.store, replaced_figures(job.old, job.now()))
         write_summary(job.store, summary)
-        summary = closed(job, summary)
+        summary = closed(job.store, summary, report=job.config.report)
     return Rescored(
         run_id=job.manifest.run_id,
         old_version=_version(made_by(job.old), job.old.metrics_version),

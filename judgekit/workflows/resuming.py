@@ -8,10 +8,10 @@ from judgekit.core.runs import REPORT, Manifest
 from judgekit.engine.unanswered import unanswered
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
-from judgekit.storage.run_records import append_history
 from judgekit.storage.stored_summary import read_summary
+from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import Reopened, RunJob
-from judgekit.workflows.jobs import INDEX_SECONDS, find_run, report_writer
+from judgekit.workflows.jobs import find_run
 from judgekit.workflows.jobs import resume_job as resume_first_judging
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import resume_rejudge
@@ -70,7 +70,7 @@ def _reopened(folder: RunFolder, manifest: Manifest) -> Reopened:
     if summary is None:
         close_again(stored)
         raise ConfigError(f"{folder.path}: this run is complete; there is nothing to resume")
-    return Reopened(manifest, summary, left, lambda record: append_history(folder, record))
+    return Reopened(manifest, summary, left)
 
 
 def close_again(stored: StoredRun) -> None:
@@ -81,8 +81,9 @@ def close_again(stored: StoredRun) -> None:
         StorageError: they cannot be written.
     """
     folder = stored.folder
-    write_report = report_writer(stored.config)
     with folder.locked_as_found(stored.manifest):
-        if write_report is not None and not folder.has(REPORT):
+        if stored.config.report and not folder.has(REPORT):
+            from judgekit.workflows.reporting import write_report  # loads templates and tables
+
             write_report(folder.path)
             FolderIndex(INDEX_SECONDS).put_run(folder.path)

@@ -6,6 +6,7 @@ call, every judgment as it comes, and the figures last, so that a run can be sto
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ from judgekit.engine.budget import Spending
 from judgekit.engine.observer import Observer
 from judgekit.engine.passes import Passes, Wanted, left_for, ready
 from judgekit.engine.pinning import Seen
+from judgekit.storage.id_files import id_lines
+from judgekit.storage.recorder import Recorder
+from judgekit.storage.run_records import append_history
 from judgekit.workflows.case_scores import Unjudged, judge_inputs
 from judgekit.workflows.check_samples import ask_samples, may_grow
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
@@ -69,27 +73,27 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
         Interrupted: the budget is used up.
         StorageError: the run folder cannot be written.
     """
-    started = job.monotonic()
+    started = time.monotonic()
     progress = Progress()
     try:
-        with job.locked():
+        with job.store.locked_as_found(job.found):
             try:
                 if job.reopened is not None:
-                    job.reopened.keep_old(replaced_figures(job.reopened.summary, job.now()))
+                    append_history(job.store, replaced_figures(job.reopened.summary, job.now()))
                 await prepare(job, progress)
                 await judge(job, progress, observer)
             except (ProviderError, Interrupted, StorageError, asyncio.CancelledError) as error:
                 # The figures so far are written even then; a second fault on the way must not hide the first.
                 reason = str(error) or "interrupted by the user"
-                close_early(job, progress, "interrupted", reason, job.monotonic() - started)
+                close_early(job, progress, "interrupted", reason, time.monotonic() - started)
                 raise
             except Exception as error:
-                if isinstance(error, ConfigError) and not (job.resuming or progress.is_begun):
+                if isinstance(error, ConfigError) and job.found is None and not progress.is_begun:
                     job.store.discard()
                 else:
-                    close_early(job, progress, "failed", str(error) or type(error).__name__, job.monotonic() - started)
+                    close_early(job, progress, "failed", str(error) or type(error).__name__, time.monotonic() - started)
                 raise
-            return conclude(job, progress, job.monotonic() - started)
+            return conclude(job, progress, time.monotonic() - started)
     finally:
         if job.cache is not None:
             job.cache.close()
@@ -99,15 +103,15 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
 
 async def prepare(job: RunJob, progress: Progress) -> None:
     """Collect outputs and write everything that is judged, before any call."""
-    if job.resuming:
+    if job.found is not None:
         job.store.repair_tail(JUDGMENTS)
     job.store.write_json(CONFIG, dict(job.resolved))
     plans = [*job.judges, *(check.second for check in job.spot_checks)]
     prompts = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt for plan in plans}
     job.store.write_prompts({**job.kept_prompts, **prompts})
     _write_manifest(job, status="running")
-    if job.chunk_id_lines is not None:
-        job.store.write_lines(CHUNK_IDS, job.chunk_id_lines())
+    if job.corpus_chunk_ids is not None:
+        job.store.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
     job.store.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
     outputs = [output async for output in job.system.outputs(job.cases)]
     job.warnings.extend(job.system.warnings())
@@ -131,16 +135,16 @@ async def prepare(job: RunJob, progress: Progress) -> None:
 
 async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     """All judges side by side, then the spot check."""
-    done = last_judgments(job.store.judgments()) if job.resuming else {}
+    done = last_judgments(job.store.judgments()) if job.found is not None else {}
     spending = Spending(job.config.budget)
-    if job.resuming:
+    if job.found is not None:
         _go_on(job, spending)
     others = _other_checks(job)
     progress.checks = [*own_checks(job), *others]
 
     async def ask(wanted: Sequence[Wanted], left: Set[str] | None = None) -> None:
         """Every judgment is on disk afterwards; that it can be written is known before a model is asked what it is."""
-        sink = job.open_sink()
+        sink = Recorder(job.store.path / JUDGMENTS, job.cache)
         try:
             if left is not None:
                 await _ready(job, left)
@@ -265,7 +269,7 @@ def _write_figures(
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status=status, reason=reason)
-    return closed(job, summary)
+    return closed(job.store, summary, report=job.config.report)
 
 
 def _settle_panels(job: RunJob) -> None:
@@ -277,7 +281,7 @@ def _settle_panels(job: RunJob) -> None:
     new = [item for item in ruled if not says_the_same(judgments.get(JudgmentKey.of(item)), item)]
     if not new:
         return
-    sink = job.open_sink()
+    sink = Recorder(job.store.path / JUDGMENTS, job.cache)
     try:
         for item in new:
             sink.put(item.model_dump_json().encode(), None, None)

@@ -4,10 +4,8 @@ The sample is written before the first call and every judgment as it comes, so t
 when it is asked for again; until it is complete, no figure hangs on it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from judgekit.analysis.costs import cost_record
 from judgekit.analysis.gates import check_gates
@@ -18,12 +16,14 @@ from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Judgment
 from judgekit.core.last_judgments import JudgmentKey, last_judgments
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import JudgmentSink, ReplyCache, RunIndex, RunStore
+from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import JUDGMENTS, GateResult, Manifest, Notice, RunSummary
 from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.observer import Observer
 from judgekit.engine.passes import Passes, Wanted, ready
+from judgekit.storage.recorder import Recorder
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.check_samples import CheckPlan, ask_samples
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.reliability import clusters_of, reliability_of, sampled, write_checks
@@ -36,7 +36,7 @@ RELIABILITY = "judge_reliability."
 class SpotCheckJob:
     """One check of one run, ready to go."""
 
-    store: RunStore
+    store: RunFolder
     manifest: Manifest
     config: RunConfig
     summary: RunSummary
@@ -49,12 +49,6 @@ class SpotCheckJob:
     """Where it is remembered what models take; no reply is taken from it."""
     prompts: Mapping[str, PromptTemplate]
     """prompts.json with the wordings of the check."""
-    open_sink: Callable[[], JudgmentSink]
-    locked: Callable[[], AbstractContextManager[None]]
-    write_report: Callable[[Path], object] | None = None
-    """Writes report.html from a run folder; None where the run has none."""
-    index: RunIndex | None = None
-    """The results database; None: what the check says is not indexed."""
     notes: list[str] = field(default_factory=list)
     """What the user should know of how the check was set up."""
 
@@ -71,7 +65,7 @@ async def spotcheck(job: SpotCheckJob, observer: Observer) -> RunSummary:
         StorageError: the run folder cannot be written, or another process writes it.
     """
     try:
-        with job.locked():
+        with job.store.locked_as_found(job.manifest):
             job.store.repair_tail(JUDGMENTS)
             job.store.write_prompts(job.prompts)
             before = [record for record in job.store.checks() if not _is_taken_up(record, job.plans)]
@@ -99,7 +93,7 @@ async def _ask(job: SpotCheckJob, before: Sequence[CheckRecord], observer: Obser
     async def judge(wanted: Sequence[Wanted]) -> None:
         """The samples are on disk before anything is asked, every judgment is afterwards."""
         write_checks(job.store, [*before, *(plan.record for plan in job.plans)])
-        sink = job.open_sink()
+        sink = Recorder(job.store.path / JUDGMENTS, None)
         try:
             # Without a cache: a judge is not checked against what is remembered.
             await Passes(job.store, None, sink, spending, observer).run(wanted, done)
@@ -127,7 +121,7 @@ def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSumm
     write_summary(job.store, summary)
     models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
     job.store.write_manifest(job.manifest.model_copy(update={"models": models}))
-    summary = closed(job, summary)
+    summary = closed(job.store, summary, report=job.config.report)
     _check_answered(job, judgments)
     return summary
 

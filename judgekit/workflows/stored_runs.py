@@ -12,11 +12,12 @@ from judgekit.core.errors import ConfigError, JudgekitError, StorageError
 from judgekit.core.runs import EVAL_RESULTS, MANIFEST, METRICS, SCORES, Manifest, RunSummary
 from judgekit.storage.database import DATABASE, Database, ListedRun
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_index import FolderIndex, Reindexed, put_folder, reindex, run_folders
+from judgekit.storage.run_index import Reindexed, put_folder, reindex, run_folders
 from judgekit.storage.run_list import cases_in_file
-from judgekit.storage.run_records import TAG, append_history, missing_metrics, read_tags, write_tags
+from judgekit.storage.run_records import TAG, missing_metrics, read_tags, write_tags
 from judgekit.storage.stored_summary import read_summary
-from judgekit.workflows.jobs import INDEX_SECONDS, find_run, report_writer
+from judgekit.workflows.closing import INDEX_SECONDS
+from judgekit.workflows.jobs import find_run
 from judgekit.workflows.models import Options
 from judgekit.workflows.rescore import RescoreJob
 from judgekit.workflows.stored import open_stored
@@ -237,10 +238,6 @@ def open_rescore(run: str, options: Options) -> RescoreJob:
         metrics=stored.metrics(),
         judges=[stored.judge(judge.name) for judge in stored.config.judges],
         store=folder,
-        locked=lambda: folder.locked_as_found(stored.manifest),
-        keep_old=lambda record: append_history(folder, record),
-        index=FolderIndex(INDEX_SECONDS),
         now=lambda: datetime.now(UTC),
-        write_report=report_writer(stored.config),
         version=judgekit.__version__,
     )

@@ -24,7 +24,6 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex, reindex
 from judgekit.storage.run_records import case_results, read_checks, run_record, write_tags
 from judgekit.testing import FaultServer
-from judgekit.workflows import jobs
 from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_suite
 from tests.workflows.engine import again, good, resumed
 
@@ -364,7 +363,7 @@ def no_space(folder: Path) -> Iterator[None]:
 def test_a_database_that_cannot_be_written_never_costs_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, code: str, message: str
 ) -> None:
-    monkeypatch.setattr(jobs, "INDEX_SECONDS", 0.05)
+    monkeypatch.setattr("judgekit.workflows.closing.INDEX_SECONDS", 0.05)
     (tmp_path / "results").mkdir()
     with fault(tmp_path):
         summary = ran(tmp_path)

@@ -252,7 +252,7 @@ def test_d11_a_full_disk_stops_the_calls_and_keeps_what_is_written(
     with FaultServer(with_latency(0.03, then=good())) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=60, model={"max_concurrency": 2})
         with monkeypatch.context() as patched:
-            patched.setattr("judgekit.workflows.jobs.Recorder", small)
+            patched.setattr("judgekit.workflows.run.Recorder", small)
             ran = again(config, server)
         n_paid = len(ran.asked)
         assert isinstance(ran.error, StorageError)

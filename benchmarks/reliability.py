@@ -19,7 +19,7 @@ from benchmarks import calibration
 from benchmarks.lexical import DEFAULT_DATA
 from benchmarks.recorded import Figure, Skipped, rows_of
 from judgekit.analysis.drift import DRIFTED, DriftReport, drift_report
-from judgekit.core.drift import DriftCheck
+from judgekit.core.history_points import HistoryPoint
 from judgekit.workflows.check_samples import drawn
 
 SEEDS = 200
@@ -27,9 +27,9 @@ WEEKLY = 20
 """Verdicts that are checked each week."""
 
 
-def weekly_check(week: int, n_disagree: int, n: int = WEEKLY) -> DriftCheck:
+def weekly_check(week: int, n_disagree: int, n: int = WEEKLY) -> HistoryPoint:
     """One weekly check of a judge by itself; nothing else changes."""
-    return DriftCheck(
+    return HistoryPoint(
         run_id=f"week-{week + 1:02}",
         judge="judge",
         prompt_version="v1",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.drift import DriftCheck
+from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.run_folder import RunFolder
 
 REPOSITORY = Path(__file__).parent.parent
@@ -90,7 +90,7 @@ def seal_again(folder: Path) -> None:
     RunFolder(folder).seal()
 
 
-def weekly_check(week: int, n_disagree: int, **fields: Any) -> DriftCheck:
+def weekly_check(week: int, n_disagree: int, **fields: Any) -> HistoryPoint:
     """One of the weekly checks of a judge: 20 pairs, of which some disagree."""
     values = {
         "run_id": f"week-{week:02}",
@@ -107,4 +107,4 @@ def weekly_check(week: int, n_disagree: int, **fields: Any) -> DriftCheck:
         "prompt_sha256": "p",
         "parser_version": "1",
     }
-    return DriftCheck(**{**values, **fields})
+    return HistoryPoint(**{**values, **fields})

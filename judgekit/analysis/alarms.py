@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judgekit.core.checks import DESIGN
+from judgekit.core.spot_checks import DESIGN
 from judgekit.stats.cluster_intervals import clustered_wilson
 from judgekit.stats.means import TOLERANCE
 from judgekit.stats.proportions import hypergeometric_interval, wilson_interval

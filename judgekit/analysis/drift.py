@@ -20,7 +20,7 @@ from judgekit.analysis.drift_usual import (
     usual_of_repeats,
 )
 from judgekit.analysis.drift_verdicts import VerdictShift, verdict_shift
-from judgekit.core.drift import KIND_WORDS, DriftCheck
+from judgekit.core.history_points import KIND_WORDS, HistoryPoint
 
 State = Literal["none", "judge", "system", "judge+system", "instrument", "insufficient", "not asked"]
 
@@ -81,23 +81,23 @@ class DriftReport:
         return asdict(self)
 
 
-def histories(checks: Sequence[DriftCheck]) -> list[list[DriftCheck]]:
+def histories(checks: Sequence[HistoryPoint]) -> list[list[HistoryPoint]]:
     """Checks apart by judge, wording and data set, each in the order of time."""
-    found: dict[tuple[str, str, str], dict[str, DriftCheck]] = {}
+    found: dict[tuple[str, str, str], dict[str, HistoryPoint]] = {}
     for check in checks:
         key = (check.judge, check.prompt_version, check.dataset_sha256)
         found.setdefault(key, {})[check.check_id] = check
     return [sorted(_without_needless(group.values()), key=_when) for _, group in sorted(found.items())]
 
 
-def _without_needless(checks: Iterable[DriftCheck]) -> list[DriftCheck]:
+def _without_needless(checks: Iterable[HistoryPoint]) -> list[HistoryPoint]:
     """Without the points of runs that say that nobody was asked, where a later check asked all the same."""
     group = list(checks)
     asked = {check.run_id for check in group if check.n_asked}
     return [check for check in group if check.kind != "run" or check.run_id not in asked]
 
 
-def drift_report(checks: Sequence[DriftCheck]) -> DriftReport:
+def drift_report(checks: Sequence[HistoryPoint]) -> DriftReport:
     """The state of a judge, from its history.
 
     A judge's flips are held against H0 "the rate is at most m0", m0 what is usual: see `drift_usual`. An alarm is an
@@ -152,9 +152,9 @@ ACCEPTANCE = ("created_at", "accepted_rate", "reason")
 """Fields of an acceptance that a report shows."""
 
 
-def _parts(checks: Sequence[DriftCheck]) -> list[tuple[DriftCheck | None, list[DriftCheck]]]:
+def _parts(checks: Sequence[HistoryPoint]) -> list[tuple[HistoryPoint | None, list[HistoryPoint]]]:
     """The history in parts that each begin with an acceptance, the first one perhaps without."""
-    parts: list[tuple[DriftCheck | None, list[DriftCheck]]] = [(None, [])]
+    parts: list[tuple[HistoryPoint | None, list[HistoryPoint]]] = [(None, [])]
     for check in checks:
         if check.kind == "acceptance":
             parts.append((check, []))
@@ -163,7 +163,7 @@ def _parts(checks: Sequence[DriftCheck]) -> list[tuple[DriftCheck | None, list[D
     return parts
 
 
-def _flags_of(accepted: DriftCheck | None, checks: Sequence[DriftCheck]) -> "_Flags":
+def _flags_of(accepted: HistoryPoint | None, checks: Sequence[HistoryPoint]) -> "_Flags":
     streams = _streams(checks, None if accepted is None else accepted.accepted_rate)
     verdicts = verdict_shift(checks)
     moved = _judge_since(streams, verdicts)
@@ -171,8 +171,8 @@ def _flags_of(accepted: DriftCheck | None, checks: Sequence[DriftCheck]) -> "_Fl
     return _Flags(checks, streams, _failures(checks), instrument_changes(checks), system, verdicts)
 
 
-def _streams(checks: Sequence[DriftCheck], accepted: float | None) -> list[Stream]:
-    groups: dict[tuple[str, str], list[DriftCheck]] = {}
+def _streams(checks: Sequence[HistoryPoint], accepted: float | None) -> list[Stream]:
+    groups: dict[tuple[str, str], list[HistoryPoint]] = {}
     for check in checks:
         if check.kind in ("rejudge", "spot_check"):
             groups.setdefault((check.kind, check.comparator), []).append(check)
@@ -201,7 +201,7 @@ def _streams(checks: Sequence[DriftCheck], accepted: float | None) -> list[Strea
     ]
 
 
-def _failures(checks: Sequence[DriftCheck]) -> Evidence | None:
+def _failures(checks: Sequence[HistoryPoint]) -> Evidence | None:
     """Failed calls of all checks after the first four against those."""
     asked = [check for check in checks if check.n_asked]
     usual, tested = asked[:BASELINE_CHECKS], asked[BASELINE_CHECKS:]
@@ -216,7 +216,7 @@ def _failures(checks: Sequence[DriftCheck]) -> Evidence | None:
 class _Flags:
     """All that the state is read from."""
 
-    checks: Sequence[DriftCheck]
+    checks: Sequence[HistoryPoint]
     streams: Sequence[Stream]
     failures: Evidence | None
     changes: Sequence[InstrumentChange]
@@ -284,7 +284,7 @@ def _since(flags: _Flags, state: State) -> Point | None:
     return flags.system.since if state == "system" and flags.system is not None else None
 
 
-def _why(flags: _Flags, accepted: DriftCheck | None) -> list[str]:
+def _why(flags: _Flags, accepted: HistoryPoint | None) -> list[str]:
     lines = [] if accepted is None else [_acceptance_line(accepted)]
     lines += [change.line() for change in flags.changes if change.is_in_force(None)]
     if flags.failures is not None and flags.failures.alarm_at is not None:
@@ -305,13 +305,13 @@ def _why(flags: _Flags, accepted: DriftCheck | None) -> list[str]:
     return lines
 
 
-def _acceptance_line(accepted: DriftCheck) -> str:
+def _acceptance_line(accepted: HistoryPoint) -> str:
     rate = "" if accepted.accepted_rate is None else f", with up to {accepted.accepted_rate:.0%} flips as usual"
     reason = "" if not accepted.reason else f": {accepted.reason}"
     return f"accepted {accepted.created_at[:16].replace('T', ' ')}{rate}{reason}; only what was asked since counts"
 
 
-def _silence(checks: Sequence[DriftCheck]) -> list[str]:
+def _silence(checks: Sequence[HistoryPoint]) -> list[str]:
     """Since when nothing was asked, where the newest runs did not ask."""
     asked = [check for check in checks if check.n_asked]
     if not asked:
@@ -324,7 +324,7 @@ def _silence(checks: Sequence[DriftCheck]) -> list[str]:
     return [f"nothing was asked in the {len(silent)} runs since {asked[-1].created_at[:10]}"] if silent else []
 
 
-def _timeline(checks: Sequence[DriftCheck], flags: _Flags) -> Iterator[dict[str, Any]]:
+def _timeline(checks: Sequence[HistoryPoint], flags: _Flags) -> Iterator[dict[str, Any]]:
     found = {row.at.check_id: row for stream in flags.streams for row in stream.evidence.rows}
     alarm_at: str | None = None
     for check in checks:
@@ -334,7 +334,7 @@ def _timeline(checks: Sequence[DriftCheck], flags: _Flags) -> Iterator[dict[str,
         yield _row(check, state, found.get(check.check_id))
 
 
-def _row(check: DriftCheck, state: State, evidence: Row | None) -> dict[str, Any]:
+def _row(check: HistoryPoint, state: State, evidence: Row | None) -> dict[str, Any]:
     return {
         **asdict(_point(check)),
         "kind": check.kind,
@@ -351,9 +351,9 @@ def _row(check: DriftCheck, state: State, evidence: Row | None) -> dict[str, Any
     }
 
 
-def _point(check: DriftCheck) -> Point:
+def _point(check: HistoryPoint) -> Point:
     return Point(check.run_id, check.created_at, check.check_id)
 
 
-def _when(check: DriftCheck) -> tuple[str, str]:
+def _when(check: HistoryPoint) -> tuple[str, str]:
     return check.created_at, check.check_id

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from judgekit.analysis.pairs import pair_disagrees
-from judgekit.core.drift import CheckKind, DriftCheck, dataset_sha256
+from judgekit.core.history_points import HistoryPoint, PointKind, dataset_sha256
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import Manifest
 
@@ -25,7 +25,7 @@ class CheckedVerdicts:
     dataset_sha256: str
     parser_version: str
     answers_sha256: str | None
-    """See `core.drift.answers_sha256`."""
+    """See `core.history_points.answers_sha256`."""
     distribution: Mapping[str, int]
     """How often each score was given: `<judge>.distribution` of metrics.json."""
     verdict_model: str | None = None
@@ -36,7 +36,7 @@ class CheckedVerdicts:
 class AskedAgain:
     """Who was asked about them, and when."""
 
-    kind: CheckKind
+    kind: PointKind
     comparator: str
     """Model and wording, such as `judge-2025-01-01 with v1`."""
     created_at: str
@@ -60,7 +60,7 @@ def checked_verdicts(
         judge: one that the run has.
         manifest: of the run.
         metrics: its metrics.json.
-        answers_sha256: see `core.drift.answers_sha256`.
+        answers_sha256: see `core.history_points.answers_sha256`.
 
     Raises:
         KeyError: metrics.json lacks a part that every run has.
@@ -99,7 +99,7 @@ def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | No
     }
 
 
-def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> DriftCheck:
+def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
     """A point of the history of a judge.
 
     Args:
@@ -115,7 +115,7 @@ def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence
     shift_mean, shift_sd = _mean_and_sd([(shift, 1) for shift in shifts])
     counts = [(float(score), n) for score, n in verdicts.distribution.items() if score.isdigit()]
     score_mean, score_sd = _mean_and_sd(counts)
-    return DriftCheck(
+    return HistoryPoint(
         run_id=verdicts.run_id,
         judge=verdicts.judge,
         prompt_version=verdicts.prompt_version,
@@ -146,7 +146,7 @@ def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence
 
 def kind_of_repeat(
     verdicts_at: str, asked_at: str, verdict_builds: Collection[str] = (), builds: Collection[str] = ()
-) -> CheckKind:
+) -> PointKind:
     """Whether a judge that was asked the same again shows its noise or may have drifted, by the time between.
 
     Another build under the same name is another judge, whose differences are no noise however soon it is asked.
@@ -164,7 +164,7 @@ def kind_of_repeat(
 
 def repeats_by_kind(
     times: Iterable[tuple[str, str, str]], verdict_builds: Collection[str] = (), builds: Collection[str] = ()
-) -> dict[CheckKind, list[str]]:
+) -> dict[PointKind, list[str]]:
     """Cases about which a judge was asked again, apart by what that shows, see `kind_of_repeat`.
 
     A run may hold verdicts of today beside older ones from the cache.
@@ -174,7 +174,7 @@ def repeats_by_kind(
         verdict_builds: builds that gave the stored verdicts; empty: not known.
         builds: builds that were asked again.
     """
-    found: dict[CheckKind, list[str]] = {}
+    found: dict[PointKind, list[str]] = {}
     for case_id, verdict_at, asked_at in times:
         found.setdefault(kind_of_repeat(verdict_at, asked_at, verdict_builds, builds), []).append(case_id)
     return found

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from judgekit.analysis.drift_evidence import Point
-from judgekit.core.drift import DriftCheck
+from judgekit.core.history_points import HistoryPoint
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class InstrumentChange:
         return f"{self.what}: {self.now} since run {self.at.run_id}, {self.before} before"
 
 
-def instrument_changes(checks: Sequence[DriftCheck]) -> list[InstrumentChange]:
+def instrument_changes(checks: Sequence[HistoryPoint]) -> list[InstrumentChange]:
     """All changes against the first check, in the order of time; one that was taken back says until when.
 
     Wording and parser are compared over the whole history. Names that servers give are compared among checks of one
@@ -46,7 +46,7 @@ def instrument_changes(checks: Sequence[DriftCheck]) -> list[InstrumentChange]:
     """
     found = [*_changes("prompt hash", checks, lambda check: (check.prompt_sha256[:12],), _is_other)]
     found += _changes("parser version", checks, lambda check: (check.parser_version,), _is_other)
-    streams: dict[tuple[str, str], list[DriftCheck]] = {}
+    streams: dict[tuple[str, str], list[HistoryPoint]] = {}
     for check in checks:
         streams.setdefault((check.kind, check.comparator), []).append(check)
     for stream in streams.values():
@@ -60,8 +60,8 @@ def instrument_changes(checks: Sequence[DriftCheck]) -> list[InstrumentChange]:
 
 def _changes(
     what: str,
-    checks: Sequence[DriftCheck],
-    value_of: Callable[[DriftCheck], tuple[str, ...]],
+    checks: Sequence[HistoryPoint],
+    value_of: Callable[[HistoryPoint], tuple[str, ...]],
     differs: Callable[[tuple[str, ...], tuple[str, ...]], bool],
     first: tuple[str, ...] = (),
 ) -> Iterator[InstrumentChange]:
@@ -70,7 +70,7 @@ def _changes(
     if not said:
         return
     first = first or said[0][1]
-    begun: tuple[DriftCheck, tuple[str, ...]] | None = None
+    begun: tuple[HistoryPoint, tuple[str, ...]] | None = None
     for check, value in said:
         if begun is None and differs(first, value):
             begun = (check, value)
@@ -82,7 +82,7 @@ def _changes(
 
 
 def _change(
-    what: str, first: tuple[str, ...], begun: tuple[DriftCheck, tuple[str, ...]], until: str | None
+    what: str, first: tuple[str, ...], begun: tuple[HistoryPoint, tuple[str, ...]], until: str | None
 ) -> InstrumentChange:
     check, value = begun
     at = Point(check.run_id, check.created_at, check.check_id)

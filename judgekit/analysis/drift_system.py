@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judgekit.analysis.drift_evidence import HORIZON_CHECKS, Point
-from judgekit.core.drift import DriftCheck
+from judgekit.core.history_points import HistoryPoint
 from judgekit.stats.sequential import DECIDED
 from judgekit.stats.shifts import welch_p
 
@@ -55,7 +55,7 @@ class SystemShift:
         return f"new answers score differently: {change}{p}; the judge moved by {self.judge_shift:+.3f} of it"
 
 
-def system_shift(checks: Sequence[DriftCheck], judge_since: str | None) -> SystemShift | None:
+def system_shift(checks: Sequence[HistoryPoint], judge_since: str | None) -> SystemShift | None:
     """Compare the scores of each run with other answers to those of the first run.
 
     Where the judge moved too, its mean shift on unchanged inputs since then is taken off before the difference is
@@ -95,14 +95,14 @@ def system_shift(checks: Sequence[DriftCheck], judge_since: str | None) -> Syste
     )
 
 
-def _differs(first: DriftCheck, now: DriftCheck, shift: tuple[float, float, int] | None = None) -> bool:
+def _differs(first: HistoryPoint, now: HistoryPoint, shift: tuple[float, float, int] | None = None) -> bool:
     if now.answers_sha256 == first.answers_sha256:
         return False
     p = _p(first, now, shift)
     return p is not None and p <= MOST_P
 
 
-def _p(first: DriftCheck, now: DriftCheck, shift: tuple[float, float, int] | None = None) -> float | None:
+def _p(first: HistoryPoint, now: HistoryPoint, shift: tuple[float, float, int] | None = None) -> float | None:
     """Welch's p value; a shift of the judge is taken off the new mean, and its uncertainty added to that of it."""
     if first.score_sd is None or now.score_sd is None:
         return None
@@ -114,7 +114,7 @@ def _p(first: DriftCheck, now: DriftCheck, shift: tuple[float, float, int] | Non
     return welch_p(_mean(first), first.score_sd, first.n_scores, mean, deviation, now.n_scores)
 
 
-def _judge_shift(checks: Sequence[DriftCheck], since: str) -> tuple[float, float, int] | None:
+def _judge_shift(checks: Sequence[HistoryPoint], since: str) -> tuple[float, float, int] | None:
     """Mean shift of re-judged verdicts since a time, its standard deviation, and the number of pairs."""
     amount = squares = 0.0
     n = 0
@@ -128,7 +128,7 @@ def _judge_shift(checks: Sequence[DriftCheck], since: str) -> tuple[float, float
     return (amount / n, (squares / n) ** 0.5, n) if n else None
 
 
-def _since(scored: Sequence[DriftCheck], moved: Sequence[bool]) -> Point | None:
+def _since(scored: Sequence[HistoryPoint], moved: Sequence[bool]) -> Point | None:
     if not moved[-1]:
         return None
     start = len(moved) - 1
@@ -137,10 +137,10 @@ def _since(scored: Sequence[DriftCheck], moved: Sequence[bool]) -> Point | None:
     return _point(scored[start])
 
 
-def _mean(check: DriftCheck) -> float:
+def _mean(check: HistoryPoint) -> float:
     assert check.score_mean is not None  # noqa: S101  # for the type checker: only checks with scores come here
     return check.score_mean
 
 
-def _point(check: DriftCheck) -> Point:
+def _point(check: HistoryPoint) -> Point:
     return Point(check.run_id, check.created_at, check.check_id)

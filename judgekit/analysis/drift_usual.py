@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judgekit.core.drift import DriftCheck
+from judgekit.core.history_points import HistoryPoint
 from judgekit.stats.proportions import fisher_exact_rise, wilson_interval
 
 BASELINE_CHECKS = 4
@@ -28,7 +28,7 @@ class Usual:
     """Where it is from."""
     n_checks: int
     n_pairs: int
-    tested: tuple[DriftCheck, ...]
+    tested: tuple[HistoryPoint, ...]
     """Checks that are held against it."""
     is_wide: bool = False
     """It is so high that quiet checks do not show that nothing drifts."""
@@ -46,7 +46,7 @@ def rate_to_test(n_high: int, n: int) -> float:
     return LEAST_RATE if interval is None else min(max(LEAST_RATE, interval[1]), 0.999)
 
 
-def noise(checks: Sequence[DriftCheck], accepted: float | None) -> tuple[float, str, int, int]:
+def noise(checks: Sequence[HistoryPoint], accepted: float | None) -> tuple[float, str, int, int]:
     """What the judge's noise may be at most: rate, where it is from, and how many checks and pairs that rests on.
 
     The upper end over all pairs that were asked again within a day, together; more than 0.10 counts as 0.10.
@@ -70,7 +70,7 @@ def noise(checks: Sequence[DriftCheck], accepted: float | None) -> tuple[float, 
     return MOST_NOISE, source, len(floors), n_pairs
 
 
-def usual_of_repeats(checks: Sequence[DriftCheck], noise_of_judge: tuple[float, str, int, int]) -> Usual:
+def usual_of_repeats(checks: Sequence[HistoryPoint], noise_of_judge: tuple[float, str, int, int]) -> Usual:
     """What is usual where the same judge is asked again: its noise.
 
     Args:
@@ -81,7 +81,7 @@ def usual_of_repeats(checks: Sequence[DriftCheck], noise_of_judge: tuple[float, 
     return Usual(rate, source, n_checks, n_pairs, tuple(checks))
 
 
-def usual_of_others(checks: Sequence[DriftCheck], noise_rate: float, accepted: float | None) -> Usual:
+def usual_of_others(checks: Sequence[HistoryPoint], noise_rate: float, accepted: float | None) -> Usual:
     """What is usual where another wording or model is asked: the rate of the first four checks.
 
     Where these rise among themselves, only those before the rise are usual, and the others are tested.
@@ -109,7 +109,7 @@ def usual_of_others(checks: Sequence[DriftCheck], noise_rate: float, accepted: f
     return Usual(rate, source, len(usual), n_pairs, tuple(checks[len(usual) :]), is_wide)
 
 
-def _rise(checks: Sequence[DriftCheck]) -> int:
+def _rise(checks: Sequence[HistoryPoint]) -> int:
     """How many checks come before a rise of the rate; 0 where none is shown."""
     places = range(1, len(checks))
     found = [(_p_of_rise(checks[:place], checks[place:]), place) for place in places]
@@ -117,7 +117,7 @@ def _rise(checks: Sequence[DriftCheck]) -> int:
     return place if p * len(found) <= TREND_P else 0
 
 
-def _p_of_rise(before: Sequence[DriftCheck], after: Sequence[DriftCheck]) -> float:
+def _p_of_rise(before: Sequence[HistoryPoint], after: Sequence[HistoryPoint]) -> float:
     counts = [
         (sum(check.n_disagree for check in part), sum(check.n_pairs for check in part)) for part in (before, after)
     ]

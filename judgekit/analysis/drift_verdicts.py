@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from judgekit.analysis.drift_evidence import Point
 from judgekit.analysis.drift_system import MOST_P
-from judgekit.core.drift import DriftCheck
+from judgekit.core.history_points import HistoryPoint
 from judgekit.stats.shifts import welch_p
 
 
@@ -28,7 +28,7 @@ class VerdictShift:
         )
 
 
-def verdict_shift(checks: Sequence[DriftCheck]) -> VerdictShift | None:
+def verdict_shift(checks: Sequence[HistoryPoint]) -> VerdictShift | None:
     """The first run whose stored verdicts differ in mean from those of the first run of the same answers.
 
     Verdicts from the cache are the same verdicts, so that a difference takes a run that asked anew.
@@ -44,7 +44,7 @@ def verdict_shift(checks: Sequence[DriftCheck]) -> VerdictShift | None:
 
     Source: in-house; Welch's test, at 1 in 20 over half a year of weekly looks.
     """
-    firsts: dict[tuple[str, str], DriftCheck] = {}
+    firsts: dict[tuple[str, str], HistoryPoint] = {}
     for check in checks:
         if check.answers_sha256 is None or check.verdict_model is None or check.score_mean is None:
             continue
@@ -57,5 +57,5 @@ def verdict_shift(checks: Sequence[DriftCheck]) -> VerdictShift | None:
     return None
 
 
-def _point(check: DriftCheck) -> Point:
+def _point(check: HistoryPoint) -> Point:
     return Point(check.run_id, check.created_at, check.check_id)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
-from judgekit.core.labels import Label, Sheet
+from judgekit.core.human_labels import HumanLabel, Sheet
 from judgekit.stats.means import mean
 
 LEAST_TOLD = 3
@@ -19,7 +19,7 @@ MOST_NAMED = 5
 class LabelSet:
     """The labels that count for one judge."""
 
-    by_case: Mapping[str, Mapping[str, Label]]
+    by_case: Mapping[str, Mapping[str, HumanLabel]]
     """By case id, in the order of the run, and annotator."""
     annotators: tuple[str, ...]
     """Everybody who gave a label, by name."""
@@ -38,7 +38,7 @@ class LabelSet:
         return [label_class(given[name], pass_score) if name in given else None for name in self.annotators]
 
 
-def label_class(label: Label, pass_score: int | None) -> bool | None:
+def label_class(label: HumanLabel, pass_score: int | None) -> bool | None:
     """Whether a label passes its case; None where that cannot be told.
 
     Args:
@@ -68,7 +68,7 @@ def majority(classes: Sequence[bool | None]) -> bool | None:
 
 
 def count_labels(
-    labels: Iterable[Label], judge: str, cases: Iterable[str], inputs: Mapping[str, str], scale: tuple[int, int]
+    labels: Iterable[HumanLabel], judge: str, cases: Iterable[str], inputs: Mapping[str, str], scale: tuple[int, int]
 ) -> LabelSet:
     """The labels that count for a judge.
 
@@ -86,9 +86,9 @@ def count_labels(
     """
     known = set(cases)
     low, high = scale
-    left_out: dict[str, list[Label]] = {"unknown": [], "not_asked": [], "another": [], "off_scale": []}
-    kept: dict[str, dict[str, Label]] = {}
-    twice: list[Label] = []
+    left_out: dict[str, list[HumanLabel]] = {"unknown": [], "not_asked": [], "another": [], "off_scale": []}
+    kept: dict[str, dict[str, HumanLabel]] = {}
+    twice: list[HumanLabel] = []
     n_equal = 0
     for label in labels:
         if label.judge not in (None, judge):
@@ -112,7 +112,7 @@ def count_labels(
     return LabelSet(ordered, tuple(annotators), tuple(notes), counts)
 
 
-def other_scale(labels: Iterable[Label], judge: str, scale: tuple[int, int]) -> str | None:
+def other_scale(labels: Iterable[HumanLabel], judge: str, scale: tuple[int, int]) -> str | None:
     """Why scores do not seem to be on the judge's scale, in words; None where they may be.
 
     They are not where all scores of a person are 0 or 1 on a wider scale, and not all 0, which is how pass and fail are
@@ -142,7 +142,7 @@ def other_scale(labels: Iterable[Label], judge: str, scale: tuple[int, int]) -> 
     return None
 
 
-def _fault(label: Label, known: set[str], inputs: Mapping[str, str], low: int, high: int) -> str | None:
+def _fault(label: HumanLabel, known: set[str], inputs: Mapping[str, str], low: int, high: int) -> str | None:
     if label.case_id not in known and label.case_id not in inputs:
         return "unknown"
     if label.case_id not in inputs:
@@ -155,8 +155,8 @@ def _fault(label: Label, known: set[str], inputs: Mapping[str, str], low: int, h
 
 
 def _notes(
-    left_out: Mapping[str, Sequence[Label]],
-    twice: Sequence[Label],
+    left_out: Mapping[str, Sequence[HumanLabel]],
+    twice: Sequence[HumanLabel],
     n_equal: int,
     judge: str,
     scale: tuple[int, int],
@@ -183,7 +183,7 @@ def _n(n: int, noun: str) -> str:
     return f"{n} {noun}" + ("" if n == 1 else "s")
 
 
-def _named(labels: Sequence[Label]) -> str:
+def _named(labels: Sequence[HumanLabel]) -> str:
     names = [f"{label.case_id!r}" + (f" ({label.place})" if label.place else "") for label in labels[:MOST_NAMED]]
     more = len(labels) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")

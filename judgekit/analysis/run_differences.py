@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from judgekit.core.comparison import Cause, CauseKind, ChunkerMatch, JudgeIdentity, RunIdentity
-from judgekit.core.config_changes import config_changes
+from judgekit.core.runs import config_changes
 
 UNKNOWN = "unknown"
 

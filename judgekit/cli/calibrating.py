@@ -133,7 +133,7 @@ def label_command(
 def _user() -> str:
     import getpass
 
-    from judgekit.core.labels import SOLE_ANNOTATOR
+    from judgekit.core.human_labels import SOLE_ANNOTATOR
 
     try:
         return getpass.getuser()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from judgekit.core.canonical import canonical_sha256
+from judgekit.core.text import canonical_sha256
 
 KEY_VERSION = 2
 """Raised when the key is made in another way; older cache entries are then misses. Version 1 had no prefix."""

@@ -1,7 +1,7 @@
-"""The words of judging: what a judge is asked, what it answered, and the full record of one call."""
+"""The words of judging: what a judge is asked, what it answered, the record of a call, and which call counts."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,8 +9,9 @@ import msgspec
 from pydantic import BaseModel, ConfigDict
 
 from judgekit.core.cache_keys import KEY_VERSION, request_key
-from judgekit.core.canonical import canonical_json, canonical_sha256
 from judgekit.core.cases import Usage
+from judgekit.core.spot_checks import RUN_CHECK
+from judgekit.core.text import canonical_json, canonical_sha256
 
 FailureKind = Literal[
     "invalid",  # a reply that is no verdict: no JSON, wrong type, out of range, duplicate key
@@ -294,3 +295,50 @@ class Judgment(Frozen):
     def build(self) -> str | None:
         """The build of the model, where its server reports one or the config pins one."""
         return build_in(self.key_parts, self.model)
+
+
+TRANSPORT_KINDS = frozenset({"connection", "timeout", "server_error", "rate_limited", "internal"})
+"""Failures that say nothing about the case; a resumed run asks these again."""
+
+
+@dataclass(frozen=True)
+class JudgmentKey:
+    """One question: which judge, in which role, about which case."""
+
+    role: str
+    judge: str
+    case_id: str
+    check: str | None = None
+    """The spot check that it belongs to, or set and name of the probe; None where it belongs to none."""
+    member: str | None = None
+    """Of a panel: key of the member's model."""
+
+    @classmethod
+    def of(cls, judgment: Judgment) -> "JudgmentKey":
+        """The question that a judgment answers."""
+        check = (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else judgment.check
+        member = judgment.model_id if judgment.role == "member" else None
+        return cls(judgment.role, judgment.judge, judgment.case_id, check, member)
+
+
+def last_judgments(
+    judgments: Iterator[Judgment], reasoned: Container[tuple[str, str]] = ()
+) -> dict[JudgmentKey, Judgment]:
+    """The judgment that counts for each question: the last one, and never a failure after a verdict.
+
+    Without its raw reply and its reasoning, so that memory does not grow with the length of replies.
+
+    Args:
+        judgments: in the order in which they came.
+        reasoned: (judge, case id) of judgments that keep their reasoning.
+    """
+    found: dict[JudgmentKey, Judgment] = {}
+    for judgment in judgments:
+        key = JudgmentKey.of(judgment)
+        old = found.get(key)
+        if old is None or old.verdict is None or judgment.verdict is not None:
+            verdict = judgment.verdict
+            if verdict is not None and (judgment.judge, judgment.case_id) not in reasoned:
+                verdict = verdict.model_copy(update={"reasoning": ""})
+            found[key] = judgment.model_copy(update={"raw_reply": None, "verdict": verdict})
+    return found

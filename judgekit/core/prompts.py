@@ -1,16 +1,16 @@
-"""Prompt templates: one versioned wording of one judge."""
+"""Prompt templates: one versioned wording of one judge, and the fences around the text that is judged."""
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from judgekit.core.canonical import canonical_json
 from judgekit.core.errors import ConfigError
-from judgekit.core.fencing import fence
+from judgekit.core.text import canonical_json
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -119,3 +119,39 @@ class PromptTemplate(BaseModel):
             return self._system_text, self._templates[1].render(variables, reply_schema=self._schema_text)
         except Exception as error:  # noqa: BLE001  # a template can raise anything: 1/0, a filter without its argument
             raise ConfigError(f"prompt {self.judge}/{self.version}: {error}") from None
+
+
+_BLOCK = re.compile(r"<<<data (\w+) ([0-9a-f]{16})>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
+
+
+def fence(text: str, name: str) -> str:
+    """The text between delimiters that carry its name and a hash that does not occur in it.
+
+    What stands inside is data and cannot close its own fence. The hash is one of the text, so the same input always
+    gives the same request.
+
+    Args:
+        text: any text, however hostile.
+        name: what it is, one word, such as `answer`.
+
+    Raises:
+        ValueError: the name is more than one word, so that the text could not be found again.
+    """
+    _check_name(name)
+    salt = 0
+    while True:
+        digest = hashlib.sha256(f"{salt}:{name}:{text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        if digest not in text:
+            return f"<<<data {name} {digest}>>>\n{text}\n<<<end {name} {digest}>>>"
+        salt += 1
+
+
+@lru_cache(maxsize=64)
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"\w+", name):
+        raise ValueError(f"expected one word as the name of fenced data, found {name!r}")
+
+
+def unfence(prompt: str) -> list[tuple[str, str]]:
+    """(name, text) of every fenced block, in order: what `fence` was given."""
+    return [(match[1], match[3]) for match in _BLOCK.finditer(prompt)]

@@ -1,6 +1,10 @@
-"""Small rules about text and ids that everything else relies on."""
+"""Small rules that everything else relies on: texts, ids, dates, and the one byte form of a JSON value."""
 
+import hashlib
+import json
 import unicodedata
+from datetime import UTC, datetime
+from typing import Any
 
 
 def clean_text(text: str) -> str:
@@ -64,3 +68,34 @@ def in_words(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def canonical_json(value: Any) -> bytes:
+    """Sorted keys, no white space, UTF-8, strict (no NaN): equal values give equal bytes.
+
+    Raises:
+        ValueError: the value holds NaN or an infinity.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def canonical_sha256(value: Any) -> str:
+    """SHA-256 of the canonical JSON, hexadecimal."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def instant_of(text: str) -> datetime:
+    """The instant that an ISO 8601 date or date-time names. A date is its midnight, no zone counts as UTC.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(
+            f"expected an ISO 8601 date such as 2025-03-09, or a date with a time, found {text[:40]!r}"
+        ) from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -8,14 +8,13 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
-from judgekit.core.canonical import canonical_json
 from judgekit.core.cases import Usage
-from judgekit.core.checks import RUN_REPEAT
 from judgekit.core.components import Judge
 from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Role, Verdict
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Capabilities
-from judgekit.core.text import clean_text
+from judgekit.core.spot_checks import RUN_REPEAT
+from judgekit.core.text import canonical_json, clean_text
 from judgekit.engine.billing import Bill, Spent
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.parsing import PARSER_VERSION, ParsedReply

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from judgekit.core.cache_keys import CAPABILITIES_PREFIX
-from judgekit.core.canonical import canonical_json
 from judgekit.core.cases import Usage
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ProviderError, StorageError
 from judgekit.core.judgments import CostSource, ModelResponse
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider, ReplyCache
+from judgekit.core.text import canonical_json
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.pinning import PinGuard
 

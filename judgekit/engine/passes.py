@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from judgekit.core.judgments import JudgeInput, Judgment
-from judgekit.core.last_judgments import JudgmentKey
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey
 from judgekit.core.protocols import ReplyCache
 from judgekit.engine.budget import Spending
 from judgekit.engine.judging import JudgingPass, StopSignal

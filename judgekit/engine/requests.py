@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from judgekit.core.cache_keys import frame_parts, request_key, short_hash
-from judgekit.core.canonical import canonical_sha256
 from judgekit.core.judgments import JudgeInput, ModelRequest, VerdictError
 from judgekit.core.protocols import Capabilities
+from judgekit.core.text import canonical_sha256
 from judgekit.engine.judgment_draft import JudgePlan
 
 

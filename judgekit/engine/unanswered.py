@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from judgekit.core.checks import RUN_CHECKS
 from judgekit.core.config import RunConfig
-from judgekit.core.judgments import Judgment
-from judgekit.core.last_judgments import TRANSPORT_KINDS, JudgmentKey, last_judgments
+from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import Manifest
+from judgekit.core.spot_checks import RUN_CHECKS
 from judgekit.storage.run_folder import RunFolder
 
 

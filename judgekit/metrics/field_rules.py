@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
-from judgekit.core.dates import instant_of
 from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.text import instant_of
 
 Kind = Literal["object", "array", "string", "number", "boolean", "absent"]
 """JSON type of a value; null, NaN and infinities are absent."""

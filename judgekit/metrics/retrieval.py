@@ -6,10 +6,9 @@ from typing import ClassVar
 
 from judgekit.core.cases import Case, Hit, Scope, SystemOutput
 from judgekit.core.components import Metric, Verdicts
-from judgekit.core.dates import instant_of
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
-from judgekit.core.text import is_blank, normalise_path
+from judgekit.core.text import instant_of, is_blank, normalise_path
 from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
 from judgekit.metrics.positions import support_ranks
 from judgekit.metrics.ranking import Cutoffs, figures_at, hit_at, reciprocal_rank, within

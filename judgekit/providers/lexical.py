@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from judgekit.core.errors import ConfigError, did_you_mean
-from judgekit.core.fencing import unfence
 from judgekit.core.judgments import ModelRequest, ModelResponse
+from judgekit.core.prompts import unfence
 from judgekit.core.protocols import CallError, ModelIdentity, Provider
 from judgekit.providers.overlap import judge_correctness, judge_groundedness
 from judgekit.providers.overlap_answers import judge_abstention, judge_conflict, quotes_of

@@ -6,11 +6,11 @@ from typing import Any
 
 from judgekit.core.case_records import CaseRecord
 from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
-from judgekit.core.checks import RUN_CHECK
 from judgekit.core.errors import ConfigError
+from judgekit.core.human_labels import HumanLabel
 from judgekit.core.judgments import Judgment
-from judgekit.core.labels import Label
 from judgekit.core.prompts import PromptTemplate
+from judgekit.core.spot_checks import RUN_CHECK
 from judgekit.reports.pages import inert
 
 Text = str | list[Any]
@@ -58,7 +58,7 @@ class CaseViewer:
     """For each hit, the gold supports that it matches."""
     slices: Callable[[Case], Mapping[str, Sequence[str]]]
     """Values of a case by slice dimension."""
-    labels: Mapping[str, Sequence[Label]] = field(default_factory=dict)
+    labels: Mapping[str, Sequence[HumanLabel]] = field(default_factory=dict)
     """What people say, by case id."""
 
     def slices_of(self, record: CaseRecord) -> Mapping[str, Sequence[str]]:

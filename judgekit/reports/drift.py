@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgekit.core.drift import KIND_WORDS
+from judgekit.core.history_points import KIND_WORDS
 from judgekit.reports.columns import aligned
 from judgekit.reports.figures import number, printable, printable_line
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from judgekit.core.case_parts import cases_text
+from judgekit.core.runs import cases_text
 from judgekit.reports.figures import printable, sources_text
 
 

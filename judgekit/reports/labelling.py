@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from judgekit.core.labels import LabelItem
+from judgekit.core.human_labels import LabelItem
 
 RULE = "-" * 72
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from judgekit.core.case_parts import cases_text
-from judgekit.core.runs import RunSummary
+from judgekit.core.runs import RunSummary, cases_text
 from judgekit.core.scores import Estimate
 from judgekit.reports.calibration import calibration_section
 from judgekit.reports.figures import (

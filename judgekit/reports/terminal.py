@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from judgekit.core.case_parts import cases_text
-from judgekit.core.runs import RunSummary
+from judgekit.core.runs import RunSummary, cases_text
 from judgekit.reports.figures import (
     coverage,
     gate_lines,

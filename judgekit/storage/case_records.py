@@ -9,10 +9,10 @@ from pydantic import BaseModel, ValidationError
 
 from judgekit.core.case_records import CaseRecord
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.checks import RUN_CHECK
 from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES
+from judgekit.core.spot_checks import RUN_CHECK
 from judgekit.storage.record_index import RecordIndex
 from judgekit.storage.run_folder import RunFolder
 

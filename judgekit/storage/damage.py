@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from judgekit.core.errors import StorageError
-from judgekit.core.probes import PROBE_JUDGMENTS
+from judgekit.core.probe_sets import PROBE_JUDGMENTS
 from judgekit.core.runs import (
     CASES,
     CHUNK_IDS,

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import StorageError
+from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.broken_database import BROKEN, is_broken
 from judgekit.storage.migrations import is_newest, migrate
 from judgekit.storage.read_only import cannot_be_written, open_copy, open_to_read
@@ -80,7 +80,7 @@ class RunRecord:
     tags: Sequence[str]
     history: Sequence[dict[str, Any]]
     """Aggregates of earlier scorings, oldest first."""
-    checks: Sequence[DriftCheck]
+    checks: Sequence[HistoryPoint]
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Database:
             connection.executemany(_PUT_TAG, ((run_id, tag) for tag in tags))
             return True
 
-    def put_check(self, check: DriftCheck) -> bool:
+    def put_check(self, check: HistoryPoint) -> bool:
         """Add a check of a judge; False where its run is not indexed.
 
         Raises:
@@ -208,7 +208,7 @@ class Database:
                 set() if connection is None else {row[0] for row in connection.execute("SELECT run_id FROM eval_runs")}
             )
 
-    def checks(self, judge: str | None = None, dataset: str | None = None) -> list[DriftCheck]:
+    def checks(self, judge: str | None = None, dataset: str | None = None) -> list[HistoryPoint]:
         """Checks of judges, the oldest first.
 
         Args:
@@ -223,7 +223,7 @@ class Database:
                 return []
             rows = connection.execute(_CHECKS, (judge, judge, dataset, dataset, dataset)).fetchall()
         try:
-            return [DriftCheck.model_validate_json(row[0]) for row in rows]
+            return [HistoryPoint.model_validate_json(row[0]) for row in rows]
         except ValueError as error:
             raise StorageError(f"{self.path}: damaged check: {error}; run `judgekit runs reindex`") from None
 
@@ -336,7 +336,7 @@ def _delete(connection: sqlite3.Connection, run_id: str) -> None:
         connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))  # noqa: S608
 
 
-def _check_row(check: DriftCheck) -> tuple[str, ...]:
+def _check_row(check: HistoryPoint) -> tuple[str, ...]:
     return (
         check.check_id,
         check.run_id,

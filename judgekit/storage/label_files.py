@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, first_problem
-from judgekit.core.labels import SOLE_ANNOTATOR, Label, LabelFile, Sheet
+from judgekit.core.human_labels import SOLE_ANNOTATOR, HumanLabel, LabelFile, Sheet
 from judgekit.core.text import canonical_id
 from judgekit.storage.encodings import encoding_of, faults_named
 from judgekit.storage.problems import one_line
@@ -74,10 +74,10 @@ class _Gathered:
     """What is read so far."""
 
     path: Path
-    labels: list[Label] = field(default_factory=list)
+    labels: list[HumanLabel] = field(default_factory=list)
     sheets: list[Sheet] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    by_column: dict[str, tuple[list[Label], list[str]]] = field(default_factory=dict)
+    by_column: dict[str, tuple[list[HumanLabel], list[str]]] = field(default_factory=dict)
     """Where columns are annotators: their labels, and what is none."""
 
     def problem(self, place: str, text: str) -> None:
@@ -235,7 +235,7 @@ def _read_row(place: str, row: Mapping[str, Any], found: _Gathered) -> None:
             problems.append(f"{place}: case {one_line(repr(case_id))}: {one_line(label)}")
         elif label is not None:
             score, passed = label
-            labels.append(Label(**about, annotator=annotator, score=score, passed=passed))
+            labels.append(HumanLabel(**about, annotator=annotator, score=score, passed=passed))
 
 
 def _case_id(row: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.core.errors import ConfigError, InputError, StorageError
-from judgekit.core.labels import LabelItem, Sheet
+from judgekit.core.human_labels import LabelItem, Sheet
 from judgekit.core.text import clean_text
 from judgekit.storage.encodings import faults_named
 from judgekit.storage.label_files import read_value, table_rows

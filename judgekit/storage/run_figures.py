@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.trends import TrendRun
-from judgekit.core.case_parts import cases_text
-from judgekit.core.drift import dataset_sha256
 from judgekit.core.errors import JudgekitError
-from judgekit.core.runs import CONFIG, METRICS, Manifest
+from judgekit.core.history_points import dataset_sha256
+from judgekit.core.runs import CONFIG, METRICS, Manifest, cases_text
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import run_folders
 from judgekit.storage.run_records import read_tags

@@ -16,7 +16,6 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.checks import CHECKS, CheckRecord
 from judgekit.core.errors import ConfigError, JudgekitError, RunBusy, StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.prompts import PromptTemplate
@@ -34,6 +33,7 @@ from judgekit.core.runs import (
     Manifest,
 )
 from judgekit.core.scores import Score
+from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
 from judgekit.core.text import clean_text
 from judgekit.storage.appending import repair_tail
 from judgekit.storage.damage import damaged_line, differing_file, whole_line
@@ -324,7 +324,7 @@ class RunFolder:
                 raise differing_file(self.path / PROMPTS, f"{name} is not the wording whose sha256 {CONFIG} has")
         return found
 
-    def checks(self) -> list[CheckRecord]:
+    def checks(self) -> list[SpotCheckRecord]:
         """Spot checks of the run, oldest first; none where none was made.
 
         Raises:
@@ -334,7 +334,7 @@ class RunFolder:
             return []
         found = self.read_json(CHECKS).get("checks")
         try:
-            return [CheckRecord.model_validate(item) for item in found or ()]
+            return [SpotCheckRecord.model_validate(item) for item in found or ()]
         except (TypeError, ValidationError) as error:
             why = first_problem(error) if isinstance(error, ValidationError) else error
             raise StorageError(f"{self.path / CHECKS}: damaged: {why}") from None

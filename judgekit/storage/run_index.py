@@ -5,8 +5,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judgekit.core.drift import DriftCheck, dataset_sha256
 from judgekit.core.errors import ConfigError, JudgekitError
+from judgekit.core.history_points import HistoryPoint, dataset_sha256
 from judgekit.core.runs import CONFIG, MANIFEST, Manifest
 from judgekit.storage.database import Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
@@ -79,7 +79,7 @@ class FolderIndex:
                 if is_earlier and run.status == "complete" and (path / MANIFEST).is_file():
                     yield path
 
-    def add_check(self, folder: Path, check: DriftCheck) -> Notices:
+    def add_check(self, folder: Path, check: HistoryPoint) -> Notices:
         """Add a check of a judge to the history, in the folder of the run first and then in the database.
 
         Raises:

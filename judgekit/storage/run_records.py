@@ -10,8 +10,8 @@ import msgspec
 from pydantic import ValidationError
 
 from judgekit.analysis.aggregate import run_aggregate
-from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError, StorageError, first_problem
+from judgekit.core.history_points import HistoryPoint
 from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, METRICS_HISTORY, SCORES, TAGS
 from judgekit.storage.appending import appending
 from judgekit.storage.database import RunRecord
@@ -184,7 +184,7 @@ def append_history(folder: RunFolder, record: Mapping[str, Any]) -> None:
     folder.write_lines(METRICS_HISTORY, [*lines, json.dumps(record, sort_keys=True, allow_nan=False).encode()])
 
 
-def read_checks(folder: RunFolder) -> list[DriftCheck]:
+def read_checks(folder: RunFolder) -> list[HistoryPoint]:
     """Checks of the judges of a run: its spot checks, and those that were added to its folder.
 
     Raises:
@@ -193,7 +193,7 @@ def read_checks(folder: RunFolder) -> list[DriftCheck]:
     found = {check.check_id: check for check in stored_checks(folder)}
     for number, line in folder.lines(DRIFT_CHECKS):
         try:
-            check = DriftCheck.model_validate_json(line)
+            check = HistoryPoint.model_validate_json(line)
         except ValidationError as error:
             where = f"{folder.path / DRIFT_CHECKS}:{number}"
             raise StorageError(f"{where}: damaged line: {first_problem(error)}; delete the line") from None
@@ -201,7 +201,7 @@ def read_checks(folder: RunFolder) -> list[DriftCheck]:
     return sorted(found.values(), key=lambda check: (check.created_at, check.check_id))
 
 
-def append_check(folder: RunFolder, check: DriftCheck) -> None:
+def append_check(folder: RunFolder, check: HistoryPoint) -> None:
     """Add a check to the folder of the run whose verdicts were checked; the same one is not written twice.
 
     Several processes may add checks at once, also while another one writes the run.

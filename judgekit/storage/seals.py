@@ -7,10 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from judgekit.core.checks import CHECKS
 from judgekit.core.errors import StorageError
-from judgekit.core.labels import CALIBRATION
-from judgekit.core.probes import PROBE_INPUTS, PROBE_JUDGMENTS, PROBES
+from judgekit.core.human_labels import CALIBRATION
+from judgekit.core.probe_sets import PROBE_INPUTS, PROBE_JUDGMENTS, PROBES
 from judgekit.core.runs import (
     BRIDGE,
     CASES,
@@ -28,6 +27,7 @@ from judgekit.core.runs import (
     FileSeal,
     Manifest,
 )
+from judgekit.core.spot_checks import CHECKS
 from judgekit.storage.damage import differing_file, first_damaged_line
 
 _NEVER_CHANGED = (CONFIG, CASES, OUTPUTS, JUDGE_INPUTS, CHUNK_IDS)

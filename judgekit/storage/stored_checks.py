@@ -14,11 +14,11 @@ from judgekit.analysis.drift_checks import (
     pair_row,
     repeats_by_kind,
 )
-from judgekit.core.checks import CHECKS
-from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import StorageError
+from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
 from judgekit.core.judgments import Verdict, build_in
 from judgekit.core.runs import CONFIG, JUDGMENTS, METRICS, Manifest
+from judgekit.core.spot_checks import CHECKS
 from judgekit.storage.damage import damaged_line
 from judgekit.storage.run_folder import RunFolder
 
@@ -79,7 +79,7 @@ class _Opinions:
         self.last_at = max(self.last_at, judgment.created_at)
 
 
-def stored_checks(folder: RunFolder) -> Iterator[DriftCheck]:
+def stored_checks(folder: RunFolder) -> Iterator[HistoryPoint]:
     """The spot checks of a finished run, and a point for each judge whose verdicts nobody was asked about.
 
     Raises:
@@ -99,7 +99,7 @@ def stored_checks(folder: RunFolder) -> Iterator[DriftCheck]:
         raise StorageError(f"{folder.path / name}: damaged: {error!r}") from None
 
 
-def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[DriftCheck]:
+def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[HistoryPoint]:
     """From checks.json and the judgments of each check."""
     records = [record for record in folder.read_json(CHECKS)["checks"] if record["complete"]]
     if not records:
@@ -132,7 +132,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
             yield history_check(_verdicts(folder, manifest, metrics, judge), asked, rows)
 
 
-def _by_kind(record: Mapping[str, Any], first: _Opinions, second: _Opinions) -> dict[CheckKind, list[str]]:
+def _by_kind(record: Mapping[str, Any], first: _Opinions, second: _Opinions) -> dict[PointKind, list[str]]:
     """The sample of a check, apart by what it shows: a repeat may hold verdicts of today and older ones."""
     cases = record["case_ids"]
     if record["kind"] != "repeat":
@@ -141,7 +141,7 @@ def _by_kind(record: Mapping[str, Any], first: _Opinions, second: _Opinions) -> 
     return repeats_by_kind(times, first.builds, second.builds)
 
 
-def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[DriftCheck]:
+def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[HistoryPoint]:
     """From `judge_reliability` of metrics.json."""
     for judge, report in (metrics.get("judge_reliability") or {}).get("by_judge", {}).items():
         if "sample" not in report:
@@ -160,7 +160,7 @@ def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> 
 
 def _unchecked(
     folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], checked: Collection[str]
-) -> Iterator[DriftCheck]:
+) -> Iterator[HistoryPoint]:
     """Judges without a check, so that their history shows that nothing was asked; embedded ones do not change."""
     if manifest.kind != "run":
         return

@@ -14,15 +14,15 @@ from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.indexing import indexing_coverage
 from judgekit.analysis.one_sided import check_positions
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
-from judgekit.core.case_parts import CasePart
 from judgekit.core.cases import Case
-from judgekit.core.checks import RUN_CHECK, RUN_REPEAT
 from judgekit.core.components import Judge, Metric, build, discover
 from judgekit.core.config import ComponentConfig, RunConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.judgments import Role
 from judgekit.core.protocols import System
+from judgekit.core.runs import CasePart
+from judgekit.core.spot_checks import RUN_CHECK, RUN_REPEAT
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.metrics.headings import (

@@ -4,11 +4,11 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
-from judgekit.core.canonical import canonical_json
 from judgekit.core.config import JudgeConfig, ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CASES, SCORES
+from judgekit.core.text import canonical_json
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.bridge import BridgeJob, BridgeJudge
 from judgekit.workflows.job import RunJob

@@ -9,8 +9,7 @@ from judgekit.core.cache_keys import PARTS, kind_and_version, short_hash
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import is_local
 from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
-from judgekit.core.judgments import JudgeInput, Judgment, VerdictError
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, VerdictError, last_judgments
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, System
 from judgekit.core.scores import Failed
 from judgekit.engine.judgment_draft import JudgePlan, decode_reply

@@ -20,13 +20,12 @@ from judgekit.analysis.reliability import judge_reliability
 from judgekit.analysis.slices import slice_values
 from judgekit.analysis.summary import rounded
 from judgekit.core.cases import Case
-from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError
-from judgekit.core.judgments import Verdict
-from judgekit.core.labels import CALIBRATION, Label, LabelFile
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
+from judgekit.core.human_labels import CALIBRATION, HumanLabel, LabelFile
+from judgekit.core.judgments import JudgmentKey, Verdict, last_judgments
 from judgekit.core.runs import Manifest, RunSummary
+from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.reliability import pairs_of, pass_score_of, scale_of
@@ -168,7 +167,7 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
     }
 
 
-def _as_said(job: CalibrateJob, judge: str, scale: tuple[int, int]) -> Sequence[Label]:
+def _as_said(job: CalibrateJob, judge: str, scale: tuple[int, int]) -> Sequence[HumanLabel]:
     """The labels as they are meant: scores on the judge's scale, or pass and fail.
 
     Raises:
@@ -315,7 +314,7 @@ def _classes(verdicts: Verdicts, pass_score: int | None) -> dict[str, bool]:
     return {case_id: passed for case_id, passed in found.items() if passed is not None}
 
 
-def _last_check(checks: Sequence[CheckRecord], judge: str) -> CheckRecord | None:
+def _last_check(checks: Sequence[SpotCheckRecord], judge: str) -> SpotCheckRecord | None:
     """The last complete check that asked something else than the judge itself."""
     own = [item for item in checks if item.judge == judge and item.complete and item.kind != "repeat"]
     return own[-1] if own else None

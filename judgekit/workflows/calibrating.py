@@ -7,8 +7,8 @@ from typing import Any, Literal, cast
 
 from judgekit.analysis.slices import DIMENSIONS
 from judgekit.core.errors import ConfigError, did_you_mean
-from judgekit.core.labels import LABELS, LabelFile
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
+from judgekit.core.human_labels import LABELS, LabelFile
+from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import RunSummary
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.stored_summary import read_summary

@@ -11,8 +11,7 @@ from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
-from judgekit.core.judgments import JudgeInput, Judgment, Verdict
-from judgekit.core.last_judgments import JudgmentKey
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict
 from judgekit.core.runs import SCORES
 from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
 from judgekit.judges.passages import NO_TEXT

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from judgekit.analysis.pairs import Sampler, compare_pair, draw_order, draw_sample
-from judgekit.core.checks import CheckRecord
-from judgekit.core.last_judgments import last_judgments
+from judgekit.core.judgments import last_judgments
+from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.passes import Wanted
 from judgekit.stats.sequential import decide
@@ -23,7 +23,7 @@ MOST_ROWS = 200
 class CheckPlan:
     """The second opinion on one judge."""
 
-    record: CheckRecord
+    record: SpotCheckRecord
     """With the sample that it starts with."""
     second: JudgePlan
     order: tuple[str, ...]

@@ -8,13 +8,12 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD
-from judgekit.core.checks import RUN_CHECKS, CheckRecord
 from judgekit.core.config import ModelConfig
-from judgekit.core.config_changes import RESUMABLE_MODEL_CHANGES
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Provider
-from judgekit.core.sample_sizes import SampleSize, sample_size
+from judgekit.core.runs import RESUMABLE_MODEL_CHANGES
+from judgekit.core.spot_checks import RUN_CHECKS, SampleSize, SpotCheckRecord, sample_size
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.providers.lookup import provider_class_of
@@ -261,7 +260,7 @@ def _record(
     comparator: _Comparator,
     wanted: CheckWanted,
     drawn: tuple[int, int, int, Sequence[str]],
-) -> CheckRecord:
+) -> SpotCheckRecord:
     """A new check, or one of the same kind that was stopped and goes on."""
     n, seed, n_population, case_ids = drawn
     primary = stored.judge_config(judge)
@@ -270,7 +269,7 @@ def _record(
     configured = check.threshold if check is not None else DEFAULT_THRESHOLD
     models = models_of(stored, wanted.config_path)
     earlier = stored.folder.checks()
-    record = CheckRecord(
+    record = SpotCheckRecord(
         check=str(1 + max((int(item.check) for item in earlier if item.check.isdigit()), default=0)),
         judge=judge,
         kind=kind_of(

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgekit.analysis.drift import DriftReport, drift_report, histories
-from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
+from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import Database
 from judgekit.storage.run_index import FolderIndex
 from judgekit.workflows.jobs import find_run
@@ -64,7 +64,7 @@ def accept_drift(query: DriftQuery, acceptance: Acceptance, options: Options) ->
             raise StorageError(
                 f"{place / last.run_id}: the run of the last check is gone; `judgekit runs reindex` first"
             )
-        check = DriftCheck(
+        check = HistoryPoint(
             run_id=last.run_id,
             judge=last.judge,
             prompt_version=last.prompt_version,
@@ -90,7 +90,7 @@ def accept_drift(query: DriftQuery, acceptance: Acceptance, options: Options) ->
     return lines
 
 
-def _histories(query: DriftQuery, options: Options) -> list[list[DriftCheck]]:
+def _histories(query: DriftQuery, options: Options) -> list[list[HistoryPoint]]:
     place = runs_dir(options)
     database = Database(place)
     checks = database.checks(query.judge, query.dataset)

@@ -11,8 +11,8 @@ from judgekit.core.cases import Case, SystemOutput, Usage
 from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.protocols import System
-from judgekit.core.sample_sizes import sample_size
 from judgekit.core.scores import Failed, NotApplicable
+from judgekit.core.spot_checks import sample_size
 from judgekit.engine.judgment_draft import JudgePlan, decode_reply
 from judgekit.engine.model_runtime import utc_now
 from judgekit.engine.requests import RequestMaker

@@ -7,12 +7,12 @@ from typing import Any
 
 from judgekit.analysis.reliability import Sampler
 from judgekit.core.cases import Case
-from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig, SpotCheck
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ReplyCache, System
 from judgekit.core.runs import Manifest, RunSummary
+from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.storage.run_folder import RunFolder
@@ -91,7 +91,7 @@ class RunJob:
     """Judges whose judgments are copied from the parent, and which are not asked."""
     unchanged: frozenset[str] = frozenset()
     """Judges of a rejudge that are asked as the parent asked them: the same model and wording."""
-    carried: Sequence[CheckRecord] = ()
+    carried: Sequence[SpotCheckRecord] = ()
     """Spot checks of the parent that hold here as well: their second opinions are about the same inputs."""
     kept_prompts: Mapping[str, PromptTemplate] = field(default_factory=dict)
     """Wordings of the parent, kept beside those in use."""

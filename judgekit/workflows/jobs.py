@@ -13,13 +13,12 @@ from typing import Any
 import judgekit
 import judgekit.judges
 import judgekit.metrics
-from judgekit.core.canonical import canonical_sha256
-from judgekit.core.checks import RUN_CHECK
 from judgekit.core.config import RunConfig
-from judgekit.core.config_changes import config_changes
 from judgekit.core.errors import ConfigError
 from judgekit.core.protocols import ReplyCache
-from judgekit.core.runs import CONFIG, JUDGMENTS, Manifest
+from judgekit.core.runs import CONFIG, JUDGMENTS, Manifest, config_changes
+from judgekit.core.spot_checks import RUN_CHECK
+from judgekit.core.text import canonical_sha256
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.storage.case_files import data_sha256

@@ -8,8 +8,8 @@ from typing import Any
 
 from judgekit.analysis.pairs import draw_order
 from judgekit.core.errors import ConfigError
+from judgekit.core.human_labels import LABELS, SOLE_ANNOTATOR, HumanLabel, LabelFile, LabelItem, Sheet, item_key
 from judgekit.core.judgments import JudgeInput
-from judgekit.core.labels import LABELS, SOLE_ANNOTATOR, Label, LabelFile, LabelItem, Sheet, item_key
 from judgekit.judges.rubrics import find_rubric
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.label_sheets import LabelJournal, read_sheet, write_sheet
@@ -138,7 +138,7 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
 
 
-def _given(before: LabelFile | None, judge: str, annotator: str, items: Sequence[LabelItem]) -> dict[str, Label]:
+def _given(before: LabelFile | None, judge: str, annotator: str, items: Sequence[LabelItem]) -> dict[str, HumanLabel]:
     """What the file holds of this person on these very answers."""
     if before is None:
         return {}

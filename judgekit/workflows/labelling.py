@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judgekit.core.labels import Label, LabelItem, Sheet
+from judgekit.core.human_labels import HumanLabel, LabelItem, Sheet
 
 Step = Literal["labelled", "skipped", "back", "help", "quit", "unread"]
 
@@ -22,7 +22,7 @@ class Labelling:
     annotator: str
     rubric: str
     """What the scores mean, as the judge is told."""
-    given: Mapping[str, Label]
+    given: Mapping[str, HumanLabel]
     """By case id, what this person said before."""
 
 

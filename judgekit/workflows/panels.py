@@ -8,8 +8,7 @@ from typing import Any
 from judgekit.analysis.panels import panel_record
 from judgekit.core.components import Judge
 from judgekit.core.config import PanelConfig
-from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
-from judgekit.core.last_judgments import JudgmentKey
+from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.judges.panel import panel_ruling
 

@@ -17,9 +17,8 @@ from judgekit.analysis.summary import rounded
 from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError
-from judgekit.core.judgments import JudgeInput, Judgment
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
-from judgekit.core.probes import ORIGINAL, PROBE_INPUTS, PROBE_JUDGMENTS, PROBES, ProbeSet
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, last_judgments
+from judgekit.core.probe_sets import ORIGINAL, PROBE_INPUTS, PROBE_JUDGMENTS, PROBES, ProbeSet
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import Manifest, RunSummary

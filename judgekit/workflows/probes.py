@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from judgekit.analysis.pairs import draw_sample
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
-from judgekit.core.probes import PROBES, ProbeSet
+from judgekit.core.probe_sets import PROBES, ProbeSet
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.probes import PROBES as ALL_PROBES
 from judgekit.storage.run_folder import RunFolder

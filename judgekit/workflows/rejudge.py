@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from judgekit.analysis.pairs import Pair
 from judgekit.analysis.rejudged import verdict_changes
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.judgments import JudgeInput, Judgment
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import JUDGMENTS
 from judgekit.core.scores import Failed
 from judgekit.storage.run_folder import RunFolder

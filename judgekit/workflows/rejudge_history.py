@@ -5,10 +5,9 @@ from typing import Any
 
 from judgekit.analysis.drift_checks import AskedAgain, checked_verdicts, history_check, pair_row, repeats_by_kind
 from judgekit.core.components import Judge
-from judgekit.core.drift import CheckKind, DriftCheck, answers_sha256
 from judgekit.core.errors import JudgekitError, StorageError
-from judgekit.core.judgments import Judgment
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
+from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
+from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import MANIFEST, METRICS, Manifest, Notice, RunSummary
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
@@ -64,7 +63,7 @@ def add_to_history(job: RunJob, summary: RunSummary) -> list[Notice]:
     return [Notice(code=code, message=message) for code, message in dict.fromkeys(notices)]
 
 
-def _checks(job: RunJob, parent: RunFolder) -> Iterator[DriftCheck]:
+def _checks(job: RunJob, parent: RunFolder) -> Iterator[HistoryPoint]:
     manifest = Manifest.model_validate(parent.read_json(MANIFEST))
     if manifest.status != "complete":
         raise StorageError(f"{parent.path}: the run is {manifest.status}, so not all of its verdicts are known")
@@ -82,7 +81,7 @@ def _checks(job: RunJob, parent: RunFolder) -> Iterator[DriftCheck]:
 
 def _by_kind(
     pairs: list[tuple[Judgment, Judgment]], *, is_same: bool
-) -> dict[CheckKind, list[tuple[Judgment, Judgment]]]:
+) -> dict[PointKind, list[tuple[Judgment, Judgment]]]:
     """Pairs apart by what they show: the parent may hold verdicts of today and older ones from the cache."""
     if not is_same:
         return {"spot_check": pairs} if pairs else {}
@@ -105,8 +104,8 @@ def _check(
     job: RunJob,
     judge: Judge,
     parent: tuple[Manifest, Mapping[str, Any]],
-    found: tuple[CheckKind, list[tuple[Judgment, Judgment]]],
-) -> DriftCheck:
+    found: tuple[PointKind, list[tuple[Judgment, Judgment]]],
+) -> HistoryPoint:
     kind, pairs = found
     inputs = (item for item in job.store.judge_inputs() if item.judge == judge.name)
     try:

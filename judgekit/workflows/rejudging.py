@@ -8,8 +8,6 @@ from typing import Any
 
 import judgekit
 import judgekit.judges
-from judgekit.core.canonical import canonical_sha256
-from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge, build
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError
@@ -17,6 +15,8 @@ from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ModelIdentity
 from judgekit.core.runs import CASES, JUDGE_INPUTS, OUTPUTS, Manifest, part_of
+from judgekit.core.spot_checks import SpotCheckRecord
+from judgekit.core.text import canonical_sha256
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.parsing import PARSER_VERSION
@@ -290,7 +290,7 @@ def _with_resolved(config: RunConfig, resolved: Mapping[str, Any]) -> dict[str, 
 
 def _carried(
     parent: StoredRun, config: RunConfig, plans: Sequence[JudgePlan], names: Sequence[str]
-) -> list[CheckRecord]:
+) -> list[SpotCheckRecord]:
     """Second opinions on the same inputs, unless they are those of what judges now."""
     kept = []
     for record in parent.folder.checks():

@@ -18,11 +18,10 @@ from judgekit.analysis.reliability import (
 )
 from judgekit.analysis.slices import Clusters
 from judgekit.core.cases import Case
-from judgekit.core.checks import CHECKS, CheckKind, CheckRecord
 from judgekit.core.components import Judge
-from judgekit.core.drift import CheckKind as HistoryKind
-from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
-from judgekit.core.last_judgments import JudgmentKey
+from judgekit.core.history_points import PointKind
+from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict
+from judgekit.core.spot_checks import CHECKS, SpotCheckKind, SpotCheckRecord
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.storage.run_folder import RunFolder
 
@@ -33,7 +32,7 @@ OF_THE_JUDGE = ("n_verdicts", "n_inconsistent", "inconsistent_rate")
 """Figures of the judge, which the reports of its other checks do not repeat."""
 
 
-def check_kind(primary: JudgePlan, second: JudgePlan) -> CheckKind:
+def check_kind(primary: JudgePlan, second: JudgePlan) -> SpotCheckKind:
     """How a second opinion differs from the judge."""
     return kind_of(
         other_model=primary.runtime.model_id != second.runtime.model_id,
@@ -41,27 +40,27 @@ def check_kind(primary: JudgePlan, second: JudgePlan) -> CheckKind:
     )
 
 
-def kind_of(*, other_model: bool, other_prompt: bool) -> CheckKind:
+def kind_of(*, other_model: bool, other_prompt: bool) -> SpotCheckKind:
     """The kind of a check by what differs."""
     if other_model and other_prompt:
         return "model and prompt"
     return "model" if other_model else "prompt" if other_prompt else "repeat"
 
 
-def write_checks(store: RunFolder, checks: Sequence[CheckRecord]) -> None:
+def write_checks(store: RunFolder, checks: Sequence[SpotCheckRecord]) -> None:
     """Replace checks.json; a run without a check has none."""
     if checks:
         store.write_json(CHECKS, {"checks": [record.model_dump(mode="json") for record in checks]})
 
 
-def sampled(checks: Iterable[CheckRecord]) -> set[tuple[str, str]]:
+def sampled(checks: Iterable[SpotCheckRecord]) -> set[tuple[str, str]]:
     """(judge, case id) of everything that was drawn, whose reasonings are shown."""
     return {(record.judge, case_id) for record in checks for case_id in record.case_ids}
 
 
 def reliability_of(
     judges: Sequence[Judge],
-    checks: Sequence[CheckRecord],
+    checks: Sequence[SpotCheckRecord],
     judgments: Judgments,
     earlier: Mapping[str, Any] | None = None,
     clusters: Mapping[str, int] | None = None,
@@ -131,7 +130,9 @@ def parts_that_stand(
     return {"by_judge": parts} if parts else None, warnings
 
 
-def clusters_of(cluster_by: str | None, cases: Iterable[Case], checks: Iterable[CheckRecord]) -> dict[str, int] | None:
+def clusters_of(
+    cluster_by: str | None, cases: Iterable[Case], checks: Iterable[SpotCheckRecord]
+) -> dict[str, int] | None:
     """Number of the cluster of each case that was drawn, by its id; None where cases are independent.
 
     Args:
@@ -147,7 +148,7 @@ def clusters_of(cluster_by: str | None, cases: Iterable[Case], checks: Iterable[
 
 
 def _judge_report(
-    judge: Judge, checks: Sequence[CheckRecord], judgments: Judgments, clusters: Mapping[str, int] | None
+    judge: Judge, checks: Sequence[SpotCheckRecord], judgments: Judgments, clusters: Mapping[str, int] | None
 ) -> dict[str, Any]:
     second_opinions = [record for record in checks if record.kind != "repeat"]
     repeats = [record for record in checks if record.kind == "repeat"]
@@ -173,10 +174,10 @@ def _judge_report(
 
 def _repeated(
     judge: Judge,
-    repeats: Sequence[CheckRecord],
+    repeats: Sequence[SpotCheckRecord],
     judgments: Judgments,
     clusters: Mapping[str, int] | None,
-    kind: HistoryKind,
+    kind: PointKind,
 ) -> dict[str, Any] | None:
     """The last repeat within a day of the verdicts (`noise_floor`), or later than that (`rejudge`); None without."""
     for record in reversed(repeats):
@@ -197,13 +198,13 @@ def _repeated(
     return None
 
 
-def _in_order(record: CheckRecord, clusters: Mapping[str, int] | None) -> list[int] | None:
+def _in_order(record: SpotCheckRecord, clusters: Mapping[str, int] | None) -> list[int] | None:
     return None if clusters is None else [clusters[case_id] for case_id in record.case_ids]
 
 
 def _check_report(
     judge: Judge,
-    record: CheckRecord,
+    record: SpotCheckRecord,
     judgments: Judgments,
     verdicts: Sequence[Verdict],
     clusters: Mapping[str, int] | None,
@@ -228,12 +229,12 @@ def _check_report(
     return {"check": record.check, **report}
 
 
-def pairs_of(record: CheckRecord, judgments: Judgments) -> list[Pair]:
+def pairs_of(record: SpotCheckRecord, judgments: Judgments) -> list[Pair]:
     """The sample of a check, each case with its two opinions."""
     return [Pair(case_id, *map(opinion, _pair(record, case_id, judgments))) for case_id in record.case_ids]
 
 
-def _pair(record: CheckRecord, case_id: str, judgments: Judgments) -> tuple[Judgment | None, Judgment | None]:
+def _pair(record: SpotCheckRecord, case_id: str, judgments: Judgments) -> tuple[Judgment | None, Judgment | None]:
     return (
         judgments.get(JudgmentKey("primary", record.judge, case_id)),
         judgments.get(JudgmentKey("spot_check", record.judge, case_id, record.check)),

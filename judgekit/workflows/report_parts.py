@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judgekit.core.errors import JudgekitError
-from judgekit.core.labels import CALIBRATION, LABELS, Label
+from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel
 from judgekit.core.runs import BRIDGE, RunSummary
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
@@ -24,7 +24,7 @@ def histories_of(folder: RunFolder, summary: RunSummary | None) -> list[dict[str
     """
     if summary is None or not summary.judges or not (folder.path.parent / DATABASE).exists():
         return []
-    from judgekit.core.drift import dataset_sha256
+    from judgekit.core.history_points import dataset_sha256
 
     dataset = dataset_sha256(summary.cases["sha256"], folder.manifest())
     database = Database(folder.path.parent, busy_seconds=WAIT_SECONDS)
@@ -43,21 +43,21 @@ def histories_of(folder: RunFolder, summary: RunSummary | None) -> list[dict[str
     return [document for document in found if len(document["timeline"]) >= FEWEST_CHECKS]
 
 
-def labels_of(folder: RunFolder) -> dict[str, list[Label]]:
+def labels_of(folder: RunFolder) -> dict[str, list[HumanLabel]]:
     """What people say, by case id: the labels that a calibration counted, and those of `judgekit label`.
 
     Of several labels by one person on one case the last counts. A file that cannot be read gives none.
     """
-    found: dict[tuple[str, str | None, str], Label] = {}
+    found: dict[tuple[str, str | None, str], HumanLabel] = {}
     for label in [*_counted(folder), *_written(folder)]:
         found[label.case_id, label.judge, label.annotator] = label
-    by_case: dict[str, list[Label]] = {}
+    by_case: dict[str, list[HumanLabel]] = {}
     for label in found.values():
         by_case.setdefault(label.case_id, []).append(label)
     return by_case
 
 
-def _written(folder: RunFolder) -> list[Label]:
+def _written(folder: RunFolder) -> list[HumanLabel]:
     if not folder.has(LABELS):
         return []
     from judgekit.storage.label_files import read_labels
@@ -68,13 +68,13 @@ def _written(folder: RunFolder) -> list[Label]:
         return []
 
 
-def _counted(folder: RunFolder) -> list[Label]:
+def _counted(folder: RunFolder) -> list[HumanLabel]:
     """Labels in calibration.json, which may come from a file that is not in the run folder."""
     kept = _document(folder, CALIBRATION).get("labels_by_case")
     if not isinstance(kept, dict):
         return []
     return [
-        Label(
+        HumanLabel(
             case_id=case_id,
             judge=judge,
             annotator=annotator,

@@ -15,7 +15,7 @@ from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, StorageError
-from judgekit.core.last_judgments import last_judgments
+from judgekit.core.judgments import last_judgments
 from judgekit.core.runs import METRICS_VERSION, Manifest, Notice, RunSummary
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import append_history

@@ -12,9 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from judgekit.analysis.gates import check_gates
-from judgekit.core.checks import CheckRecord
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
+from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import (
     CASES,
     CHUNK_IDS,
@@ -25,6 +24,7 @@ from judgekit.core.runs import (
     RunStatus,
     RunSummary,
 )
+from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.engine.budget import Spending
 from judgekit.engine.observer import Observer
 from judgekit.engine.passes import Passes, Wanted, left_for, ready
@@ -56,7 +56,7 @@ class Progress:
     is_begun: bool = False
     """Everything was checked, so the folder holds a run that can be gone on with."""
     unjudged: Unjudged = field(default_factory=dict)
-    checks: list[CheckRecord] = field(default_factory=list)
+    checks: list[SpotCheckRecord] = field(default_factory=list)
     """Spot checks, those that the folder holds already and the run's own."""
 
 
@@ -289,7 +289,7 @@ def _settle_panels(job: RunJob) -> None:
         sink.close()
 
 
-def _other_checks(job: RunJob) -> list[CheckRecord]:
+def _other_checks(job: RunJob) -> list[SpotCheckRecord]:
     """Checks that the run does not make itself: carried over from the parent, or made between two parts of the run."""
     carried = {(record.judge, record.check) for record in job.carried}
     later = [record for record in job.store.checks() if record.complete and not is_own(job, record)]

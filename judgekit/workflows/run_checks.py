@@ -4,21 +4,20 @@ from collections.abc import Set
 from datetime import datetime
 
 from judgekit.analysis.drift_checks import AT_ONCE
-from judgekit.core.checks import RUN_CHECK, RUN_CHECKS, RUN_REPEAT, CheckRecord
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
-from judgekit.core.sample_sizes import sample_size
+from judgekit.core.judgments import JudgmentKey, last_judgments
+from judgekit.core.spot_checks import RUN_CHECK, RUN_CHECKS, RUN_REPEAT, SpotCheckRecord, sample_size
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.workflows.check_samples import CheckPlan, drawn
 from judgekit.workflows.job import RunJob, SpotCheckPlan
 from judgekit.workflows.reliability import check_kind
 
 
-def own_checks(job: RunJob) -> list[CheckRecord]:
+def own_checks(job: RunJob) -> list[SpotCheckRecord]:
     """The run's own checks as they were made before a complete run was gone on with."""
     return [record for record in job.store.checks() if record.complete and is_own(job, record)]
 
 
-def is_own(job: RunJob, record: CheckRecord) -> bool:
+def is_own(job: RunJob, record: SpotCheckRecord) -> bool:
     """Whether the run, as it is configured now, makes this check itself."""
     judges = {check.primary.judge.name for check in job.spot_checks}
     if record.check == RUN_REPEAT:
@@ -35,7 +34,7 @@ def check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
     # A sample that has grown before a complete run is gone on with does not shrink.
     own = [record for record in own_checks(job) if (record.judge, record.check) == (name, RUN_CHECK)]
     n_grown = max((len(record.case_ids) for record in own), default=0)
-    record = CheckRecord(
+    record = SpotCheckRecord(
         check=RUN_CHECK,
         judge=name,
         kind=check_kind(check.primary, second),
@@ -96,7 +95,7 @@ def _repeat_plan(job: RunJob, plan: JudgePlan, ids: list[str]) -> CheckPlan:
     assert job.repeat_draws is not None  # noqa: S101  # the same
     wanted = job.config.spot_check
     sample = drawn(ids, wanted.repeat_n, job.repeat_draws.rng, adaptive=False)
-    record = CheckRecord(
+    record = SpotCheckRecord(
         check=RUN_REPEAT,
         judge=plan.judge.name,
         kind="repeat",

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 
 from judgekit.analysis.costs import cost_record
 from judgekit.analysis.gates import check_gates
-from judgekit.core.checks import CheckRecord
 from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError
-from judgekit.core.judgments import Judgment
-from judgekit.core.last_judgments import JudgmentKey, last_judgments
+from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import JUDGMENTS, GateResult, Manifest, Notice, RunSummary
+from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.observer import Observer
@@ -80,11 +79,11 @@ async def spotcheck(job: SpotCheckJob, observer: Observer) -> RunSummary:
             await runtime.provider.close()
 
 
-def _is_taken_up(record: CheckRecord, plans: Sequence[CheckPlan]) -> bool:
+def _is_taken_up(record: SpotCheckRecord, plans: Sequence[CheckPlan]) -> bool:
     return any((record.judge, record.check) == (plan.record.judge, plan.record.check) for plan in plans)
 
 
-async def _ask(job: SpotCheckJob, before: Sequence[CheckRecord], observer: Observer) -> None:
+async def _ask(job: SpotCheckJob, before: Sequence[SpotCheckRecord], observer: Observer) -> None:
     """All samples side by side, then more for those that grow until they are decided."""
     spending = Spending(job.config.budget)
     await ready(job.models)
@@ -103,7 +102,7 @@ async def _ask(job: SpotCheckJob, before: Sequence[CheckRecord], observer: Obser
     await ask_samples(job.store, job.plans, judge)
 
 
-def _write_figures(job: SpotCheckJob, records: Sequence[CheckRecord]) -> RunSummary:
+def _write_figures(job: SpotCheckJob, records: Sequence[SpotCheckRecord]) -> RunSummary:
     judgments = last_judgments(job.store.judgments(), sampled(records))
     clusters = clusters_of(job.config.cluster_by, job.store.cases(), records)
     earlier = job.summary.judge_reliability

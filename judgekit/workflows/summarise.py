@@ -8,12 +8,11 @@ from judgekit.analysis.asking import asking, not_asked
 from judgekit.analysis.costs import cost_record
 from judgekit.analysis.indexing import other_index
 from judgekit.analysis.summary import RunTally, judge_record
-from judgekit.core.checks import RUN_CHECKS, CheckRecord
 from judgekit.core.config import is_local
-from judgekit.core.judgments import Judgment
-from judgekit.core.last_judgments import TRANSPORT_KINDS, JudgmentKey, last_judgments
+from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
 from judgekit.core.scores import Failed, NotApplicable
+from judgekit.core.spot_checks import RUN_CHECKS, SpotCheckRecord
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.workflows.case_scores import Scored, Scoring, score_cases
@@ -26,7 +25,7 @@ from judgekit.workflows.reliability import clusters_of, parts_that_stand, reliab
 def summarise(
     job: RunJob,
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
-    checks: Sequence[CheckRecord],
+    checks: Sequence[SpotCheckRecord],
     *,
     status: RunStatus,
     reason: str | None,
@@ -155,7 +154,7 @@ def _spending_warnings(job: RunJob, cost: Mapping[str, Any]) -> list[tuple[str, 
 
 
 def _not_asked(
-    job: RunJob, checks: Sequence[CheckRecord], judgments: Mapping[JudgmentKey, Judgment]
+    job: RunJob, checks: Sequence[SpotCheckRecord], judgments: Mapping[JudgmentKey, Judgment]
 ) -> list[tuple[str, str]]:
     """Judges that the run did not ask, since the cache answered."""
     repeats = {(record.judge, record.check) for record in checks if record.kind == "repeat"}

@@ -18,18 +18,33 @@ import judgekit.metrics
 from judgekit.analysis.drift import State
 from judgekit.analysis.joint import JOINT_COLUMNS
 from judgekit.cli.app import app
-from judgekit.core.cases import Anchor, Case, Hit, OutputError, Scope, Span, Support, SystemOutput, Usage
+from judgekit.core.cases import (
+    Anchor,
+    Case,
+    Hit,
+    IndexedDocument,
+    OutputError,
+    Scope,
+    Span,
+    Support,
+    SystemOutput,
+    Usage,
+)
 from judgekit.core.components import Judge, Metric, discover
 from judgekit.core.config import ModelConfig, RunConfig, SystemConfig
 from judgekit.core.data_files import DataFile
-from judgekit.core.drift import DriftCheck
-from judgekit.core.indexing import IndexedDocument
+from judgekit.core.history_points import HistoryPoint
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment
 from judgekit.core.runs import GateResult, Manifest, RunSummary
 from judgekit.core.scores import Estimate, Score
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 RUN_EXAMPLE = "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/judgekit quickstart"
 RUN_TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/python -m pytest"
 
@@ -189,7 +204,7 @@ def score_names() -> set[str]:
             field_names(Manifest, RunSummary, Judgment, JudgeInput, Score, Estimate, GateResult),
         ),
         ("metrics.md", score_names()),
-        ("reliability.md", field_names(DriftCheck) | set(get_args(State))),
+        ("reliability.md", field_names(HistoryPoint) | set(get_args(State))),
         ("judges.md", set(get_args(FailureKind))),
     ],
 )

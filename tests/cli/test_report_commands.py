@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from judgekit.core.config_changes import config_changes
+from judgekit.core.runs import config_changes
 from tests.builders import output, read_json, seal_again, write_suite
 from tests.cli.fork_server import judgekit, one_error_line
 from tests.cli.test_commands import started

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 import judgekit as library
-from judgekit.core.drift import DriftCheck
+from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import DATABASE
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
@@ -255,7 +255,7 @@ def test_hostile_names_cannot_write_into_the_terminal_or_the_picture(tmp_path: P
     results = suite(tmp_path, "demo-1")
     bad = "\x1b[31mx</title><script>alert(1)</script>\u202e"
     weekly(results, "demo-1", [1])
-    check = DriftCheck.model_validate_json((results / "demo-1" / "drift_checks.jsonl").read_bytes())
+    check = HistoryPoint.model_validate_json((results / "demo-1" / "drift_checks.jsonl").read_bytes())
     FolderIndex().add_check(results / "demo-1", check.model_copy(update={"comparator": bad, "judge": "bad"}))
     result = judgekit("drift", "--judge", "bad", "--svg", "drift.svg", cwd=tmp_path)
     assert "\x1b" not in result.stdout

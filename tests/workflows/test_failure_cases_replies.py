@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 
 from judgekit.core.errors import ProviderError
-from judgekit.core.fencing import unfence
 from judgekit.core.judgments import VerdictError
+from judgekit.core.prompts import unfence
 from judgekit.judges.parsing import read_flag
 from judgekit.testing import (
     FaultServer,

@@ -10,8 +10,8 @@ import pytest
 
 import judgekit
 from judgekit.analysis.drift import drift_report
-from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError
+from judgekit.core.history_points import HistoryPoint
 from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.storage.database import DATABASE, Database
@@ -36,7 +36,7 @@ def server() -> Iterator[FaultServer]:
         yield running
 
 
-def points(run: Path) -> list[DriftCheck]:
+def points(run: Path) -> list[HistoryPoint]:
     """What was asked about the verdicts of a run."""
     return [check for check in read_checks(RunFolder(run)) if check.kind != "run"]
 

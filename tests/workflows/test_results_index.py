@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import judgekit
-from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import Interrupted, StorageError
+from judgekit.core.history_points import HistoryPoint
 from judgekit.core.runs import RunSummary
 from judgekit.storage.database import DATABASE, Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
@@ -240,7 +240,7 @@ def test_a_check_is_written_to_the_folder_beside_the_runs_own_and_once_only(tmp_
     for _ in range(2):
         assert FolderIndex().add_check(folder.path, new) == []
     assert read_checks(folder) == [own, new]
-    assert [DriftCheck(**line) for line in read_lines(folder.path / "drift_checks.jsonl")] == [new]
+    assert [HistoryPoint(**line) for line in read_lines(folder.path / "drift_checks.jsonl")] == [new]
     assert sorted(check.kind for check in Database(tmp_path / "results").checks()) == ["rejudge", "spot_check"]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, InputError, ProviderError
-from judgekit.core.fencing import unfence
+from judgekit.core.prompts import unfence
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import SUM_METHOD
 from judgekit.storage.prompt_files import load_prompt

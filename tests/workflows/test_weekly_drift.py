@@ -16,7 +16,7 @@ import pytest
 from judgekit.analysis.drift import DRIFTED, DriftReport, drift_report
 from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check, pair_row
 from judgekit.core.cache_keys import REPLY_PREFIX
-from judgekit.core.drift import CheckKind, DriftCheck
+from judgekit.core.history_points import HistoryPoint, PointKind
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import RunSummary
 from judgekit.engine.observer import SilentObserver
@@ -48,12 +48,12 @@ CHANGE = 8
 # the default routine, simulated: 300 cached cases, a second opinion and the judge again on fresh samples of 20
 
 
-def week_checks(rng: random.Random, week: int, flips: float) -> list[DriftCheck]:
+def week_checks(rng: random.Random, week: int, flips: float) -> list[HistoryPoint]:
     """What a weekly run adds to the history: from week 2 on the verdicts of week 1 are older than a day."""
     at = START + timedelta(weeks=week)
     verdicts = CheckedVerdicts(f"week-{week + 1:02}", "groundedness", "v1", "p", "d", "1", "a", {"5": N_CASES}, "m")
     ids = [f"c{number}" for number in range(N_CASES)]
-    kinds: tuple[tuple[CheckKind, str, float], ...] = (
+    kinds: tuple[tuple[PointKind, str, float], ...] = (
         ("spot_check", "m with v2", 0.08),
         ("rejudge", "m with v1", flips),
     )

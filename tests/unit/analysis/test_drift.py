@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgekit.analysis.drift import DriftReport, drift_report, histories
-from judgekit.core.drift import DriftCheck
+from judgekit.core.history_points import HistoryPoint
 
 N_WEEKS = 26
 CHANGE = 8
@@ -19,7 +19,7 @@ N = 20
 N_SEEDS = 100
 
 
-def check(week: int, n_disagree: int = 1, **fields: Any) -> DriftCheck:
+def check(week: int, n_disagree: int = 1, **fields: Any) -> HistoryPoint:
     """The check of a week: 20 stored inputs of that week's run, asked again."""
     values: dict[str, Any] = {
         "run_id": f"w{week + 1:02}",
@@ -45,7 +45,7 @@ def check(week: int, n_disagree: int = 1, **fields: Any) -> DriftCheck:
         "score_sd": 1.0,
         "n_scores": 200,
     }
-    return DriftCheck(**{**values, **fields})
+    return HistoryPoint(**{**values, **fields})
 
 
 def drawn(rng: random.Random, n: int, rate: float) -> int:
@@ -54,7 +54,7 @@ def drawn(rng: random.Random, n: int, rate: float) -> int:
 
 def history(
     rng: random.Random, n_weeks: int = N_WEEKS, flips: Callable[[int], float] = lambda _: 0.05
-) -> list[DriftCheck]:
+) -> list[HistoryPoint]:
     """A history whose judge flips at a rate by week; the answers are new every week and as good as before."""
     return [
         check(week, drawn(rng, N, flips(week)), answers_sha256=f"a{week}", score_mean=rng.gauss(4.0, 1.0 / 200**0.5))
@@ -285,7 +285,7 @@ def test_every_history_has_one_state_and_a_timeline_that_ends_in_it(weeks: list[
 # what may count as usual
 
 
-def others(*flips: int, **fields: Any) -> list[DriftCheck]:
+def others(*flips: int, **fields: Any) -> list[HistoryPoint]:
     """Weekly checks of 20 pairs by another wording."""
     return [check(week, n, kind="spot_check", comparator="m with v2", **fields) for week, n in enumerate(flips)]
 
@@ -365,7 +365,7 @@ def test_other_means_of_the_same_answers_by_the_same_model_are_the_judge() -> No
     assert drift_report(new_answers).state == "system"
 
 
-def acceptance(week: int, rate: float | None = None) -> DriftCheck:
+def acceptance(week: int, rate: float | None = None) -> HistoryPoint:
     return check(week, 0, kind="acceptance", comparator="", n_asked=0, n_pairs=0, accepted_rate=rate, reason="known")
 
 

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from judgekit.analysis.indexing import indexing_coverage, other_index
+from judgekit.core.cases import IndexedDocument
 from judgekit.core.errors import InputError
-from judgekit.core.indexing import IndexedDocument
 
 
 def document(doc_id: str = "d", n_chunks: int = 0, **fields: Any) -> IndexedDocument:

@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.analysis.labels import count_labels, label_counts, labelled_part, majority, mean_score, typical_score
-from judgekit.core.labels import Label, Sheet
+from judgekit.core.human_labels import HumanLabel, Sheet
 
 INPUTS = {"a": "ha", "b": "hb", "c": "hc"}
 
 
-def label(case_id: str, score: int | None = None, annotator: str = "ida", **fields: object) -> Label:
-    return Label.model_validate({"case_id": case_id, "score": score, "annotator": annotator, **fields})
+def label(case_id: str, score: int | None = None, annotator: str = "ida", **fields: object) -> HumanLabel:
+    return HumanLabel.model_validate({"case_id": case_id, "score": score, "annotator": annotator, **fields})
 
 
-def counted(*labels: Label):  # type: ignore[no-untyped-def]
+def counted(*labels: HumanLabel):  # type: ignore[no-untyped-def]
     return count_labels(labels, "correctness", [*INPUTS, "skipped"], INPUTS, (0, 5))
 
 

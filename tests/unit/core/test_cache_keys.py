@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from judgekit.core.cache_keys import PARTS, frame_parts, is_current, kind_and_version, request_key, short_hash
-from judgekit.core.canonical import canonical_sha256
 from judgekit.core.judgments import ModelRequest
+from judgekit.core.text import canonical_sha256
 
 HASH = "0f" * 32
 

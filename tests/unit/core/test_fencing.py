@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.core.fencing import fence, unfence
+from judgekit.core.prompts import fence, unfence
 
 ANY_TEXT = st.text(alphabet=st.characters(codec=None))
 NAMES = st.from_regex(r"\A[a-z_][a-z0-9_]{0,11}\Z")

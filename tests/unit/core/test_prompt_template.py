@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.errors import ConfigError
-from judgekit.core.fencing import fence, unfence
-from judgekit.core.prompts import PromptTemplate
+from judgekit.core.prompts import PromptTemplate, fence, unfence
 
 
 def template(user: str = '{{ answer | data("answer") }}\n{{ reply_schema }}', **parts: Any) -> PromptTemplate:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import judgekit.judges
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, discover
-from judgekit.core.fencing import unfence
 from judgekit.core.judgments import JudgeInput, Quote, Verdict, VerdictError
-from judgekit.core.prompts import PromptTemplate
+from judgekit.core.prompts import PromptTemplate, unfence
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.text import is_blank
 from judgekit.judges.correctness import Correctness

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.components import Judge
-from judgekit.core.fencing import unfence
-from judgekit.core.prompts import PromptTemplate
+from judgekit.core.prompts import PromptTemplate, unfence
 from judgekit.judges.abstention import Abstention
 from judgekit.judges.conflict import Conflict
 from judgekit.judges.correctness import Correctness

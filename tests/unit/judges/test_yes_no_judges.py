@@ -10,9 +10,8 @@ import pytest
 import judgekit.judges
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, discover
-from judgekit.core.fencing import unfence
 from judgekit.core.judgments import JudgeInput, ModelResponse, Verdict, VerdictError
-from judgekit.core.prompts import PromptTemplate
+from judgekit.core.prompts import PromptTemplate, unfence
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.judges.abstention import Abstention
 from judgekit.judges.conflict import Conflict

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.config import ModelConfig
-from judgekit.core.fencing import fence
 from judgekit.core.judgments import ModelRequest
+from judgekit.core.prompts import fence
 from judgekit.core.protocols import CallError
 from judgekit.providers.lexical import Lexical
 from judgekit.providers.overlap_answers import judge_abstention, judge_conflict, quotes_of

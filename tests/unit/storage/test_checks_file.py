@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.core.checks import CheckRecord
 from judgekit.core.errors import StorageError
 from judgekit.core.prompts import PromptTemplate
+from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.storage.run_folder import RunFolder
 
-RECORD = CheckRecord(
+RECORD = SpotCheckRecord(
     check="1",
     judge="groundedness",
     kind="model",

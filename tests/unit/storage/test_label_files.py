@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judgekit.core.errors import ConfigError, InputError
-from judgekit.core.labels import LabelFile, LabelItem, Sheet
+from judgekit.core.human_labels import LabelFile, LabelItem, Sheet
 from judgekit.storage.label_files import read_labels, read_value
 from judgekit.storage.label_sheets import LabelJournal, cell_text, read_sheet, write_sheet
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.core.drift import DriftCheck
 from judgekit.core.errors import ConfigError, StorageError
+from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import DATABASE, Database, RunRecord
 from judgekit.storage.migrations import MIGRATIONS, SCHEMA_VERSION, migrate
 
@@ -33,7 +33,7 @@ def record(run_id: str = "r", **fields: Any) -> RunRecord:
     return RunRecord(**{**values, **fields})
 
 
-def a_check(run_id: str = "r", **fields: Any) -> DriftCheck:
+def a_check(run_id: str = "r", **fields: Any) -> HistoryPoint:
     values: dict[str, Any] = {
         "run_id": run_id,
         "judge": "groundedness",
@@ -49,7 +49,7 @@ def a_check(run_id: str = "r", **fields: Any) -> DriftCheck:
         "prompt_sha256": "p",
         "parser_version": "1",
     }
-    return DriftCheck(**{**values, **fields})
+    return HistoryPoint(**{**values, **fields})
 
 
 def rows(path: Path, statement: str) -> list[Any]:

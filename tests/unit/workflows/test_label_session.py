@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.core.labels import Label, LabelItem, Sheet
+from judgekit.core.human_labels import HumanLabel, LabelItem, Sheet
 from judgekit.storage.label_files import read_value
 from judgekit.workflows.labelling import Labelling, Session
 
@@ -17,7 +17,7 @@ def labelling(n: int = 4, scale: tuple[int, int] = (0, 5), given: tuple[str, ...
     sheet = Sheet(
         run_id="r", judge="correctness", seed=1, n_population=9, case_ids=tuple(f"c{number}" for number in range(n))
     )
-    before = {case_id: Label(case_id=case_id, score=1) for case_id in given}
+    before = {case_id: HumanLabel(case_id=case_id, score=1) for case_id in given}
     return Labelling(sheet, items(n), scale, "ida", "5: right", before)
 
 

@@ -1,4 +1,4 @@
-"""One check of a judge against verdicts that are stored: a point of its history."""
+"""One point of the history of a judge: how far it agreed with stored verdicts."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.runs import Manifest
 
-CheckKind = Literal["rejudge", "noise_floor", "spot_check", "run", "acceptance"]
+PointKind = Literal["rejudge", "noise_floor", "spot_check", "run", "acceptance"]
 
 KIND_WORDS: Mapping[str, str] = {
     "rejudge": "the same judge asked again later",
@@ -18,10 +18,10 @@ KIND_WORDS: Mapping[str, str] = {
     "run": "verdicts of a run",
     "acceptance": "accepted",
 }
-"""What a check is, for readers."""
+"""What a point shows, for readers."""
 
 
-class DriftCheck(BaseModel):
+class HistoryPoint(BaseModel):
     """How far a judge agreed with stored verdicts on the same judge inputs, and all that could explain it.
 
     A line of drift_checks.jsonl in the folder of the run whose verdicts were checked.
@@ -35,7 +35,7 @@ class DriftCheck(BaseModel):
     prompt_version: str
     """Wording of the stored verdicts; a history belongs to one judge, wording and data set."""
     dataset_sha256: str
-    kind: CheckKind
+    kind: PointKind
     """`rejudge`: the same judge asked again later. `noise_floor`: the same judge asked again at once, so that it
     differs by noise only. `spot_check`: another wording or another model asked. `run`: the verdicts of a run that
     nobody was asked about. `acceptance`: a user took what the judge is now for normal; nothing before it counts."""

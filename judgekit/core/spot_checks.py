@@ -1,8 +1,11 @@
-"""Spot checks of a run: what was drawn, who was asked, and where the answers stand."""
+"""Spot checks of a run: how many verdicts are drawn, who is asked, and where the answers stand."""
 
-from typing import Literal
+import math
+import re
+from decimal import Decimal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema
 
 CHECKS = "checks.json"
 """File of the run folder that lists the spot checks of a run, oldest first."""
@@ -18,11 +21,11 @@ RUN_CHECKS = frozenset({RUN_CHECK, RUN_REPEAT})
 
 DESIGN = "simple random sample without replacement"
 
-CheckKind = Literal["model", "prompt", "model and prompt", "repeat"]
+SpotCheckKind = Literal["model", "prompt", "model and prompt", "repeat"]
 """How the second opinion differs from the judge: by its model, its wording, both, or not at all."""
 
 
-class CheckRecord(BaseModel):
+class SpotCheckRecord(BaseModel):
     """One spot check of one judge: an entry of checks.json."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,7 +33,7 @@ class CheckRecord(BaseModel):
     check: str
     """Its name; judgments of it carry the same in `check`."""
     judge: str
-    kind: CheckKind
+    kind: SpotCheckKind
     model_id: str
     """Key of the second model in the config."""
     model: str
@@ -53,3 +56,35 @@ class CheckRecord(BaseModel):
     def comparator(self) -> tuple[str, str, str, str]:
         """What was compared with what: of two checks with the same, the later one counts."""
         return self.judge, self.kind, self.model_id, self.prompt_sha256
+
+
+_SHARE = re.compile(r"(100(\.0+)?|\d{1,2}(\.\d+)?)%")
+
+
+def _is_sample_size(value: int | str) -> int | str:
+    is_share = isinstance(value, str) and _SHARE.fullmatch(value) is not None and value.strip("0.%") != ""
+    if not (is_share or (isinstance(value, int) and value >= 1)):
+        raise ValueError('expected a whole number from 1, or a share such as "5%"')
+    return value
+
+
+SampleSize = Annotated[
+    int | str,
+    AfterValidator(_is_sample_size),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": f"^{_SHARE.pattern}$"}]}
+    ),
+]
+"""How many verdicts are checked: a number, or a share of them such as `5%`."""
+
+
+def sample_size(wanted: int | str, n_population: int) -> int:
+    """The number of verdicts that a `SampleSize` means; a share is rounded up, and is at least one.
+
+    Args:
+        wanted: a number, or a share such as `5%`.
+        n_population: verdicts that there are to draw from.
+    """
+    if isinstance(wanted, int):
+        return wanted
+    return max(1, math.ceil(Decimal(wanted.removesuffix("%")) * n_population / 100))

@@ -15,7 +15,7 @@ SOLE_ANNOTATOR = "annotator"
 """Name of the annotator where a file names none."""
 
 
-class Label(BaseModel):
+class HumanLabel(BaseModel):
     """What one person says of one case."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,7 +81,7 @@ class LabelFile:
 
     path: str
     sha256: str
-    labels: tuple[Label, ...]
+    labels: tuple[HumanLabel, ...]
     sheets: tuple[Sheet, ...]
     problems: tuple[str, ...]
     """What could not be read, one line each, with its place; the rest was."""

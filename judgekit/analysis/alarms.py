@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgekit.core.spot_checks import DESIGN
-from judgekit.stats.cluster_intervals import clustered_wilson
+from judgekit.stats.clusters import clustered_wilson
 from judgekit.stats.means import TOLERANCE
 from judgekit.stats.proportions import hypergeometric_interval, wilson_interval
 from judgekit.stats.sequential import decide, log_e_value, n_to_decide

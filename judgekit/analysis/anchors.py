@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgekit.analysis.labels import majority, mean_score, typical_score
-from judgekit.stats.agreement_intervals import (
-    Ends,
-    gwet_ac2_estimate,
-    krippendorff_alpha_ordinal_estimate,
-    quadratic_weighted_kappa_estimate,
-)
+from judgekit.stats.agreement import Ends, gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
 from judgekit.stats.clusters import ClusteredMean, clustered_mean
 from judgekit.stats.diagnostics import human_ceiling, lift, threshold_sweep
 from judgekit.stats.proportions import Rate, mcnemar_exact, rate
@@ -206,9 +201,9 @@ def _agreement(
         "n": len(pairs),
         "indicative": len(pairs) < FEWEST_FOR_DIRECTION,
         "exact": rate(sum(a == b for a, b in pairs), len(pairs)).value,
-        "quadratic_weighted_kappa": _ends(quadratic_weighted_kappa_estimate(human, judge, clusters)),
-        "gwet_ac2": _ends(gwet_ac2_estimate(pairs, *scale, clusters)),
-        "krippendorff_alpha": _ends(krippendorff_alpha_ordinal_estimate(pairs, clusters)),
+        "quadratic_weighted_kappa": _ends(quadratic_weighted_kappa(human, judge, clusters)),
+        "gwet_ac2": _ends(gwet_ac2(pairs, *scale, clusters)),
+        "krippendorff_alpha": _ends(krippendorff_alpha(pairs, clusters)),
         "method": "cluster jackknife 95%",
     }
     if not pairs:
@@ -249,8 +244,8 @@ def _raters(
 ) -> dict[str, Any]:
     return {
         "n": len(ratings),
-        "gwet_ac2": _ends(gwet_ac2_estimate(ratings, *scale, clusters)),
-        "krippendorff_alpha": _ends(krippendorff_alpha_ordinal_estimate(ratings, clusters)),
+        "gwet_ac2": _ends(gwet_ac2(ratings, *scale, clusters)),
+        "krippendorff_alpha": _ends(krippendorff_alpha(ratings, clusters)),
     }
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from judgekit.stats.means import mean
-from judgekit.stats.paired import paired_interval, sign_flip_p
+from judgekit.stats.means import mean, mean_interval
+from judgekit.stats.paired import sign_flip_p
 
 Scores = Mapping[str, float]
 """Score by case id; a case without a score is absent."""
@@ -54,7 +54,7 @@ def bridge_figure(old: Scores, moved: Scores, new: Scores, *, same_judge: bool, 
 
 
 def _part(differences: list[float], seed: int) -> dict[str, Any]:
-    value, low, high = paired_interval(differences)
+    value, low, high = mean_interval(differences)
     tested = sign_flip_p(differences, seed)
     return {"value": value, "low": low, "high": high, "p": None if tested is None else tested[0]}
 

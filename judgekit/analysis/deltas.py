@@ -10,15 +10,8 @@ from judgekit.analysis.estimates import ErrorPolicy
 from judgekit.core.comparison import COVERAGE, Delta
 from judgekit.core.scores import SUM_METHOD, Column, Failed, NotApplicable, Outcome, Pooled
 from judgekit.stats.clusters import clustered_mean
-from judgekit.stats.means import mean, pooled_estimate
-from judgekit.stats.paired import (
-    holm,
-    minimum_detectable_effect,
-    paired_interval,
-    sign_flip_p,
-    standard_deviation,
-)
-from judgekit.stats.paired_proportions import paired_proportion_interval
+from judgekit.stats.means import mean, mean_interval, pooled_estimate, standard_deviation
+from judgekit.stats.paired import holm, minimum_detectable_effect, paired_proportion_interval, sign_flip_p
 from judgekit.stats.proportions import mcnemar_exact
 
 SEED = 0
@@ -132,7 +125,7 @@ def paired_delta(name: str, pairs: Pairs) -> Delta:
 
     Assumptions: independent cases, or independent clusters of them.
 
-    Source: see `stats.paired_proportions`, `stats.proportions.mcnemar_exact`, `stats.paired` and `stats.clusters`.
+    Source: see `stats.paired`, `stats.proportions.mcnemar_exact` and `stats.clusters`.
     """
     differences = pairs.differences()
     n = len(differences)
@@ -214,7 +207,7 @@ def _binary_test(differences: Sequence[float]) -> tuple[float | None, float | No
 
 
 def _mean_test(differences: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    _, low, high = paired_interval(differences)
+    _, low, high = mean_interval(differences)
     tested = sign_flip_p(differences, SEED, most_steps=MOST_STEPS)
     return low, high, None if tested is None else tested[0]
 
@@ -270,7 +263,7 @@ class PooledPairs:
         )
         if figure.is_total or found.delta is None:
             return found
-        _, low, high = pooled_estimate(columns, _difference_of(figure.function, width), -math.inf, math.inf)
+        _, low, high = pooled_estimate(columns, _difference_of(figure.function, width))
         return replace(found, low=low, high=high)
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from judgekit.analysis.drift_evidence import HORIZON_CHECKS, Point
 from judgekit.core.history_points import HistoryPoint
+from judgekit.stats.means import welch_p
 from judgekit.stats.sequential import DECIDED
-from judgekit.stats.shifts import welch_p
 
 MOST_P = 1.0 / (DECIDED * HORIZON_CHECKS)
 """A difference counts at this p value: in half a year of weekly looks, a false one comes at most once in 20 times."""

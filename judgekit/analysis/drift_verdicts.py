@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from judgekit.analysis.drift_evidence import Point
 from judgekit.analysis.drift_system import MOST_P
 from judgekit.core.history_points import HistoryPoint
-from judgekit.stats.shifts import welch_p
+from judgekit.stats.means import welch_p
 
 
 @dataclass(frozen=True)

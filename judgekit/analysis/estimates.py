@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from judgekit.core.scores import SUM_METHOD, Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
-from judgekit.stats.bootstrap import Interval, Resampling, bootstrap_mean_of_counts, bootstrap_pooled
-from judgekit.stats.cluster_intervals import cluster_sums, clustered_bootstrap_mean, clustered_wilson
+from judgekit.stats.bootstrap import Interval, Resampling, bootstrap_mean, bootstrap_pooled
+from judgekit.stats.clusters import cluster_sums, clustered_bootstrap_mean, clustered_wilson
 from judgekit.stats.means import mean_of_counts
 from judgekit.stats.proportions import wilson_interval
 
@@ -202,7 +202,7 @@ def _interval(column: Column, counts: Counter[float], rules: FigureRules) -> Int
     if column.binary:
         low, high = wilson_interval(counts[column.high], counts.total()) or (None, None)
         return Interval(low, high, "wilson 95%")
-    return bootstrap_mean_of_counts(counts, (column.low, column.high), rules.resampling)
+    return bootstrap_mean(counts, (column.low, column.high), rules.resampling)
 
 
 def _clustered_interval(column: Column, tally: ColumnTally, n_as_worst: int, rules: FigureRules) -> Interval:

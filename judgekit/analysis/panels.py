@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from judgekit.core.judgments import JudgeFailure, Verdict
-from judgekit.stats.votes import effective_votes
+from judgekit.stats.agreement import effective_votes
 
 Opinions = Mapping[str, Verdict | JudgeFailure]
 """What each member says of one case, by key of its model."""

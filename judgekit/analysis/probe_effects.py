@@ -7,13 +7,8 @@ from typing import Any, Literal
 
 from judgekit.analysis.pairs import Pair
 from judgekit.core.judgments import Verdict
-from judgekit.stats.paired import (
-    benjamini_hochberg,
-    minimum_detectable_effect,
-    paired_interval,
-    sign_flip_p,
-    standard_deviation,
-)
+from judgekit.stats.means import mean_interval, standard_deviation
+from judgekit.stats.paired import benjamini_hochberg, minimum_detectable_effect, sign_flip_p
 from judgekit.stats.proportions import Rate, clopper_pearson_interval, rate
 
 MARGIN_SHARE = 0.1
@@ -90,7 +85,7 @@ def _effect(probe: Probed, scale: tuple[int, int], pass_score: int | None, seed:
         if isinstance(pair.first, Verdict) and isinstance(pair.second, Verdict)
     ]
     differences = [second - first for first, second in scored]
-    effect, low, high = paired_interval(differences)
+    effect, low, high = mean_interval(differences)
     p = sign_flip_p(differences, seed)
     sd = standard_deviation(differences)
     record: dict[str, Any] = {

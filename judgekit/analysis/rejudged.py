@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.pairs import Pair, compare_pair
-from judgekit.stats.paired import paired_interval, sign_flip_p
+from judgekit.stats.means import mean_interval
+from judgekit.stats.paired import sign_flip_p
 
 MOST_NAMED = 50
 """Changed cases that are listed for each judge."""
@@ -59,6 +60,6 @@ def _changes(pairs: Sequence[Pair], pass_score: int | None, seed: int) -> dict[s
 
 
 def _shift(differences: Sequence[int], seed: int) -> dict[str, Any]:
-    mean, low, high = paired_interval(differences)
+    mean, low, high = mean_interval(differences)
     tested = sign_flip_p(differences, seed)
     return {"mean_signed_difference": mean, "low": low, "high": high, "p": None if tested is None else tested[0]}

@@ -10,7 +10,7 @@ from typing import Any
 
 from judgekit.analysis.estimates import DEFAULT_RULES, ErrorPolicy, FigureRules
 from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcome
-from judgekit.stats.cluster_intervals import cluster_sums
+from judgekit.stats.clusters import cluster_sums
 from judgekit.stats.means import jackknife_interval
 
 RISK_SCORES = ("correctness_pass", "keyword_groundedness")

@@ -10,7 +10,7 @@ from judgekit.core.cases import SystemOutput
 from judgekit.core.comparison import WHOLE_RUNS, Delta
 from judgekit.core.scores import Column, Outcomes
 from judgekit.stats.means import quantile_of_sorted
-from judgekit.stats.paired_quantiles import paired_quantile_interval
+from judgekit.stats.paired import paired_quantile_interval
 
 QUANTILES = ((0.5, "p50_ms"), (0.95, "p95_ms"))
 QUANTILE_METHOD = "difference of quantiles over paired cases, woodruff 95%"

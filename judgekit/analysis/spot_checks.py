@@ -17,19 +17,9 @@ from judgekit.analysis.alarms import (
 )
 from judgekit.analysis.pairs import Pair, ScoredPair, compare_pair
 from judgekit.core.judgments import JudgeFailure, Verdict
-from judgekit.stats.agreement import (
-    exact_agreement,
-    krippendorff_alpha_ordinal,
-    mean_signed_difference,
-    quadratic_weighted_kappa,
-)
-from judgekit.stats.agreement_intervals import (
-    Ends,
-    gwet_ac2_estimate,
-    krippendorff_alpha_ordinal_estimate,
-    quadratic_weighted_kappa_estimate,
-)
-from judgekit.stats.cluster_intervals import cluster_sums
+from judgekit.stats.agreement import Ends, gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
+from judgekit.stats.clusters import cluster_sums
+from judgekit.stats.means import mean
 from judgekit.stats.paired import sign_flip_p
 
 INDICATIVE_BELOW = 50
@@ -89,11 +79,16 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     first, second = [item.first for item in scored], [item.second for item in scored]
     n_disagree = sum(item.disagrees for item in scored)
     groups = _of_scored(clusters, compared)
+    agreement = _agreement(first, second, scale, groups)
     future = future_interval([item.disagrees for item in scored], groups)
     return {
         **rate_against_threshold(n_disagree, len(scored), threshold, draw, future),
         **_counts(pairs, scored),
-        **_raw_and_chance_corrected(first, second),
+        "exact_agreement": sum(item.first == item.second for item in scored) / len(scored) if scored else None,
+        "mean_signed_difference": _mean_shift(scored),
+        "quadratic_weighted_kappa": agreement["quadratic_weighted_kappa"]["value"],
+        "krippendorff_alpha": agreement["krippendorff_alpha"]["value"],
+        **_why_undefined({*first, *second}),
         **_inconsistent(_first_verdicts(pairs) if verdicts is None else verdicts),
         "sample": [_row(pair, item) for pair, item in zip(pairs, compared, strict=True)],
         "seed": seed,
@@ -101,7 +96,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         "spot_check": _spot_check(pairs, scored, draw)
         | {"seed": seed, "interval_future": future, "shift": _shift(scored, seed, groups)},
         "alarm": alarm(n_disagree, len(scored), threshold, draw, future),
-        "agreement": _agreement(first, second, scale, groups),
+        "agreement": agreement,
         "disagreements": _disagreements(pairs, compared),
     }
 
@@ -161,9 +156,7 @@ def repeat_report(
         "n_changed": n_changed,
         "changed_rate": n_changed / n if n else None,
         "changed_interval": future_interval([item.first != item.second for item in scored], groups),
-        "mean_signed_difference": mean_signed_difference(
-            [item.first for item in scored], [item.second for item in scored]
-        ),
+        "mean_signed_difference": _mean_shift(scored),
         "seed": seed,
     }
 
@@ -217,7 +210,7 @@ def _shift(scored: Sequence[ScoredPair], seed: int, clusters: Sequence[int] | No
         differences = [row[0] for row in cluster_sums([(difference,) for difference in differences], clusters)]
     tested = sign_flip_p(differences, seed)
     return {
-        "mean": mean_signed_difference([item.first for item in scored], [item.second for item in scored]),
+        "mean": _mean_shift(scored),
         "p": None if tested is None else tested[0],
         "method": f"{method}, two-sided" + (", exact" if tested is not None and tested[1] else ""),
     }
@@ -232,9 +225,9 @@ def _agreement(
     found = {
         "n": len(pairs),
         "indicative": len(pairs) < INDICATIVE_BELOW,
-        "quadratic_weighted_kappa": _ends(quadratic_weighted_kappa_estimate(first, second, clusters)),
-        "gwet_ac2": _ends(gwet_ac2_estimate(pairs, low, high, clusters)),
-        "krippendorff_alpha": _ends(krippendorff_alpha_ordinal_estimate(pairs, clusters)),
+        "quadratic_weighted_kappa": _ends(quadratic_weighted_kappa(first, second, clusters)),
+        "gwet_ac2": _ends(gwet_ac2(pairs, low, high, clusters)),
+        "krippendorff_alpha": _ends(krippendorff_alpha(pairs, clusters)),
         "method": "cluster jackknife 95%" + ("" if clusters is None else f", {len(set(clusters))} clusters"),
     }
     return {**found, **_why_undefined(ratings)}
@@ -244,16 +237,9 @@ def _ends(found: Ends) -> dict[str, float | None]:
     return dict(zip(("value", "low", "high"), found, strict=True))
 
 
-def _raw_and_chance_corrected(first: Sequence[int], second: Sequence[int]) -> dict[str, Any]:
-    ratings = {*first, *second}
-    low, high = min(ratings, default=0), max(ratings, default=0)
-    return {
-        "exact_agreement": exact_agreement(first, second),
-        "mean_signed_difference": mean_signed_difference(first, second),
-        "quadratic_weighted_kappa": quadratic_weighted_kappa(first, second, low, high),
-        "krippendorff_alpha": krippendorff_alpha_ordinal(list(zip(first, second, strict=True))),
-        **_why_undefined(ratings),
-    }
+def _mean_shift(scored: Sequence[ScoredPair]) -> float | None:
+    """How much higher the second opinion rates, in points; below 0 it is stricter."""
+    return mean([item.second - item.first for item in scored])
 
 
 def _why_undefined(ratings: set[int]) -> dict[str, str]:

@@ -5,7 +5,10 @@ the ABC interval, which is what the BCa interval tends to with ever more resampl
 draw. Both err by O(1/n) only; from about a hundred units on, that is less than what 2000 resamples scatter.
 
 Everything is a function of the multiset of units: they are counted and sorted first, so the order of cases cannot
-change a digit.
+change a digit. Draws depend on a seed and the number of units only. Pure layers take no dice, so the bits come from
+SHAKE-128 (FIPS 202), a hash of any length: the same on every machine, and free of any state that an order of calls
+could change. All figures over n units share one set of draws; each is a valid bootstrap, and equal columns get equal
+intervals.
 """
 
 import math
@@ -14,11 +17,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import shake_128
+from itertools import accumulate, pairwise
+from operator import mul
 from statistics import NormalDist
 
-from judgekit.stats.distributions import normal_quantile
 from judgekit.stats.means import quantile_of_sorted
-from judgekit.stats.resampling import MOST_UNITS, N_RESAMPLES, resampled_sums
+
+N_RESAMPLES = 2000
+
+MOST_UNITS = 100
+"""Most units that are drawn from; a count of draws must fit a byte, and beyond, resampling tells nothing new."""
+
+MOST_PATTERNS = 500
+"""Where fewer different resamples are possible, each is summed once and not as often as it comes."""
 
 Row = tuple[float, ...]
 """What one unit adds to each of the sums."""
@@ -63,7 +75,7 @@ class Resampling:
     confidence: float = 0.95
 
 
-def bootstrap_mean(values: Iterable[float], limits: Limits, resampling: Resampling) -> Interval:
+def bootstrap_mean(counts: Mapping[float, int], limits: Limits, resampling: Resampling) -> Interval:
     """Bootstrap interval of the mean of independent values.
 
     Up to `MOST_UNITS` values: BCa. With theta the mean, theta* the mean of a resample, z0 the normal quantile of the
@@ -74,7 +86,7 @@ def bootstrap_mean(values: Iterable[float], limits: Limits, resampling: Resampli
     Assumptions: independent values. Like every bootstrap it is too narrow for few values: see docs/metrics.md.
 
     Args:
-        values: finite numbers, in any order.
+        counts: how often each value comes.
         limits: smallest and largest value possible, to which the ends are clipped; may be infinite.
         resampling: seed and confidence.
 
@@ -89,11 +101,6 @@ def bootstrap_mean(values: Iterable[float], limits: Limits, resampling: Resampli
     Source: Efron 1987, "Better Bootstrap Confidence Intervals" (BCa); DiCiccio and Efron 1992, "More Accurate
     Confidence Intervals in Exponential Families" (ABC).
     """
-    return bootstrap_mean_of_counts(Counter(values), limits, resampling)
-
-
-def bootstrap_mean_of_counts(counts: Mapping[float, int], limits: Limits, resampling: Resampling) -> Interval:
-    """`bootstrap_mean` of values that come as counts: how often each finite number comes."""
     n = sum(counts.values())
     if not all(map(math.isfinite, counts)):
         raise ValueError("an interval is asked for over values that are not all finite numbers")
@@ -188,7 +195,7 @@ def _bca(
     share = (bisect_left(resampled, value - tie) + bisect_right(resampled, value + tie)) / (2 * len(resampled))
     if not 0.0 < share < 1.0:
         return Interval(None, None, "no interval: the figure lies outside of its resamples")
-    z0 = normal_quantile(share)
+    z0 = NormalDist().inv_cdf(share)
     ends = []
     for z in _z(resampling.confidence):
         drop = 1.0 - acceleration * (z0 + z)
@@ -198,6 +205,68 @@ def _bca(
     of = "" if resampling.units == "cases" else f" of {n} {resampling.units}"
     how = f"{len(resampled)} resamples{of}, seed {resampling.seed}"
     return _ends(ends, limits, f"bca bootstrap {resampling.confidence:.0%}, {how}")
+
+
+@lru_cache(maxsize=MOST_UNITS)
+def draws(seed: int, n: int) -> bytes:
+    """`n` rounds of `N_RESAMPLES` independent draws from 0 to n - 1, each equally likely.
+
+    Byte `round * N_RESAMPLES + i` is a draw of resample i. A random byte b stands for b mod n; bytes from the largest
+    multiple of n on are thrown away, so that no draw is favoured.
+    """
+    fair = 256 - 256 % n
+    wanted = N_RESAMPLES * n
+    # At least 2 of 3 bytes are kept, so twice as many as wanted are enough beyond any doubt.
+    bits = shake_128(f"judgekit bootstrap: seed {seed}, {n} units".encode()).digest(2 * wanted)
+    return bits.translate(bytes(value % n for value in range(256)), bytes(range(fair, 256)))[:wanted]
+
+
+@lru_cache(maxsize=8192)
+def draws_from(seed: int, n: int, place: int) -> bytes:
+    """How many draws of each resample are `place` or more: one byte for each resample.
+
+    Added up for all resamples at once, as the digits of one large whole number.
+    """
+    marks = draws(seed, n).translate(bytes(value >= place for value in range(256)))
+    rounds = (marks[start : start + N_RESAMPLES] for start in range(0, len(marks), N_RESAMPLES))
+    total = sum(int.from_bytes(flags, "little") for flags in rounds)  # at most MOST_UNITS a byte: nothing is carried
+    return total.to_bytes(N_RESAMPLES, "little")
+
+
+def resampled_sums(values: Sequence[float], counts: tuple[int, ...], seed: int) -> list[float]:
+    """Sum of a column in each resample: `n v_0 + sum_j (v_j - v_(j-1)) #(draws at or above the place of v_j)`.
+
+    Units are sorted, so that a resample costs the number of distinct values and not that of cases. The order of the
+    sums depends on `counts` and `seed` alone, so that several columns over the same units can be put side by side.
+
+    Args:
+        values: value of each kind of unit; units are numbered in this order.
+        counts: how many units of each kind there are; `MOST_UNITS` in all at most.
+        seed: any whole number.
+    """
+    n = sum(counts)
+    start = n * float(values[0])
+    steps = [value - before for before, value in pairwise(values)]
+    if math.comb(n + len(steps), n) <= MOST_PATTERNS:
+        patterns = _patterns(counts, seed)
+        return [total for drawn, times in patterns for total in [start + sum(map(mul, steps, drawn))] * times]
+    sums = [start] * N_RESAMPLES
+    for step, drawn in zip(steps, _drawn(counts, seed), strict=True):
+        if step:
+            sums = [total + step * times for total, times in zip(sums, drawn, strict=True)]
+    return sums
+
+
+def _drawn(counts: tuple[int, ...], seed: int) -> list[bytes]:
+    """For each kind but the first, how many draws of each resample are of this kind or a later one."""
+    n = sum(counts)
+    return [draws_from(seed, n, place) for place in accumulate(counts[:-1])]
+
+
+@lru_cache(maxsize=1024)
+def _patterns(counts: tuple[int, ...], seed: int) -> list[tuple[tuple[int, ...], int]]:
+    """The different resamples of a few units of few kinds, and how often each came."""
+    return list(Counter(zip(*_drawn(counts, seed), strict=True)).items()) or [((), N_RESAMPLES)]
 
 
 def _without_one(counted: Counted, function: Function) -> tuple[float | None, list[tuple[float, int]] | None]:
@@ -236,7 +305,7 @@ def _abc(counted: Counted, function: Function, limits: Limits, resampling: Resam
     share = 2.0 * NormalDist().cdf(acceleration) * NormalDist().cdf(-curvature)
     if not 0.0 < share < 1.0:
         return Interval(None, None, "no interval: too skewed")
-    z0 = normal_quantile(share)
+    z0 = NormalDist().inv_cdf(share)
     ends = [moved(_abc_step(acceleration, z0 + z), steepest) for z in _z(resampling.confidence)]
     return _ends(ends, limits, _abc_method(resampling, n))
 
@@ -268,7 +337,7 @@ def _sums(counted: Counted) -> list[float]:
 def _z(confidence: float) -> tuple[float, float]:
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence is in (0, 1), not {confidence}")
-    z = normal_quantile(0.5 + 0.5 * confidence)
+    z = NormalDist().inv_cdf(0.5 + 0.5 * confidence)
     return -z, z
 
 

@@ -10,9 +10,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from judgekit.stats.distributions import student_t_quantile
-from judgekit.stats.means import jackknife_variance, mean
-from judgekit.stats.paired import standard_deviation
+from judgekit.stats.distributions import UPPER, student_t_quantile
+from judgekit.stats.means import jackknife_variance, mean, standard_deviation
 from judgekit.stats.proportions import hypergeometric_interval, wilson_interval
 
 LEAST_LABELS = 20
@@ -35,28 +34,20 @@ class Corrected:
 
     estimate: float | None
     """Mean in units of the human score; None where method is `none`."""
-
     low: float | None
     """Lower end; None without an estimate, and where the labels show no spread to tell it from."""
-
     high: float | None
     """Upper end; None with the lower one."""
-
     lambda_: float | None
     """Share of the judge's score that is used, in [0, 1]; None unless method is `ppi++`."""
-
     n_human: int
     """Number of labels."""
-
     n_unlabelled: int
     """Number of cases with the judge's score alone."""
-
     n_effective: float | None
     """How many labels alone would give the same width; None where that cannot be told."""
-
     standard_error: float | None
     """Standard error of the estimate; None with the ends of `ppi++`, and for exact intervals of proportions."""
-
     method: Method
     """`none` for too few labels, `human-only`, or `ppi++`."""
 
@@ -67,7 +58,6 @@ def ppi_mean(
     unlabelled_judge: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
     target: Target = "run",
-    confidence: float = 0.95,
 ) -> Corrected:
     """Prediction-powered mean (PPI++), whatever the number of labels; `corrected_mean` has the rules for few.
 
@@ -93,14 +83,13 @@ def ppi_mean(
         clusters: the cluster of each labelled case and, needed for `population` only, then of each further one; None
             for independent cases.
         target: mean of this run's cases, or of cases like these.
-        confidence: coverage aimed at, in (0, 1).
 
     Returns:
         Estimate with method `ppi++`. Estimate None for no labels or no further cases; ends None for fewer than two
         clusters, and where leaving one out changes nothing.
 
     Raises:
-        ValueError: lengths differ, a number is not finite, or confidence is outside (0, 1).
+        ValueError: lengths differ, or a number is not finite.
 
     Source: Angelopoulos, Duchi and Zrnic 2023, "PPI++: Efficient Prediction-powered Inference"; target `run`: Cochran
     1977, "Sampling Techniques", chapter 7; jackknife: Tukey 1958, "Bias and Confidence in Not-quite Large Samples".
@@ -118,7 +107,7 @@ def ppi_mean(
     further = lambda_**2 * data.further_variance
     error = math.sqrt(data.share * _variance([data.fit(*parts)[0] for parts in left]) + further)
     alone = data.share * _variance([labelled.human / labelled.n for labelled, _ in left])
-    return data.with_ends(known, error, alone, confidence)
+    return data.with_ends(known, error, alone)
 
 
 def corrected_mean(
@@ -127,7 +116,6 @@ def corrected_mean(
     unlabelled_judge: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
     target: Target = "run",
-    confidence: float = 0.95,
 ) -> Corrected:
     """Mean of a run as humans would score it, by as much as the labels can carry.
 
@@ -137,28 +125,17 @@ def corrected_mean(
     Labels alone: their mean. Its interval is exact for independent labels of 0 and 1 (`hypergeometric_interval` for
     the run, `wilson_interval` for the population), else a jackknife one over cases or clusters.
 
-    Assumptions: as `ppi_mean`.
-
-    Args:
-        labelled_human: human scores, one for each labelled case, any finite unit.
-        labelled_judge: the judge's scores of the same cases, in the same order.
-        unlabelled_judge: the judge's scores of all further cases.
-        clusters: as in `ppi_mean`.
-        target: mean of this run's cases, or of cases like these.
-        confidence: coverage aimed at, in (0, 1).
+    Arguments, assumptions and errors are those of `ppi_mean`.
 
     Returns:
         The mean, and in `method` how it was found. Ends may lie outside the range of the score by a little: they are
-        not clipped. Ends None where the labels alone are used, are in clusters or no 0 and 1, and show no spread.
-
-    Raises:
-        ValueError: lengths differ, a number is not finite, or confidence is outside (0, 1).
+        not clipped. Ends None where the labels alone are used, are in clusters or not all 0 and 1, and show no spread.
 
     Source: as `ppi_mean`; the limits of 20 and 50 are in-house.
     """
     n, m = len(labelled_human), len(unlabelled_judge)
     if n >= LEAST_FOR_CORRECTION and m > 0:
-        corrected = ppi_mean(labelled_human, labelled_judge, unlabelled_judge, clusters, target, confidence)
+        corrected = ppi_mean(labelled_human, labelled_judge, unlabelled_judge, clusters, target)
         if corrected.low is not None:
             return corrected
     data = _Data(labelled_human, labelled_judge, unlabelled_judge, clusters, target)
@@ -169,14 +146,14 @@ def corrected_mean(
         return replace(alone, low=alone.estimate, high=alone.estimate)
     if clusters is None and set(labelled_human) <= {0, 1}:
         n_ones = sum(score == 1 for score in labelled_human)
-        exact = hypergeometric_interval(n_ones, n, n + m, confidence)
-        ends = exact if target == "run" else wilson_interval(n_ones, n, confidence)
+        exact = hypergeometric_interval(n_ones, n, n + m)
+        ends = exact if target == "run" else wilson_interval(n_ones, n)
         return replace(alone, low=ends[0], high=ends[1]) if ends else alone
     left = data.left_out(judge=False)
     if left is None:
         return alone
     variance = data.share * _variance([labelled.human / labelled.n for labelled, _ in left])
-    return data.with_ends(alone, math.sqrt(variance), variance, confidence)
+    return data.with_ends(alone, math.sqrt(variance), variance)
 
 
 def labels_for_width(width: float, width_now: float, n_human: int, n_run: int | None = None) -> int:
@@ -279,34 +256,29 @@ class _Data:
 
     def left_out(self, judge: bool = True) -> list[tuple[_Sums, _Sums]] | None:
         """The two sums without each of the clusters; None where one of them has all labels, or all further cases."""
+        jointly = self._target == "population" and self._clustered
         left = []
-        for cluster in self._names():
+        for cluster in {**self._parts, **self._further} if jointly else self._parts:
             part = self._parts.get(cluster, _NONE)
             further = self.further
             if self._target == "run":
                 further = further.plus(part)
-            elif self._clustered:
+            elif jointly:
                 further = further.plus(self._further.get(cluster, _NONE), -1)
             left.append((self.labelled.plus(part, -1), further))
         if any(labelled.n == 0 or (judge and further.n == 0) for labelled, further in left):
             return None
         return left
 
-    def with_ends(self, known: Corrected, error: float, alone: float, confidence: float) -> Corrected:
+    def with_ends(self, known: Corrected, error: float, alone: float) -> Corrected:
         """Ends from the standard error, and how many labels alone, which have variance `alone` now, would reach it."""
-        if not 0.0 < confidence < 1.0:
-            raise ValueError(f"confidence is in (0, 1), not {confidence}")
         estimate, n_clusters = known.estimate, len(self._parts)
         if estimate is None or n_clusters < 2 or error <= _ROUNDING * max(1.0, abs(estimate)):
             return known
-        half = student_t_quantile(0.5 + 0.5 * confidence, n_clusters - 1) * error
+        half = student_t_quantile(UPPER, n_clusters - 1) * error
         n_run = known.n_human + known.n_unlabelled if self._target == "run" else None
         n_effective = _labels_for(error**2 / alone, known.n_human, n_run) if alone else None
         return replace(known, low=estimate - half, high=estimate + half, standard_error=error, n_effective=n_effective)
-
-    def _names(self) -> Iterable[Hashable]:
-        jointly = self._target == "population" and self._clustered
-        return {**self._parts, **self._further} if jointly else self._parts
 
 
 def _total(parts: Iterable[_Sums]) -> _Sums:

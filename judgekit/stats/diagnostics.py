@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from judgekit.stats.agreement import cohen_kappa
+from judgekit.stats.agreement import kappa_of_counts
 from judgekit.stats.clusters import ClusteredMean, clustered_mean
 from judgekit.stats.means import pooled_estimate
 from judgekit.stats.proportions import Rate, rate
@@ -18,26 +18,19 @@ class BinaryDiagnostics:
 
     sensitivity: Rate
     """Share of the cases that humans pass which the judge passes too; None values without such cases."""
-
     specificity: Rate
     """Share of the cases that humans fail which the judge fails too; None values without such cases."""
-
     agreement: Rate
     """Share of all cases on which both say the same."""
-
     kappa: float | None
-    """Cohen's kappa; None as in `cohen_kappa`."""
-
+    """Cohen's kappa; None as in `quadratic_weighted_kappa`."""
     youden: float | None
     """Sensitivity + specificity - 1, in [-1, 1], 0 for a judge that does not look; None with either of them."""
-
     n: int
     """Number of cases."""
 
 
-def sensitivity_specificity(
-    human: Sequence[bool], judge: Sequence[bool], confidence: float = 0.95
-) -> BinaryDiagnostics:
+def sensitivity_specificity(human: Sequence[bool], judge: Sequence[bool]) -> BinaryDiagnostics:
     """Sensitivity and specificity of a judge, with Wilson intervals, and what follows from the same four counts.
 
     With TP, FN, TN, FP the cases passed by both, by humans only, by neither, by the judge only: sensitivity `TP / (TP +
@@ -49,13 +42,12 @@ def sensitivity_specificity(
     Args:
         human: does a human pass the case, one for each case.
         judge: does the judge pass it, in the same order.
-        confidence: coverage of the intervals aimed at, in (0, 1).
 
     Returns:
         The figures; those without a case to stand on are None.
 
     Raises:
-        ValueError: the two differ in length, or confidence is outside (0, 1).
+        ValueError: the two differ in length.
 
     Source: Altman and Bland 1994, "Diagnostic Tests 1: Sensitivity and Specificity"; Youden 1950, "Index for Rating
     Diagnostic Tests".
@@ -63,85 +55,52 @@ def sensitivity_specificity(
     pairs = [(bool(a), bool(b)) for a, b in zip(human, judge, strict=True)]
     n_passed = sum(a for a, _ in pairs)
     both, neither = pairs.count((True, True)), pairs.count((False, False))
-    sensitivity = rate(both, n_passed, confidence)
-    specificity = rate(neither, len(pairs) - n_passed, confidence)
+    sensitivity = rate(both, n_passed)
+    specificity = rate(neither, len(pairs) - n_passed)
     youden = None
     if sensitivity.value is not None and specificity.value is not None:
         youden = sensitivity.value + specificity.value - 1.0
     return BinaryDiagnostics(
         sensitivity=sensitivity,
         specificity=specificity,
-        agreement=rate(both + neither, len(pairs), confidence),
-        kappa=cohen_kappa([a for a, _ in pairs], [b for _, b in pairs]),
+        agreement=rate(both + neither, len(pairs)),
+        kappa=kappa_of_counts(Counter(pairs)),
         youden=youden,
         n=len(pairs),
     )
 
 
 def threshold_sweep(
-    scores: Sequence[float], human: Sequence[bool], low: int = 0, high: int = 5, confidence: float = 0.95
+    scores: Sequence[float], human: Sequence[bool], low: int, high: int
 ) -> list[tuple[int, BinaryDiagnostics]]:
     """Figures of the judge at every threshold: a case passes from the threshold on.
 
-    Assumptions: as `sensitivity_specificity`. The best row of the table looks better than it will be on new cases.
+    Assumptions and source: as `sensitivity_specificity`. The best row looks better than it will be on new cases.
 
     Args:
         scores: the judge's scores, in [low, high], one for each case.
         human: does a human pass the case, in the same order.
         low: lowest score of the scale; a threshold there would pass everything, so it has no row.
         high: highest score of the scale.
-        confidence: coverage of the intervals aimed at, in (0, 1).
 
     Returns:
         One pair (threshold, figures) for each of low + 1 to high.
 
     Raises:
-        ValueError: the two differ in length, a score is outside [low, high], or confidence is outside (0, 1).
-
-    Source: as `sensitivity_specificity`.
+        ValueError: the two differ in length, or a score is outside [low, high].
     """
     for score in scores:
         if not low <= score <= high:
             raise ValueError(f"score {score} is outside the scale {low} to {high}")
     return [
-        (threshold, sensitivity_specificity(human, [score >= threshold for score in scores], confidence))
+        (threshold, sensitivity_specificity(human, [score >= threshold for score in scores]))
         for threshold in range(low + 1, high + 1)
     ]
-
-
-def bias(
-    human: Sequence[float],
-    judge: Sequence[float],
-    clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
-) -> ClusteredMean:
-    """How much higher the judge scores than humans: `mean(judge - human)`, with a standard error over clusters.
-
-    Assumptions: as `clustered_mean`; both on one scale.
-
-    Args:
-        human: human scores, one for each case.
-        judge: the judge's scores, in the same order.
-        clusters: the cluster of each case, in the same order; None for independent cases.
-        confidence: coverage of the interval aimed at, in (0, 1).
-
-    Returns:
-        The mean difference in units of the score: above 0 a lenient judge, below 0 a strict one. None values as in
-        `clustered_mean`.
-
-    Raises:
-        ValueError: lengths differ, a score is not finite, or confidence is outside (0, 1).
-
-    Source: Bland and Altman 1986, "Statistical Methods for Assessing Agreement between Two Methods of Clinical
-    Measurement"; error: as `clustered_mean`.
-    """
-    return clustered_mean([b - a for a, b in zip(human, judge, strict=True)], clusters, confidence)
 
 
 def human_ceiling(
     ratings: Sequence[Sequence[Hashable | None]],
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
 ) -> ClusteredMean:
     """How often an annotator agrees with the others: the most that can be asked of a judge.
 
@@ -155,14 +114,13 @@ def human_ceiling(
     Args:
         ratings: one sequence for each case with one label for each annotator, None where there is none.
         clusters: the cluster of each case, in the same order; None for independent cases.
-        confidence: coverage of the interval aimed at, in (0, 1).
 
     Returns:
         The mean over the cases with two labels or more, in [0, 1], and `n` of them; the ends are clipped to it. None
         values as in `clustered_mean`, so no ends where all annotators agree throughout.
 
     Raises:
-        ValueError: lengths differ, or confidence is outside (0, 1).
+        ValueError: lengths differ.
 
     Source: in-house, after the human performance of Rajpurkar, Zhang, Lopyrev and Liang 2016, "SQuAD: 100,000+
     Questions for Machine Comprehension of Text".
@@ -174,7 +132,7 @@ def human_ceiling(
         if len(given) >= 2:
             shares.append(_left_out_agreement(given))
             kept.append(name)
-    found = clustered_mean(shares, kept, confidence)
+    found = clustered_mean(shares, kept)
     if found.low is None or found.high is None:
         return found
     return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
@@ -198,24 +156,19 @@ class Lift:
 
     wrong_given_flag: Rate
     """Share of wrong verdicts among the flagged ones."""
-
     wrong_given_agreement: Rate
     """Share of wrong verdicts among those that are not flagged."""
-
     wrong: Rate
     """Share of wrong verdicts among all."""
-
     value: float | None
     """P(wrong | flag) / P(wrong), at least 0; 1 for a flag that says nothing. None without flags or wrong verdicts."""
-
     low: float | None
     """Lower end of the jackknife interval; None where it is undefined, as without the one flagged case."""
-
     high: float | None
     """Upper end."""
 
 
-def lift(flags: Sequence[bool], wrong: Sequence[bool], confidence: float = 0.95) -> Lift:
+def lift(flags: Sequence[bool], wrong: Sequence[bool]) -> Lift:
     """How many times likelier a flagged verdict is wrong than any: `P(wrong | flag) / P(wrong)`.
 
     Assumptions: independent cases; the interval of the lift is rough below some ten flagged and ten wrong cases.
@@ -223,13 +176,12 @@ def lift(flags: Sequence[bool], wrong: Sequence[bool], confidence: float = 0.95)
     Args:
         flags: is the verdict flagged, as by a comparator that disagrees; one for each case.
         wrong: is the verdict wrong by the human label, in the same order.
-        confidence: coverage of the intervals aimed at, in (0, 1).
 
     Returns:
         The lift and the shares behind it; what has no case to stand on is None.
 
     Raises:
-        ValueError: the two differ in length, or confidence is outside (0, 1).
+        ValueError: the two differ in length.
 
     Source: Brin, Motwani and Silverstein 1997, "Beyond Market Baskets: Generalizing Association Rules to
     Correlations"; interval: as `pooled_estimate`.
@@ -239,11 +191,11 @@ def lift(flags: Sequence[bool], wrong: Sequence[bool], confidence: float = 0.95)
     both = pairs.count((True, True))
     columns = [[float(flag and bad) for flag, bad in pairs], [float(flag) for flag, _ in pairs]]
     columns += [[float(bad) for _, bad in pairs], [1.0] * n]
-    value, low, high = pooled_estimate(columns, _ratio_of_shares, 0.0, math.inf, confidence)
+    value, low, high = pooled_estimate(columns, _ratio_of_shares, (0.0, math.inf))
     return Lift(
-        wrong_given_flag=rate(both, n_flagged, confidence),
-        wrong_given_agreement=rate(n_wrong - both, n - n_flagged, confidence),
-        wrong=rate(n_wrong, n, confidence),
+        wrong_given_flag=rate(both, n_flagged),
+        wrong_given_agreement=rate(n_wrong - both, n - n_flagged),
+        wrong=rate(n_wrong, n),
         value=value,
         low=low,
         high=high,

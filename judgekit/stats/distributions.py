@@ -8,6 +8,12 @@ import math
 from functools import lru_cache
 from statistics import NormalDist
 
+UPPER = 0.975
+"""Probability below the upper end of a 95% interval; all intervals are such."""
+
+Z = NormalDist().inv_cdf(UPPER)
+"""Standard errors from a normal centre to the end of a 95% interval: 1.96."""
+
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _SMALLEST = 1e-300
 _MAX_TERMS = 20_000
@@ -18,25 +24,6 @@ _CENTRE = 0.02
 """Tail area above which a quantile of t is found from the area around 0, where the tail area says little.
 
 Below it, t > 2, and the continued fraction of the tail area converges fast."""
-
-
-def normal_quantile(p: float) -> float:
-    """The z with P(Z <= z) = p for a standard normal Z.
-
-    Args:
-        p: probability, in (0, 1).
-
-    Returns:
-        Any finite number; 0.0 for p = 0.5, 1.959963984540054 for p = 0.975.
-
-    Raises:
-        ValueError: p is not in (0, 1).
-
-    Source: Wichura 1988, "Algorithm AS 241: The Percentage Points of the Normal Distribution", as in
-    `statistics.NormalDist.inv_cdf`.
-    """
-    _check_probability(p)
-    return NormalDist().inv_cdf(p)
 
 
 def regularised_beta(a: float, b: float, x: float) -> float:
@@ -60,8 +47,7 @@ def regularised_beta(a: float, b: float, x: float) -> float:
     Source: continued fraction: DLMF 8.17.22, evaluated by Lentz 1976 as modified by Thompson and Barnett 1986;
     `x^a (1-x)^b / B(a, b)`: Loader 2000, "Fast and Accurate Computation of Binomial Probabilities".
     """
-    if not (a > 0 and b > 0 and math.isfinite(a) and math.isfinite(b)):
-        raise ValueError(f"shapes of a beta distribution are finite and above 0, not {a} and {b}")
+    _check_shapes(a, b)
     if not 0.0 <= x <= 1.0:
         raise ValueError(f"x of an incomplete beta function is in [0, 1], not {x}")
     return _beta_area(a, b, x, 1.0 - x)
@@ -86,8 +72,7 @@ def log_beta_tail(a: float, b: float, x: float) -> float:
 
     Source: as `regularised_beta`.
     """
-    if not (a > 0 and b > 0 and math.isfinite(a) and math.isfinite(b)):
-        raise ValueError(f"shapes of a beta distribution are finite and above 0, not {a} and {b}")
+    _check_shapes(a, b)
     if not 0.0 <= x < 1.0:
         raise ValueError(f"x of an upper tail is in [0, 1), not {x}")
     if x == 0.0:
@@ -115,8 +100,7 @@ def log_beta_power(a: float, b: float, x: float) -> float:
 
     Source: Loader 2000, "Fast and Accurate Computation of Binomial Probabilities".
     """
-    if not (a > 0 and b > 0 and math.isfinite(a) and math.isfinite(b)):
-        raise ValueError(f"shapes of a beta distribution are finite and above 0, not {a} and {b}")
+    _check_shapes(a, b)
     if not 0.0 < x < 1.0:
         raise ValueError(f"x of a beta density is in (0, 1), not {x}")
     return _log_beta_front(a, b, x, 1.0 - x)
@@ -182,6 +166,11 @@ def student_t_quantile(p: float, df: int) -> float:
         start = -NormalDist().inv_cdf(tail)
         t = _from_centre(tail, df, start) if tail > _CENTRE else _from_tail(tail, df, start)
     return math.copysign(t, p - 0.5)
+
+
+def _check_shapes(a: float, b: float) -> None:
+    if not (a > 0 and b > 0 and math.isfinite(a) and math.isfinite(b)):
+        raise ValueError(f"shapes of a beta distribution are finite and above 0, not {a} and {b}")
 
 
 def _check_probability(p: float) -> None:

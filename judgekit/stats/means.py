@@ -1,4 +1,4 @@
-"""Means, quantiles and figures pooled over cases, with their intervals, and the rounding of stored values.
+"""Means, quantiles and figures pooled over cases, with their 95% intervals, and the rounding of stored values.
 
 Everything here is a function of the multiset of values: sums are exactly rounded, so the order of cases cannot
 change a digit. NaN and infinities are refused, never averaged.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from itertools import chain, repeat
 
-from judgekit.stats.distributions import student_t_quantile
+from judgekit.stats.distributions import UPPER, regularised_beta, student_t_quantile
 
 TOLERANCE = 1e-9
 """A figure meets a limit that it misses by no more than this; gates, comparisons and alarms share it."""
@@ -47,18 +47,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def mean_of_counts(counts: Mapping[float, int]) -> float | None:
-    """`mean` of values that come as counts, to the same digit, in time that grows with the distinct ones alone.
-
-    Args:
-        counts: how often each finite number comes.
-
-    Returns:
-        The mean; None for no values.
-
-    Raises:
-        ValueError: a value is NaN or infinite.
-        OverflowError: the sum is beyond the largest float.
-    """
+    """`mean` of values that come as counts, to the same digit, in time that grows with the distinct ones alone."""
     return _mean([part for value, count in counts.items() for part in _times(value, count)], sum(counts.values()))
 
 
@@ -77,38 +66,92 @@ def _times(value: float, count: int) -> list[float]:
     return [math.ldexp(value, bit) for bit in range(count.bit_length()) if count >> bit & 1]
 
 
-def mean_interval(
-    values: Sequence[float], low: float, high: float, confidence: float = 0.95
-) -> tuple[float, float] | None:
-    """Student's interval of a mean, clipped to the range of the metric.
+def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """A mean, such as that of paired differences, with Student's interval.
 
-    `mean -+ t s / sqrt(n)`, s^2 with n - 1, t the quantile of (1 + confidence) / 2 with n - 1 degrees of freedom.
+    `mean -+ t s / sqrt(n)`, s^2 with n - 1, t the 97.5% quantile with n - 1 degrees of freedom.
 
-    Assumptions: independent cases, and a mean that is near normal: rough below some 15 skewed values. For scores
-    that are only 0 or 1 use `wilson_interval`.
+    Assumptions: independent cases, and a mean that is near normal: rough below some 15 skewed values.
 
     Args:
-        values: finite numbers in [low, high], in any order.
-        low: smallest value possible; may be -inf.
-        high: largest value possible; may be inf.
-        confidence: coverage aimed at, in (0, 1).
+        values: finite numbers, in any order.
 
     Returns:
-        Lower and upper end in [low, high]. None for fewer than two values, which say nothing about their spread,
-        and for a constant column: its width would be zero, a claim of certainty that five equal scores do not
-        support. The next case may differ, and how far cannot be told from these.
+        Mean, lower end, upper end. The mean is None for no values. The ends are None for fewer than two, which say
+        nothing about their spread, and where all are the same: their width would be zero, a claim of certainty that
+        five equal scores do not support. The next case may differ, and how far cannot be told from these.
 
     Raises:
-        ValueError: a value is NaN or infinite, or confidence is outside (0, 1).
+        ValueError: a value is NaN or infinite.
 
     Source: Student 1908, "The Probable Error of a Mean".
     """
     centre = mean(values)
     n = len(values)
     if centre is None or n < 2 or math.isclose(min(values), max(values), rel_tol=_SAME):
-        return None
+        return centre, None, None
     squares = math.fsum([(value - centre) ** 2 for value in values])
-    return _student_interval(centre, math.sqrt(squares / (n - 1) / n), n - 1, (low, high), confidence)
+    half = student_t_quantile(UPPER, n - 1) * math.sqrt(squares / (n - 1) / n)
+    return centre, centre - half, centre + half
+
+
+def standard_deviation(values: Sequence[float]) -> float | None:
+    """Standard deviation with n - 1: `sqrt(sum((v - mean)^2) / (n - 1))`.
+
+    Args:
+        values: finite numbers, in any order.
+
+    Returns:
+        At least 0.0; None for fewer than two values.
+
+    Raises:
+        ValueError: a value is NaN or infinite.
+
+    Source: standard.
+    """
+    centre = mean(values)
+    if centre is None or len(values) < 2:
+        return None
+    return math.sqrt(math.fsum([(value - centre) ** 2 for value in values]) / (len(values) - 1))
+
+
+def welch_p(mean_a: float, sd_a: float, n_a: int, mean_b: float, sd_b: float, n_b: int) -> float | None:
+    """Two-sided p value of Welch's t test from means, standard deviations and counts.
+
+    `t = (mean_a - mean_b) / sqrt(sd_a^2 / n_a + sd_b^2 / n_b)` with Welch-Satterthwaite degrees of freedom.
+
+    Assumptions: two independent samples of more than a few values each; they may differ in spread.
+
+    Args:
+        mean_a: mean of the first sample.
+        sd_a: its standard deviation with n - 1, at least 0.
+        n_a: its size.
+        mean_b: mean of the second sample.
+        sd_b: its standard deviation.
+        n_b: its size.
+
+    Returns:
+        0 to 1; None where a sample has fewer than two values. Without any spread: 1.0 where the means are the same,
+        0.0 where they are not.
+
+    Raises:
+        ValueError: a standard deviation below 0.
+
+    Source: Welch 1947, "The Generalization of 'Student's' Problem when Several Different Population Variances are
+    Involved".
+    """
+    if sd_a < 0.0 or sd_b < 0.0:
+        raise ValueError(f"a standard deviation is at least 0, not {min(sd_a, sd_b)}")
+    if n_a < 2 or n_b < 2:
+        return None
+    part_a, part_b = sd_a * sd_a / n_a, sd_b * sd_b / n_b
+    variance = part_a + part_b
+    gap = mean_a - mean_b
+    if variance == 0.0:
+        return 1.0 if gap == 0.0 else 0.0
+    freedom = variance**2 / (part_a**2 / (n_a - 1) + part_b**2 / (n_b - 1))
+    t_squared = gap * gap / variance
+    return regularised_beta(freedom / 2.0, 0.5, freedom / (freedom + t_squared)) if math.isfinite(t_squared) else 0.0
 
 
 def quantile(values: Sequence[float], q: float) -> float | None:
@@ -161,9 +204,7 @@ def quantile_of_sorted(ordered: Sequence[float], q: float) -> float:
 def pooled_estimate(
     columns: Sequence[Sequence[float]],
     function: Callable[..., float | None],
-    low: float,
-    high: float,
-    confidence: float = 0.95,
+    limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[float | None, float | None, float | None]:
     """A figure that is a function of sums over cases, such as a micro F1, with its jackknife interval.
 
@@ -177,9 +218,7 @@ def pooled_estimate(
     Args:
         columns: one sequence for each argument of `function`, all with one finite number for each case.
         function: sums to value, in the order of the columns; None where the figure is undefined.
-        low: smallest value possible; may be -inf.
-        high: largest value possible; may be inf.
-        confidence: coverage aimed at, in (0, 1).
+        limits: smallest and largest value possible.
 
     Returns:
         Value, lower end, upper end. The value is None for no cases or where the function says so; the ends are
@@ -187,13 +226,15 @@ def pooled_estimate(
         no case changes it (zero width, see `mean_interval`).
 
     Raises:
-        ValueError: no columns, columns of different lengths, a number that is not finite, or confidence outside
-            (0, 1).
+        ValueError: no columns, columns of different lengths, or a number that is not finite.
 
     Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples"; Efron and Tibshirani 1993, "An
     Introduction to the Bootstrap", chapter 11.
     """
-    n = _n_rows(columns)
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1:
+        raise ValueError(f"a pooled figure needs columns of one length, not {sorted(lengths)}")
+    n = lengths.pop()
     if n == 0:
         return None, None, None
     sums = [math.fsum(column) for column in columns]
@@ -202,22 +243,18 @@ def pooled_estimate(
     value = function(*sums)
     if value is None or n < 2:
         return value, None, None
-    without_one: dict[float, int] = {}
+    without_one: Counter[float] = Counter()
     for row, count in Counter(zip(*columns, strict=True)).items():
         left = function(*[total - part for total, part in zip(sums, row, strict=True)])
         if left is None:
             return value, None, None
-        without_one[left] = without_one.get(left, 0) + count
-    ends = jackknife_interval(value, without_one, n, (low, high), confidence)
+        without_one[left] += count
+    ends = jackknife_interval(value, without_one, n, limits)
     return (value, None, None) if ends is None else (value, *ends)
 
 
 def jackknife_interval(
-    value: float,
-    without_one: Mapping[float, int],
-    n: int,
-    limits: tuple[float, float],
-    confidence: float = 0.95,
+    value: float, without_one: Mapping[float, int], n: int, limits: tuple[float, float]
 ) -> tuple[float, float] | None:
     """Interval of a figure from its values without each of the cases.
 
@@ -231,34 +268,29 @@ def jackknife_interval(
         without_one: the figure without one case -> how many cases give this value; n in all.
         n: number of cases, at least 2.
         limits: smallest and largest value possible; may be infinite.
-        confidence: coverage aimed at, in (0, 1).
 
     Returns:
         Lower and upper end; None where no case changes the figure (zero width, see `mean_interval`).
-
-    Raises:
-        ValueError: confidence is outside (0, 1).
 
     Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples".
     """
     if math.isclose(min(without_one), max(without_one), rel_tol=_SAME):
         return None
-    return _student_interval(value, math.sqrt(jackknife_variance(without_one, n)), n - 1, limits, confidence)
+    half = student_t_quantile(UPPER, n - 1) * math.sqrt(jackknife_variance(without_one, n))
+    return max(limits[0], value - half), min(limits[1], value + half)
 
 
 def jackknife_variance(without_one: Mapping[float, int], n: int) -> float:
-    """Variance of a figure from its values without each of the cases: `(n-1)/n sum((f_i - m)^2)`, m their mean.
+    """Variance of a figure from its values without each of n cases: `(n-1)/n sum((f_i - m)^2)`, m their mean.
 
-    Args:
-        without_one: the figure without one case -> how many cases give this value; n in all.
-        n: number of cases, at least 1.
-
-    Returns:
-        At least 0.0.
-
-    Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples".
+    Arguments and source as for `jackknife_interval`.
     """
-    return _spread(without_one, n) * (n - 1) / n
+    centre = math.fsum(_spread_out(without_one)) / n
+    return math.fsum((value - centre) ** 2 for value in _spread_out(without_one)) * (n - 1) / n
+
+
+def _spread_out(counts: Mapping[float, int]) -> Iterator[float]:
+    return chain.from_iterable(repeat(value, count) for value, count in counts.items())
 
 
 def round4(value: float) -> float:
@@ -284,29 +316,3 @@ def round4(value: float) -> float:
     if value.is_integer():
         return value + 0.0
     return float(Decimal(repr(value)).quantize(_FOUR_DECIMALS, context=_ROUNDING)) + 0.0
-
-
-def _n_rows(columns: Sequence[Sequence[float]]) -> int:
-    lengths = {len(column) for column in columns}
-    if len(lengths) != 1:
-        raise ValueError(f"a pooled figure needs columns of one length, not {sorted(lengths)}")
-    return lengths.pop()
-
-
-def _spread(counts: Mapping[float, int], n: int) -> float:
-    """Sum of squared differences from the mean of n values that come as counts."""
-
-    def spread_out() -> Iterator[float]:
-        return chain.from_iterable(repeat(value, count) for value, count in counts.items())
-
-    centre = math.fsum(spread_out()) / n
-    return math.fsum((value - centre) ** 2 for value in spread_out())
-
-
-def _student_interval(
-    centre: float, standard_error: float, df: int, limits: tuple[float, float], confidence: float
-) -> tuple[float, float]:
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence is in (0, 1), not {confidence}")
-    half = student_t_quantile(0.5 + 0.5 * confidence, df) * standard_error
-    return max(limits[0], centre - half), min(limits[1], centre + half)

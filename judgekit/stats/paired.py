@@ -1,4 +1,4 @@
-"""Two sets of scores on the same cases: tests and intervals of their difference, many tests at once, and power."""
+"""Two sets of scores on the same cases: tests and 95% intervals of their difference, many tests at once, and power."""
 
 import hashlib
 import math
@@ -8,11 +8,14 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import NamedTuple
 
-from judgekit.stats.distributions import student_t_quantile
-from judgekit.stats.means import mean, mean_interval
+from judgekit.stats.distributions import UPPER, Z, student_t_quantile
+from judgekit.stats.means import quantile_of_sorted
 
 _MOST_STEPS = 30_000_000
 """Additions that an exact sign-flip test may take: about two seconds."""
+
+_N_DRAWS = 10_000
+"""Sign patterns that are drawn where an exact test would take longer."""
 
 _FINEST_GRID = 5040
 """Largest denominator of differences that are taken as whole multiples of a fraction; ranks up to 10 need 2520."""
@@ -21,32 +24,32 @@ _OFTEN = 16
 """Differences of one size from which on counting signs is quicker than adding them."""
 
 _ROUNDING = 1e-9
-_MOST_PAIRS = 1_000_000_000
+
+_POWER = 0.8
+"""Chance of finding the difference that `minimum_detectable_effect` gives."""
 
 
-def sign_flip_p(
-    differences: Sequence[float], seed: int, n_draws: int = 10_000, most_steps: int = _MOST_STEPS
-) -> tuple[float, bool] | None:
+def sign_flip_p(differences: Sequence[float], seed: int, most_steps: int = _MOST_STEPS) -> tuple[float, bool] | None:
     """Sign-flip permutation test that paired differences are as likely up as down: two-sided p of their mean.
 
     If the two scores of a case could be swapped, each difference is as likely negative as positive. p is the share of
     the 2^n sign patterns whose sum is at least as far from 0 as the one seen. Where the differences are whole
     multiples of one fraction, as of scores 0 to 5, the distribution of the sum is built up exactly, difference by
-    difference; else patterns are drawn and `p = (1 + hits) / (1 + n_draws)`.
+    difference; else 10,000 patterns are drawn and
+    `p = (1 + hits) / (1 + 10,000)`.
 
     Assumptions: independent cases; under the hypothesis, differences symmetric around 0.
 
     Args:
         differences: second score minus first, one finite number for each case.
         seed: decides which patterns are drawn, where they are; the same seed gives the same p everywhere.
-        n_draws: number of patterns drawn where the exact distribution would take too long.
         most_steps: additions that the exact distribution may take; less where many tests are made at once.
 
     Returns:
         p in (0, 1], and whether it is exact. p = 1.0 where all differences are 0; None for no differences.
 
     Raises:
-        ValueError: a difference is NaN or infinite, or n_draws below 1.
+        ValueError: a difference is NaN or infinite.
 
     Source: Fisher 1935, "The Design of Experiments", section 21; Phipson and Smyth 2010, "Permutation P-values Should
     Never Be Zero"; the build-up as in Pagano and Tritchler 1983, "On Obtaining Permutation Distributions in Polynomial
@@ -54,8 +57,6 @@ def sign_flip_p(
     """
     if not all(map(math.isfinite, differences)):
         raise ValueError("a sign-flip test is asked for over differences that are not all finite numbers")
-    if n_draws < 1:
-        raise ValueError(f"number of draws is at least 1, not {n_draws}")
     if not differences:
         return None
     moving = [difference for difference in differences if difference != 0]
@@ -64,7 +65,7 @@ def sign_flip_p(
     whole = _as_whole_numbers(moving)
     if whole is not None and sum(accumulate(sorted(map(abs, whole)))) <= most_steps:
         return _exact_p(whole), True
-    return _drawn_p(moving, seed, n_draws), False
+    return _drawn_p(moving, seed), False
 
 
 def _as_whole_numbers(differences: Sequence[float]) -> list[int] | None:
@@ -97,13 +98,13 @@ def _exact_p(differences: Sequence[int]) -> float:
     return min(1.0, max(2.0 * tail, math.ulp(0.0))) if seen else 1.0
 
 
-def _drawn_p(differences: Sequence[float], seed: int, n_draws: int) -> float:
+def _drawn_p(differences: Sequence[float], seed: int) -> float:
     """Signs come in bits: of a size that comes often those turned up are counted, eight others have 256 sums."""
     often, tables = _prepared([abs(difference) for difference in differences])
     limit = abs(math.fsum(differences)) - _ROUNDING * math.fsum(map(abs, differences))
     width = len(tables) + sum(group.n_bytes for group in often)
     hits = 0
-    for draw in range(n_draws):
+    for draw in range(_N_DRAWS):
         signs = hashlib.shake_256(f"sign flips {seed} {draw}".encode()).digest(width)
         total = sum(map(list.__getitem__, tables, signs))
         start = len(tables)
@@ -112,7 +113,7 @@ def _drawn_p(differences: Sequence[float], seed: int, n_draws: int) -> float:
             total += size * (2 * n_up - n)
             start += n_bytes
         hits += abs(total) >= limit
-    return (1 + hits) / (1 + n_draws)
+    return (1 + hits) / (1 + _N_DRAWS)
 
 
 class _Often(NamedTuple):
@@ -139,28 +140,75 @@ def _signed_sums(sizes: Sequence[float]) -> list[float]:
     return sums
 
 
-def paired_interval(
-    differences: Sequence[float], confidence: float = 0.95
-) -> tuple[float | None, float | None, float | None]:
-    """Mean paired difference with Student's interval, see `mean_interval`.
+def paired_proportion_interval(n_only_first: int, n_only_second: int, n: int) -> tuple[float, float] | None:
+    """Bonett and Price's interval of the difference, second minus first, of two proportions on the same cases.
 
-    Assumptions: independent cases, and a mean that is near normal.
+    With one pair added to each of the two kinds that differ, `p12 = (b + 1) / (n + 2)`, `p21 = (c + 1) / (n + 2)`, the
+    interval is `p21 - p12 -+ z sqrt((p12 + p21 - (p21 - p12)^2) / (n + 2))`, clipped to [-1, 1].
+
+    Assumptions: independent pairs. Unlike the textbook interval it keeps near its coverage for small n and never has
+    zero width: 20 pairs that are all alike still leave room for a difference of 0.13.
 
     Args:
-        differences: second score minus first, one finite number for each case.
-        confidence: coverage aimed at, in (0, 1).
+        n_only_first: pairs where only the first is 1, at least 0.
+        n_only_second: pairs where only the second is 1, at least 0.
+        n: number of pairs.
 
     Returns:
-        Mean, lower end, upper end. The mean is None for no differences; the ends are None with it, for fewer than
-        two differences and where all are the same, which says nothing about their spread.
+        Lower and upper end in [-1, 1], `(n_only_second - n_only_first) / n` between them. Swapping the two flips the
+        signs. None for n = 0.
 
     Raises:
-        ValueError: a difference is NaN or infinite, or confidence outside (0, 1).
+        ValueError: a negative count, or more differing pairs than pairs.
 
-    Source: Student 1908, "The Probable Error of a Mean".
+    Source: Bonett and Price 2012, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on
+    Paired Data"; recommended by Fagerland, Lydersen and Laake 2014, "Recommended Tests and Confidence Intervals for
+    Paired Binomial Proportions".
     """
-    ends = mean_interval(differences, -math.inf, math.inf, confidence)
-    return mean(differences), *(ends or (None, None))
+    if min(n_only_first, n_only_second) < 0 or n_only_first + n_only_second > n:
+        raise ValueError(f"{n_only_first} and {n_only_second} differing pairs do not fit {n} pairs")
+    if n == 0:
+        return None
+    first, second = (n_only_first + 1) / (n + 2), (n_only_second + 1) / (n + 2)
+    centre = (n_only_second - n_only_first) / (n + 2)
+    half = Z * math.sqrt((first + second - centre * centre) / (n + 2))
+    return max(-1.0, centre - half), min(1.0, centre + half)
+
+
+def paired_quantile_interval(a: Sequence[float], b: Sequence[float], q: float) -> tuple[float, float] | None:
+    """An interval for `quantile(b, q) - quantile(a, q)` of pairs.
+
+    The standard error of each quantile comes from the width of its own interval between order statistics (ranks
+    `n q -+ z sqrt(n q (1 - q))`); with r the correlation of "below its quantile" in a and in b,
+    `variance = se_a^2 + se_b^2 - 2 r se_a se_b`, and the interval is the difference -+ z of its root.
+
+    Assumptions: independent pairs, and enough of them that the ranks exist: some 75 for q = 0.95, 8 for the median.
+
+    Args:
+        a: finite numbers.
+        b: finite numbers, one for each of `a`, in the same order.
+        q: share of the values below, in (0, 1).
+
+    Returns:
+        Lower and upper end; None where there are too few pairs.
+
+    Source: Woodruff 1952, "Confidence Intervals for Medians and Other Position Measures"; for pairs, Bonett and Price
+    2020, "Interval estimation for linear functions of medians in within-subjects and mixed designs".
+    """
+    n = len(a)
+    half = Z * math.sqrt(n * q * (1 - q))
+    low, high = math.floor(n * q - half), math.ceil(n * q + half)
+    if low < 1 or high > n:
+        return None
+    orders = sorted(a), sorted(b)
+    errors = [(order[high - 1] - order[low - 1]) / (2 * Z) for order in orders]
+    first, second = (quantile_of_sorted(order, q) for order in orders)
+    below = sum(x <= first and y <= second for x, y in zip(a, b, strict=True)) / n
+    correlation = max(-1.0, min(1.0, (below - q * q) / (q * (1 - q))))
+    variance = errors[0] ** 2 + errors[1] ** 2 - 2 * correlation * errors[0] * errors[1]
+    width = Z * math.sqrt(max(0.0, variance))
+    difference = second - first
+    return difference - width, difference + width
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -226,97 +274,28 @@ def _in_order(
     return result
 
 
-def standard_deviation(values: Sequence[float]) -> float | None:
-    """Standard deviation with n - 1: `sqrt(sum((v - mean)^2) / (n - 1))`.
+def minimum_detectable_effect(sd: float, n: int) -> float | None:
+    """Smallest mean difference that n pairs would find: `(t_{0.975} + t_{0.8}) sd / sqrt(n)`, n - 1 df.
 
-    Args:
-        values: finite numbers, in any order.
-
-    Returns:
-        At least 0.0; None for fewer than two values.
-
-    Raises:
-        ValueError: a value is NaN or infinite.
-
-    Source: standard.
-    """
-    centre = mean(values)
-    if centre is None or len(values) < 2:
-        return None
-    return math.sqrt(math.fsum([(value - centre) ** 2 for value in values]) / (len(values) - 1))
-
-
-def minimum_detectable_effect(sd: float, n: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """Smallest mean difference that n pairs would find: `(t_{1 - alpha/2} + t_power) sd / sqrt(n)`, n - 1 df.
-
-    Assumptions: a two-sided Student test of the mean paired difference; power within 0.03 of the exact one
-        from n = 10.
+    Assumptions: a two-sided Student test of the mean paired difference at 0.05, with a power of 0.8; within 0.03 of the
+    exact power from n = 10.
 
     Args:
         sd: standard deviation of the paired differences, at least 0.
         n: number of pairs.
-        alpha: level of the test, in (0, 1).
-        power: chance of finding a difference of this size, in (0, 1), above alpha / 2.
 
     Returns:
         Above 0.0, in units of the score. None for fewer than two pairs, and for sd = 0: equal differences say nothing
         about their spread.
 
     Raises:
-        ValueError: a negative or infinite sd, or alpha or power out of range.
+        ValueError: a negative or infinite sd.
 
     Source: Bloom 1995, "Minimum Detectable Effects: a Simple Way to Report the Statistical Power of Experimental
     Designs".
     """
-    _check_power(sd, alpha, power)
-    if n < 2 or sd == 0:
-        return None
-    return _multiplier(n, alpha, power) * sd / math.sqrt(n)
-
-
-def n_for_difference(sd: float, effect: float, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """How many pairs find a mean difference of this size: the smallest n whose detectable effect is not larger.
-
-    Args:
-        sd: standard deviation of the paired differences, at least 0.
-        effect: mean difference to be found, in units of the score; the sign does not matter.
-        alpha: level of the test, in (0, 1).
-        power: chance of finding it, in (0, 1), above alpha / 2.
-
-    Returns:
-        At least 2. None for effect = 0, for sd = 0, and where more than a billion pairs are needed.
-
-    Raises:
-        ValueError: a negative or infinite sd, or alpha or power out of range.
-
-    Source: as `minimum_detectable_effect`.
-    """
-    _check_power(sd, alpha, power)
-    if sd == 0 or effect == 0:
-        return None
-    goal = abs(effect) / sd
-    low, high = 1, 2
-    while _multiplier(high, alpha, power) / math.sqrt(high) > goal:
-        low, high = high, 2 * high
-        if high > _MOST_PAIRS:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _multiplier(middle, alpha, power) / math.sqrt(middle) > goal:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _multiplier(n: int, alpha: float, power: float) -> float:
-    return student_t_quantile(1.0 - 0.5 * alpha, n - 1) + student_t_quantile(power, n - 1)
-
-
-def _check_power(sd: float, alpha: float, power: float) -> None:
     if not 0.0 <= sd < math.inf:
         raise ValueError(f"a standard deviation is at least 0 and finite, not {sd}")
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"the level of a test is in (0, 1), not {alpha}")
-    if not 0.5 * alpha < power < 1.0:
-        raise ValueError(f"power is above half the level and below 1, not {power}")
+    if n < 2 or sd == 0:
+        return None
+    return (student_t_quantile(UPPER, n - 1) + student_t_quantile(_POWER, n - 1)) * sd / math.sqrt(n)

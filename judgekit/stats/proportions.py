@@ -1,10 +1,10 @@
-"""Intervals of proportions: of a rate, a pass share, the mean of a score that is only 0 or 1."""
+"""95% intervals and exact tests of proportions: of a rate, a pass share, the mean of a score that is only 0 or 1."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from judgekit.stats.distributions import beta_quantile, normal_quantile
+from judgekit.stats.distributions import UPPER, Z, beta_quantile
 
 _JUST_ABOVE = 1.0 + 1e-9
 """A tail has to be larger than the limit by more than rounding; at the limit itself the test rejects."""
@@ -16,47 +16,26 @@ class Rate:
 
     value: float | None
     """`n_successes / n`, in [0, 1]; None for no trials."""
-
     low: float | None
     """Lower end of Wilson's interval; None for no trials."""
-
     high: float | None
-    """Upper end of Wilson's interval; None for no trials."""
-
     n_successes: int
     """Number of trials that count."""
-
     n: int
     """Number of trials."""
 
 
-def rate(n_successes: int, n: int, confidence: float = 0.95) -> Rate:
-    """A proportion with Wilson's interval and its counts, see `wilson_interval`.
-
-    Args:
-        n_successes: number of trials that count, 0 to n.
-        n: number of trials.
-        confidence: coverage aimed at, in (0, 1).
-
-    Returns:
-        The rate; value and ends None for n = 0.
-
-    Raises:
-        ValueError: n_successes outside 0 to n, or confidence outside (0, 1).
-
-    Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
-    """
-    interval = wilson_interval(n_successes, n, confidence)
-    if interval is None:
-        return Rate(None, None, None, n_successes, n)
-    return Rate(n_successes / n, *interval, n_successes, n)
+def rate(n_successes: int, n: int) -> Rate:
+    """A proportion with its counts and ends; arguments, errors and source as for `wilson_interval`."""
+    low, high = wilson_interval(n_successes, n) or (None, None)
+    return Rate(n_successes / n if n else None, low, high, n_successes, n)
 
 
-def wilson_interval(n_successes: float, n: float, confidence: float = 0.95) -> tuple[float, float] | None:
+def wilson_interval(n_successes: float, n: float) -> tuple[float, float] | None:
     """Wilson's score interval of a proportion p = n_successes / n.
 
-    `(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)` with z the normal quantile of (1 + confidence) / 2:
-    all proportions that a score test would not reject.
+    `(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)` with z the normal quantile of 97.5%: all
+    proportions that a score test would not reject.
 
     Assumptions: independent trials with one probability, drawn from a population much larger than n. Unlike the
     textbook interval it keeps its coverage for small n and never has zero width: 0 of 20 still reaches 0.16.
@@ -64,22 +43,21 @@ def wilson_interval(n_successes: float, n: float, confidence: float = 0.95) -> t
     Args:
         n_successes: number of trials that count, 0 to n.
         n: number of trials; an effective number need not be whole.
-        confidence: coverage aimed at, in (0, 1).
 
     Returns:
         Lower and upper end in [0, 1], the proportion between them; the lower end is exactly 0.0 for no successes,
         the upper exactly 1.0 for nothing else. None for n = 0.
 
     Raises:
-        ValueError: n_successes outside 0 to n, or confidence outside (0, 1).
+        ValueError: n_successes outside 0 to n.
 
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference"; recommended by
     Brown, Cai and DasGupta 2001, "Interval Estimation for a Binomial Proportion".
     """
-    _check(n_successes, n, confidence)
+    _check(n_successes, n)
     if n == 0:
         return None
-    z2 = normal_quantile(0.5 + 0.5 * confidence) ** 2
+    z2 = Z**2
     n_failures = n - n_successes
     centre = n_successes + 0.5 * z2
     half = math.sqrt(z2 * (n_successes * n_failures / n + 0.25 * z2))
@@ -88,49 +66,45 @@ def wilson_interval(n_successes: float, n: float, confidence: float = 0.95) -> t
     return low, high
 
 
-def clopper_pearson_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple[float, float] | None:
+def clopper_pearson_interval(n_successes: int, n: int) -> tuple[float, float] | None:
     """Clopper and Pearson's exact interval of a proportion: all p that neither exact one-sided test rejects.
 
-    The lower end is the (1 - confidence) / 2 quantile of Beta(s, n - s + 1), the upper the (1 + confidence) / 2
-    quantile of Beta(s + 1, n - s), with s successes.
+    The lower end is the 2.5% quantile of Beta(s, n - s + 1), the upper the 97.5% quantile of Beta(s + 1, n - s), with s
+    successes.
 
     Assumptions: independent trials with one probability, drawn from a population much larger than n. Covers at
-    least `confidence`, mostly more: use it where a promise has to hold, `wilson_interval` where it is to be right on
-    average.
+    least 95%, mostly more: use it where a promise has to hold, `wilson_interval` where it is to be right on average.
 
     Args:
         n_successes: number of trials that count, 0 to n.
         n: number of trials.
-        confidence: coverage aimed at, in (0, 1).
 
     Returns:
         Lower and upper end in [0, 1], the proportion between them; exactly 0.0 below no successes, exactly 1.0 above
         nothing else. None for n = 0.
 
     Raises:
-        ValueError: n_successes outside 0 to n, or confidence outside (0, 1).
+        ValueError: n_successes outside 0 to n.
 
     Source: Clopper and Pearson 1934, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the
     Binomial".
     """
-    _check(n_successes, n, confidence)
+    _check(n_successes, n)
     if n == 0:
         return None
-    tail = 0.5 - 0.5 * confidence
+    tail = 1.0 - UPPER
     n_failures = n - n_successes
     low = beta_quantile(tail, n_successes, n_failures + 1) if n_successes else 0.0
     high = 1.0 - beta_quantile(tail, n_failures, n_successes + 1) if n_failures else 1.0
     return low, high
 
 
-def hypergeometric_interval(
-    n_successes: int, n_sampled: int, n_population: int, confidence: float = 0.95
-) -> tuple[float, float] | None:
+def hypergeometric_interval(n_successes: int, n_sampled: int, n_population: int) -> tuple[float, float] | None:
     """Exact interval of the proportion in a finite population, from a simple random sample without replacement.
 
     With K successes in the population, the sample has a hypergeometric number of them. The interval goes from the
     smallest to the largest K / N that neither exact one-sided test rejects: `P(X >= s | K)` and `P(X <= s | K)` both
-    above (1 - confidence) / 2.
+    above 2.5%.
 
     Assumptions: every sample of this size was equally likely. The interval is about these N units, not about further
     ones like them; a full count has zero width, and rightly.
@@ -139,23 +113,22 @@ def hypergeometric_interval(
         n_successes: number of sampled units that count, 0 to n_sampled.
         n_sampled: number of units in the sample, 0 to n_population.
         n_population: number of units sampled from.
-        confidence: coverage aimed at, in (0, 1); the true coverage is at least this.
 
     Returns:
         Lower and upper end in [0, 1], both a whole number of units over n_population. None for an empty sample.
 
     Raises:
-        ValueError: n_successes outside 0 to n_sampled, n_sampled above n_population, or confidence outside (0, 1).
+        ValueError: n_successes outside 0 to n_sampled, or n_sampled above n_population.
 
     Source: Buonaccorsi 1987, "A Note on Confidence Intervals for Proportions in Finite Populations"; Wright 1991,
     "Exact Confidence Bounds when Sampling from Small Finite Universes".
     """
-    _check(n_successes, n_sampled, confidence)
+    _check(n_successes, n_sampled)
     if n_sampled > n_population:
         raise ValueError(f"a sample of {n_sampled} cannot come from a population of {n_population}")
     if n_sampled == 0:
         return None
-    tail = (0.5 - 0.5 * confidence) * _JUST_ABOVE
+    tail = (1.0 - UPPER) * _JUST_ABOVE
     n_failures = n_sampled - n_successes
     fewest, most = n_successes, n_population - n_failures
     low = _first(fewest, most, lambda k: _upper_tail(n_successes, n_sampled, k, n_population) > tail)
@@ -217,17 +190,14 @@ def fisher_exact_rise(n_before: int, of_before: int, n_after: int, of_after: int
 
     Source: Fisher 1935, "The Logic of Inductive Inference".
     """
-    for count, size in ((n_before, of_before), (n_after, of_after)):
-        if not 0 <= count <= size:
-            raise ValueError(f"successes must be between 0 and the {size} trials, not {count}")
+    _check(n_before, of_before)
+    _check(n_after, of_after)
     return _upper_tail(n_after, of_after, n_before + n_after, of_before + of_after)
 
 
-def _check(n_successes: float, n: float, confidence: float) -> None:
+def _check(n_successes: float, n: float) -> None:
     if not 0 <= n_successes <= n:
         raise ValueError(f"successes must be between 0 and the {n} trials, not {n_successes}")
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence is in (0, 1), not {confidence}")
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from judgekit.stats.distributions import log_beta_power, log_beta_tail, normal_quantile
+from judgekit.stats.distributions import Z, log_beta_power, log_beta_tail
 
 DECIDED = 20.0
 """An e-value from here on decides; its chance under the hypothesis is at most 1 / 20, over all looks together."""
@@ -20,12 +20,12 @@ _MOST_CHECKS = 1_000_000
 Side = Literal["above", "below"]
 
 
-def log_e_value(n_flips: int, n: int, m0: float, a: float = 1.0, b: float = 1.0) -> float:
+def log_e_value(n_flips: int, n: int, m0: float) -> float:
     """Log of the beta-binomial e-value against "the rate of flips is at most m0".
 
-    The likelihood of the flips at rates above m0, averaged over Beta(a, b) cut off at m0, over that at m0:
-    `lnB(a+s, b+t-s) + ln(1 - I_m0(a+s, b+t-s)) - lnB(a, b) - ln(1 - I_m0(a, b)) - s ln m0 - (t-s) ln(1-m0)` with s
-    flips in t checks and I the regularised incomplete beta function.
+    The likelihood of the flips at rates above m0, averaged over these (each as likely), over that at m0:
+    `lnB(1+s, 1+t-s) + ln(1 - I_m0(1+s, 1+t-s)) - ln(1 - m0) - s ln m0 - (t-s) ln(1-m0)` with s flips in t checks and I
+    the regularised incomplete beta function.
 
     Assumptions: checks are drawn so that each flips with a chance of at most m0 given those before, if the
     hypothesis holds. Drawing without replacement from a finite run only makes alarms rarer.
@@ -34,8 +34,6 @@ def log_e_value(n_flips: int, n: int, m0: float, a: float = 1.0, b: float = 1.0)
         n_flips: number of checks with a flip, 0 to n.
         n: number of checks.
         m0: largest rate that is all right, in (0, 1).
-        a: first shape of the prior over rates, above 0; 1 with b = 1 is uniform above m0.
-        b: second shape of the prior, above 0.
 
     Returns:
         Any finite number; 0.0 for no checks. `log(DECIDED)` or more speaks for a rate above m0; a negative number
@@ -53,19 +51,19 @@ def log_e_value(n_flips: int, n: int, m0: float, a: float = 1.0, b: float = 1.0)
         raise ValueError(f"a rate to test against is in (0, 1), not {m0}")
     if n == 0:
         return 0.0
-    return _log_mass_above(a, b, n_flips, n, m0) - _log_mass_above(a, b, 0, 0, m0)
+    return _log_mass_above(n_flips, n, m0) - _log_mass_above(0, 0, m0)
 
 
 @lru_cache(maxsize=1 << 16)  # a detector asks for the same few counts over and over
-def _log_mass_above(a: float, b: float, s: int, t: int, m0: float) -> float:
-    """`lnB(a+s, b+t-s) + ln(1 - I_m0(a+s, b+t-s)) - s ln m0 - (t-s) ln(1-m0)`, less a constant in s and t.
+def _log_mass_above(s: int, t: int, m0: float) -> float:
+    """`lnB(1+s, 1+t-s) + ln(1 - I_m0(1+s, 1+t-s)) - s ln m0 - (t-s) ln(1-m0)`, less a constant in s and t.
 
-    Taken through `log(m0^(a+s) (1-m0)^(b+t-s) / B(a+s, b+t-s))`, which does not lose digits for large counts.
+    Taken through `log(m0^(1+s) (1-m0)^(1+t-s) / B(1+s, 1+t-s))`, which does not lose digits for large counts.
     """
-    return log_beta_tail(a + s, b + t - s, m0) - log_beta_power(a + s, b + t - s, m0)
+    return log_beta_tail(1 + s, 1 + t - s, m0) - log_beta_power(1 + s, 1 + t - s, m0)
 
 
-def e_detector(counts: Sequence[tuple[int, int]], m0: float, a: float = 1.0, b: float = 1.0) -> list[float]:
+def e_detector(counts: Sequence[tuple[int, int]], m0: float) -> list[float]:
     """Log of the e-detector after each check of a timeline: has the rate risen above m0 at some time?
 
     `M_t = sum over starts j <= t of E_{j..t}`, E the e-value of the checks j to t together. Each start is a bet that
@@ -77,8 +75,6 @@ def e_detector(counts: Sequence[tuple[int, int]], m0: float, a: float = 1.0, b: 
     Args:
         counts: flips and checked pairs of each check, in the order of time.
         m0: largest rate that is all right, in (0, 1).
-        a: first shape of the prior, see `log_e_value`.
-        b: second shape of the prior.
 
     Returns:
         `log M_t`, one for each check; empty for no checks.
@@ -96,7 +92,7 @@ def e_detector(counts: Sequence[tuple[int, int]], m0: float, a: float = 1.0, b: 
         for s, t in reversed(counts[: end + 1]):
             flips += s
             checked += t
-            bets.append(log_e_value(flips, checked, m0, a, b))
+            bets.append(log_e_value(flips, checked, m0))
         largest = max(bets)
         logs.append(largest + math.log(math.fsum(math.exp(bet - largest) for bet in bets)))
     return logs
@@ -129,7 +125,7 @@ def decide(n_flips: int, n: int, threshold: float) -> Side | None:
     return None
 
 
-def n_to_decide(rate: float, threshold: float, confidence: float = 0.95, n_population: int | None = None) -> int | None:
+def n_to_decide(rate: float, threshold: float, n_population: int | None = None) -> int | None:
     """How many checked pairs until Wilson's interval leaves the threshold out, if the rate stays what it is.
 
     The interval leaves m0 out where the score test rejects it: `n >= z^2 m0 (1 - m0) / (rate - m0)^2`.
@@ -137,7 +133,6 @@ def n_to_decide(rate: float, threshold: float, confidence: float = 0.95, n_popul
     Args:
         rate: share of flips so far, in [0, 1].
         threshold: the rate to tell from, in (0, 1).
-        confidence: coverage of the interval, in (0, 1).
         n_population: number of pairs there are; checking all of them decides at the latest.
 
     Returns:
@@ -145,57 +140,16 @@ def n_to_decide(rate: float, threshold: float, confidence: float = 0.95, n_popul
         that no number of pairs decides, and more than a million is needed.
 
     Raises:
-        ValueError: rate outside [0, 1], threshold or confidence outside (0, 1).
+        ValueError: rate outside [0, 1], or threshold outside (0, 1).
 
     Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference", solved for n.
     """
-    _check_rates(rate, threshold)
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence is in (0, 1), not {confidence}")
-    z = normal_quantile(0.5 + 0.5 * confidence)
-    gap = (rate - threshold) ** 2
-    needed = z * z * threshold * (1.0 - threshold) / gap if gap > 0.0 else math.inf
-    if n_population is not None:
-        return min(n_population, math.ceil(min(needed, n_population)))
-    return max(1, math.ceil(needed)) if needed <= _MOST_CHECKS else None
-
-
-def n_to_decide_by_e_value(rate: float, threshold: float, n_most: int = 100_000) -> int | None:
-    """How many checked pairs until `decide` has an answer, if the rate stays what it is.
-
-    The smallest n for which `round(rate n)` flips decide, found by doubling and halving.
-
-    Args:
-        rate: share of flips so far, in [0, 1].
-        threshold: the rate to tell from, in (0, 1).
-        n_most: number of pairs beyond which the answer is None.
-
-    Returns:
-        Number of pairs in all; None where n_most pairs do not decide, as where the rate is the threshold. Rounding
-        flips to whole numbers can make it one or two pairs too many.
-
-    Raises:
-        ValueError: rate outside [0, 1] or threshold outside (0, 1).
-
-    Source: in-house.
-    """
-    _check_rates(rate, threshold)
-    if decide(round(rate * n_most), n_most, threshold) is None:
-        return None
-    low, high = 0, 1
-    while high < n_most and decide(round(rate * high), high, threshold) is None:
-        low, high = high, min(2 * high, n_most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if decide(round(rate * middle), middle, threshold) is None:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _check_rates(rate: float, threshold: float) -> None:
     if not 0.0 <= rate <= 1.0:
         raise ValueError(f"a rate is in [0, 1], not {rate}")
     if not 0.0 < threshold < 1.0:
         raise ValueError(f"a threshold is in (0, 1), not {threshold}")
+    gap = (rate - threshold) ** 2
+    needed = Z * Z * threshold * (1.0 - threshold) / gap if gap > 0.0 else math.inf
+    if n_population is not None:
+        return min(n_population, math.ceil(min(needed, n_population)))
+    return max(1, math.ceil(needed)) if needed <= _MOST_CHECKS else None

@@ -10,14 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from judgekit.stats.agreement import gwet_ac2, krippendorff_alpha_ordinal, quadratic_weighted_kappa
-from judgekit.stats.agreement_intervals import (
-    cluster_jackknife,
-    grouped,
-    gwet_ac2_estimate,
-    krippendorff_alpha_ordinal_estimate,
-    quadratic_weighted_kappa_estimate,
-)
+from judgekit.stats.agreement import cluster_jackknife, gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
 
 # Efron and Tibshirani 1993, "An Introduction to the Bootstrap", table 10.1, patch data: y = new patch - old patch,
 # z = old patch - placebo; ratio of the means -0.0713, jackknife standard error 0.106 (chapter 11).
@@ -45,7 +38,7 @@ def ratio(counts: Mapping[tuple[int, int], int]) -> float | None:
 
 
 def test_the_standard_error_of_the_patch_data_is_the_published_one() -> None:
-    value, low, high = cluster_jackknife(ratio, [[patch] for patch in PATCHES], limits=(-math.inf, math.inf))
+    value, low, high = cluster_jackknife(ratio, PATCHES, None, limits=(-math.inf, math.inf))
     assert value is not None
     assert low is not None
     assert high is not None
@@ -55,19 +48,19 @@ def test_the_standard_error_of_the_patch_data_is_the_published_one() -> None:
 
 
 def test_the_interval_of_ac2_is_near_the_published_one() -> None:
-    value, low, high = gwet_ac2_estimate(ABSTRACTORS, 0, 2)
+    value, low, high = gwet_ac2(ABSTRACTORS, 0, 2)
     assert (value, low, high) == pytest.approx((0.940, 0.905, 0.976), abs=1e-3)
 
 
 @given(CLUSTERS)
 def test_every_cluster_is_left_out_once(clusters: list[list[tuple[int, int]]]) -> None:
     def kappa(units: list[tuple[int, int]]) -> float | None:
-        return quadratic_weighted_kappa([a for a, _ in units], [b for _, b in units])
+        return quadratic_weighted_kappa([a for a, _ in units], [b for _, b in units])[0]
 
     everything = [unit for cluster in clusters for unit in cluster]
     without = [kappa([u for j, c in enumerate(clusters) if j != i for u in c]) for i in range(len(clusters))]
     names = [i for i, cluster in enumerate(clusters) for _ in cluster]
-    value, low, high = quadratic_weighted_kappa_estimate([a for a, _ in everything], [b for _, b in everything], names)
+    value, low, high = quadratic_weighted_kappa([a for a, _ in everything], [b for _, b in everything], names)
     assert value == kappa(everything)
     known = [v for v in without if v is not None]
     if value is None or len(known) < len(clusters) or max(known) - min(known) <= 1e-12:
@@ -82,10 +75,10 @@ def test_every_cluster_is_left_out_once(clusters: list[list[tuple[int, int]]]) -
 
 def test_doubling_every_case_within_its_cluster_changes_no_interval() -> None:
     names = list(range(len(ABSTRACTORS)))
-    once = krippendorff_alpha_ordinal_estimate(ABSTRACTORS)
-    twice = gwet_ac2_estimate(ABSTRACTORS * 2, 0, 2, names * 2)
-    assert twice == pytest.approx(gwet_ac2_estimate(ABSTRACTORS, 0, 2), abs=1e-12)
-    alone = krippendorff_alpha_ordinal_estimate(ABSTRACTORS * 2)
+    once = krippendorff_alpha(ABSTRACTORS)
+    twice = gwet_ac2(ABSTRACTORS * 2, 0, 2, names * 2)
+    assert twice == pytest.approx(gwet_ac2(ABSTRACTORS, 0, 2), abs=1e-12)
+    alone = krippendorff_alpha(ABSTRACTORS * 2)
     assert once[1] is not None
     assert alone[1] is not None
     assert alone[1] > once[1]  # taken for twice as many cases, the interval is too narrow
@@ -102,29 +95,21 @@ def test_doubling_every_case_within_its_cluster_changes_no_interval() -> None:
 )
 def test_no_ends_without_a_spread(pairs: list[tuple[int, int]], value: float | None) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    assert quadratic_weighted_kappa_estimate(first, second) == (value, None, None)
-    assert gwet_ac2_estimate(pairs, 0, 5) == (value, None, None)
-    assert krippendorff_alpha_ordinal_estimate(pairs) == (value, None, None)
-
-
-def test_values_are_those_without_interval() -> None:
-    units: list[list[int | None]] = [[1, 2, None], [3, 3, 3], [5, 4, 4], [2, None, 2], [0, 1, 0]]
-    assert gwet_ac2_estimate(units, 0, 5)[0] == gwet_ac2(units, 0, 5)
-    assert krippendorff_alpha_ordinal_estimate(units)[0] == krippendorff_alpha_ordinal(units)
+    assert quadratic_weighted_kappa(first, second) == (value, None, None)
+    assert gwet_ac2(pairs, 0, 5) == (value, None, None)
+    assert krippendorff_alpha(pairs) == (value, None, None)
 
 
 def test_five_thousand_cases_in_a_thousand_clusters_take_no_time() -> None:
     pairs = [((i * 7) % 6, (i * 7 + (i % 5 == 0)) % 6) for i in range(5000)]
     start = time.perf_counter()
-    _, low, high = gwet_ac2_estimate(pairs, 0, 5, [i // 5 + (i % 13) for i in range(5000)])
+    _, low, high = gwet_ac2(pairs, 0, 5, [i // 5 + (i % 13) for i in range(5000)])
     assert time.perf_counter() - start < 5.0
     assert low is not None
     assert high is not None
 
 
-def test_cases_are_grouped_by_their_cluster() -> None:
-    assert grouped("abcd", ["x", "y", "x", "z"]) == [["a", "c"], ["b"], ["d"]]
-    assert grouped("ab", None) == [["a"], ["b"]]
+def test_units_and_clusters_are_of_one_length_and_one_cluster_has_no_ends() -> None:
     with pytest.raises(ValueError, match="argument 2"):
-        grouped("ab", [1])
-    assert cluster_jackknife(lambda counts: float(Counter(counts).total()), [[1], []]) == (1.0, None, None)
+        gwet_ac2([[0, 1], [1, 1]], 0, 1, [1])
+    assert cluster_jackknife(lambda counts: float(Counter(counts).total()), [1, 2], ["x", "x"]) == (2.0, None, None)

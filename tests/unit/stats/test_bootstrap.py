@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,14 +12,27 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from judgekit.stats import bootstrap
-from judgekit.stats.bootstrap import Interval, Resampling, bootstrap_mean, bootstrap_pooled
-from judgekit.stats.resampling import MOST_UNITS, N_RESAMPLES, draws, draws_from, resampled_sums
+from judgekit.stats.bootstrap import (
+    MOST_UNITS,
+    N_RESAMPLES,
+    Interval,
+    Limits,
+    Resampling,
+    bootstrap_pooled,
+    draws,
+    draws_from,
+    resampled_sums,
+)
 
 ANY = (-math.inf, math.inf)
 
 # Efron and Tibshirani 1993, "An Introduction to the Bootstrap", table 14.1, spatial test data, column A; its variance
 # is 171.5. Table 14.2, 90% intervals of the variance: BCa (115.8, 259.6) from 2000 resamples, ABC (116.7, 260.9).
 SPATIAL = [48, 36, 20, 29, 42, 42, 20, 42, 22, 41, 45, 14, 6, 0, 33, 28, 34, 4, 32, 24, 47, 41, 24, 26, 30, 41]
+
+
+def bootstrap_mean(values: Sequence[float], limits: Limits, resampling: Resampling) -> Interval:
+    return bootstrap.bootstrap_mean(Counter(values), limits, resampling)
 
 
 def variance(total: float, squares: float, n: float) -> float | None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from judgekit.stats.bootstrap import Interval, Resampling
-from judgekit.stats.cluster_intervals import cluster_sums, clustered_bootstrap_mean, clustered_wilson
+from judgekit.stats.clusters import cluster_sums, clustered_bootstrap_mean, clustered_wilson
 from judgekit.stats.proportions import wilson_interval
 
 BY_CLUSTER = Resampling(units="clusters")

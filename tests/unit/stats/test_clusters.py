@@ -75,5 +75,3 @@ def test_the_edges() -> None:
         clustered_mean([1.0], [])
     with pytest.raises(ValueError, match="finite"):
         clustered_mean([math.nan])
-    with pytest.raises(ValueError, match="confidence"):
-        clustered_mean([1.0, 2.0], confidence=0.0)

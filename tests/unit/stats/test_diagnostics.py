@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.stats.diagnostics import bias, human_ceiling, lift, sensitivity_specificity, threshold_sweep
+from judgekit.stats.diagnostics import human_ceiling, lift, sensitivity_specificity, threshold_sweep
 from judgekit.stats.proportions import rate, wilson_interval
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
@@ -55,7 +55,7 @@ def test_a_side_without_cases_has_no_figures() -> None:
 
 def test_the_sweep_has_a_row_for_each_threshold() -> None:
     scores, human = [0, 2, 3, 4, 5, 5], [False, False, True, True, True, False]
-    rows = threshold_sweep(scores, human)
+    rows = threshold_sweep(scores, human, 0, 5)
     assert [threshold for threshold, _ in rows] == [1, 2, 3, 4, 5]
     # from 3 on: passed 3, 4, 5, 5: sensitivity 3/3, specificity 2/3; at 5: 5, 5: 1/3 and 2/3
     assert (rows[2][1].sensitivity, rows[2][1].specificity) == (rate(3, 3), rate(2, 3))
@@ -68,21 +68,7 @@ def test_the_sweep_has_a_row_for_each_threshold() -> None:
 
 def test_scores_outside_the_scale_are_refused() -> None:
     with pytest.raises(ValueError, match="score 6 is outside the scale 0 to 5"):
-        threshold_sweep([6], [True])
-
-
-def test_bias_is_the_mean_difference_with_students_interval() -> None:
-    # Student 1908, sleep: second drug less first; in R, t.test(paired = TRUE): 1.58, 0.7001142 to 2.4598858
-    first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
-    second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
-    found = bias(first, second)
-    assert found.value == pytest.approx(1.58, abs=1e-12)
-    assert (found.low, found.high) == pytest.approx((0.7001142, 2.4598858), abs=5e-8)
-    # with the pairs twice each, as one cluster: the same error
-    again = bias(first * 2, second * 2, list(range(10)) * 2)
-    assert again.standard_error == pytest.approx(found.standard_error, abs=1e-12)
-    with pytest.raises(ValueError, match="argument 2"):
-        bias([1.0], [])
+        threshold_sweep([6], [True], 0, 5)
 
 
 def test_two_annotators_have_their_raw_agreement() -> None:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from judgekit.stats.means import quantile
-from judgekit.stats.paired_quantiles import paired_quantile_interval
+from judgekit.stats.paired import paired_quantile_interval
 
 
 def test_a_median_of_twenty_pairs_worked_by_hand() -> None:

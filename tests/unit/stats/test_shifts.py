@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.stats.shifts import welch_p
+from judgekit.stats.means import welch_p
 
 scipy_stats = pytest.importorskip("scipy.stats")
 

@@ -245,7 +245,7 @@ def calibrated_baseline(data: Path) -> Figure:
             wanted = CalibrationWanted(labels=path, cluster_by="metadata.cluster", width=0.1)
             return calibrate(open_calibration("nq301", wanted, options))
 
-        sheet = open_labels("nq301", LabelWanted(n=60), options).labelling.sheet
+        sheet = open_labels("nq301", LabelWanted(n=60), options).sheet
         drawn = [{"sheet": sheet.model_dump(mode="json")}, *(lines[case_id] for case_id in sheet.case_ids)]
         some = calibrated("sixty", drawn)["judges"]["correctness"]["corrected"]["pass_rate"]
         found = calibrated("all", list(lines.values()))

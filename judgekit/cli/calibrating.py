@@ -10,7 +10,7 @@ from judgekit.cli.rejudging import Run
 from judgekit.cli.runs import AsJson, Debug, ResultsDir
 
 if TYPE_CHECKING:
-    from judgekit.workflows.label import OpenLabels
+    from judgekit.workflows.label import Labelling
 
 CALIBRATE_EPILOG = """\b
 Examples:
@@ -100,7 +100,8 @@ def label_command(
 ) -> None:
     """Label a random sample of a run's answers, blind to what the judge said."""
     from judgekit.core.errors import ConfigError
-    from judgekit.workflows.label import LabelWanted, export_sheet, import_sheet, open_labels
+    from judgekit.storage.label_sheets import write_sheet
+    from judgekit.workflows.label import LabelWanted, import_sheet, open_labels
     from judgekit.workflows.models import Options
 
     options = Options(results_dir=results_dir)
@@ -113,21 +114,22 @@ def label_command(
             found = import_sheet(run, imported, wanted, options, named=annotator is not None)
             for problem in found.problems:
                 say(f"note: {problem}")
+            counts = found.counts
             typer.echo(
-                f"labels taken over: {found.n_new}; revised: {found.n_revised}; known already: {found.n_same}; "
+                f"labels taken over: {counts['new']}; revised: {counts['revised']}; known already: {counts['same']}; "
                 f"rows without a label: {found.n_blank}"
             )
             _print_next(run, found.path, found.judge)
             return
-        opened = open_labels(run, wanted, options)
-        for note in opened.notes:
+        labelling = open_labels(run, wanted, options)
+        for note in labelling.notes:
             say(f"note: {note}")
         if export is not None:
-            export_sheet(opened, export)
-            typer.echo(f"{len(opened.labelling.items)} cases: {export}")
+            write_sheet(export, labelling.sheet, labelling.items)
+            typer.echo(f"{len(labelling.items)} cases: {export}")
             return
-        _label(opened)
-        _print_next(run, opened.path, opened.labelling.sheet.judge)
+        _label(labelling)
+        _print_next(run, labelling.path, labelling.sheet.judge)
 
 
 def _user() -> str:
@@ -141,23 +143,22 @@ def _user() -> str:
         return SOLE_ANNOTATOR
 
 
-def _label(opened: "OpenLabels") -> None:
+def _label(labelling: "Labelling") -> None:
     """Case by case until the end, `q`, or the end of what is typed."""
     import sys
 
     from judgekit.reports.figures import printable
     from judgekit.reports.labelling import case_text, prompt_text, rubric_text
-    from judgekit.storage.label_files import read_value
-    from judgekit.workflows.labelling import Session
+    from judgekit.workflows.label import Session
 
-    journal = opened.journal()
+    journal = labelling.journal()
     try:
-        session = Session(opened.labelling, read_value, journal.keep)
+        session = Session(labelling, journal.keep)
         show = True
         while (item := session.current) is not None:
             if show:
                 typer.echo(printable(case_text(item, session.place)))
-            typer.echo(prompt_text(opened.labelling.scale), nl=False)
+            typer.echo(prompt_text(labelling.scale), nl=False)
             line = sys.stdin.readline()
             if not line:
                 typer.echo("")
@@ -166,11 +167,11 @@ def _label(opened: "OpenLabels") -> None:
             if step == "quit":
                 break
             if step == "help":
-                typer.echo(printable(rubric_text(opened.labelling.rubric)))
+                typer.echo(printable(rubric_text(labelling.rubric)))
             if session.message:
                 typer.echo(printable(session.message))
             show = step in ("labelled", "skipped", "back")
-        typer.echo(f"{session.n_labelled} of {len(opened.labelling.items)} labelled")
+        typer.echo(f"{session.n_labelled} of {len(labelling.items)} labelled")
     finally:
         journal.close()
 

@@ -53,7 +53,7 @@ def drift_command(
     """Say whether a judge drifts, from the history of its spot checks and re-judgings; no model is asked."""
     from judgekit.core.errors import ConfigError
     from judgekit.reports.drift import drift_svg, drift_text
-    from judgekit.workflows.drift import Acceptance, DriftQuery, accept_drift, drift_reports, write_svg
+    from judgekit.workflows.drift import DriftQuery, accept_drift, drift_reports, write_svg
     from judgekit.workflows.models import Options
 
     with reported(debug=debug):
@@ -61,7 +61,7 @@ def drift_command(
         if (usual is not None or reason) and not accept:
             raise ConfigError("--usual and --reason say how --accept is meant; add --accept")
         if accept:
-            for line in accept_drift(query, Acceptance(usual, reason), options):
+            for line in accept_drift(query, options, usual, reason):
                 say(line)
         reports = drift_reports(query, options)
         documents = [report.document() for report in reports]

@@ -170,19 +170,23 @@ def delete_command(
     import sys
 
     from judgekit.core.errors import ConfigError
-    from judgekit.workflows.stored_runs import deletable_run, delete_run
+    from judgekit.workflows.stored_runs import delete_run
+
+    def agreed(what: str) -> bool:
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            raise ConfigError(f"would {what}; say --yes where nobody can be asked")
+        return typer.confirm(f"{what}?", err=True)
 
     with reported(debug=debug):
-        found = deletable_run(run, _options(results_dir))
-        what = f"delete {found.folder.path} ({found.n_files} files, {found.n_bytes / 1e6:.1f} MB{found.also})"
-        if not yes:
-            if not sys.stdin.isatty():
-                raise ConfigError(f"would {what}; say --yes where nobody can be asked")
-            if not typer.confirm(f"{what}?", err=True):
-                say("nothing was deleted")
-                return
-        _say_notices(delete_run(found))
-        typer.echo(f"deleted {found.folder.path}")
+        deleted = delete_run(run, _options(results_dir), agreed)
+        if deleted is None:
+            say("nothing was deleted")
+            return
+        path, notices = deleted
+        _say_notices(notices)
+        typer.echo(f"deleted {path}")
 
 
 def reindex_command(results_dir: ResultsDir = None, debug: Debug = False) -> None:
@@ -214,7 +218,7 @@ def rescore_command(
     from judgekit.core.errors import ConfigError, JudgekitError
     from judgekit.reports.rescore import rescored_text
     from judgekit.workflows.rescore import rescore
-    from judgekit.workflows.stored_runs import all_runs_of, open_rescore
+    from judgekit.workflows.stored_runs import all_runs_of
 
     with reported(debug=debug):
         options = _options(results_dir)
@@ -223,7 +227,7 @@ def rescore_command(
         results, errors = [], []
         for run in all_runs_of(options) if all_runs else runs or []:
             try:
-                result = rescore(open_rescore(run, options))
+                result = rescore(run, options)
             except JudgekitError as error:
                 if not all_runs:
                     raise
@@ -232,7 +236,7 @@ def rescore_command(
                 continue
             results.append(result)
             if not as_json:
-                typer.echo(rescored_text(result))
+                typer.echo(rescored_text(result.document()))
         if as_json:
             print_json([result.document() for result in results])
         if errors:

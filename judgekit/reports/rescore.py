@@ -1,53 +1,32 @@
-"""What scoring a run anew changed, as text."""
+"""What scoring a run again changed, as text."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
-from judgekit.core.runs import RunSummary
 from judgekit.reports.columns import aligned
 from judgekit.reports.figures import number, printable_line
 
-
-class Change(Protocol):
-    """A figure that is another one now."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def old(self) -> Mapping[str, Any] | None: ...
-    @property
-    def new(self) -> Mapping[str, Any] | None: ...
+NEW_NOTICES = ("internal_error", "index_not_written", "index_damaged")
+"""Codes of warnings that come of scoring itself."""
 
 
-class Rescored(Protocol):
-    """What came of scoring a run anew."""
+def rescored_text(found: Mapping[str, Any]) -> str:
+    """Run, versions, each changed figure as `name  old -> new`, and gates.
 
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def old_version(self) -> str: ...
-    @property
-    def new_version(self) -> str: ...
-    @property
-    def summary(self) -> RunSummary: ...
-    @property
-    def changes(self) -> Sequence[Change]: ...
-
-
-def rescored_text(result: Rescored) -> str:
-    """Run, versions, each changed figure as `name  old -> new`, and gates."""
-    n = len(result.changes)
+    Args:
+        found: what `judgekit rescore --json` prints of one run.
+    """
+    n = len(found["changes"])
     how_many = "no figure changed" if not n else "1 figure changed" if n == 1 else f"{n} figures changed"
-    lines = [f"{result.run_id}: {how_many} ({result.old_version} -> {result.new_version}; stored verdicts kept)"]
-    rows = [(f"  {change.name}", f"{_shown(change.old)} -> {_shown(change.new)}") for change in result.changes]
+    versions = f"{found['old_version']} -> {found['new_version']}"
+    lines = [f"{found['run_id']}: {how_many} ({versions}; stored verdicts kept)"]
+    rows = [(f"  {item['name']}", f"{_shown(item['old'])} -> {_shown(item['new'])}") for item in found["changes"]]
     lines += aligned(rows)
-    lines += [f"  gate: {gate.message}" for gate in result.summary.gates]
-    lines += [f"  warning: {notice.message} [{notice.code}]" for notice in result.summary.warnings if _is_new(notice)]
+    lines += [f"  gate: {gate['message']}" for gate in found["gates"]]
+    lines += [
+        f"  warning: {item['message']} [{item['code']}]" for item in found["warnings"] if item["code"] in NEW_NOTICES
+    ]
     return "\n".join(printable_line(line) for line in lines)
-
-
-def _is_new(notice: Any) -> bool:
-    return notice.code in ("internal_error", "index_not_written", "index_damaged")
 
 
 def _shown(figure: Mapping[str, Any] | None) -> str:

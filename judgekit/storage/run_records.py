@@ -10,7 +10,7 @@ import msgspec
 from pydantic import ValidationError
 
 from judgekit.analysis.aggregate import run_aggregate
-from judgekit.core.errors import ConfigError, StorageError, first_problem
+from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.history_points import HistoryPoint
 from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, METRICS_HISTORY, SCORES, TAGS
 from judgekit.storage.appending import appending
@@ -212,11 +212,3 @@ def append_check(folder: RunFolder, check: HistoryPoint) -> None:
     with appending(folder.path / DRIFT_CHECKS) as append:
         if check.check_id not in {old.check_id for old in read_checks(folder)}:
             append(check.model_dump_json().encode())
-
-
-def missing_metrics(folder: RunFolder) -> ConfigError:
-    """Why the figures of a run cannot be shown."""
-    return ConfigError(
-        f"{folder.path}: this run has no {METRICS} (status {folder.manifest().status}); go on with "
-        f"`judgekit run --resume {folder.path.name}`"
-    )

@@ -25,15 +25,6 @@ class DriftQuery:
     """The run with whose checks the history begins."""
 
 
-@dataclass(frozen=True)
-class Acceptance:
-    """What a user takes for normal from now on."""
-
-    usual: float | None = None
-    """Rate of flips that is usual."""
-    reason: str = ""
-
-
 def drift_reports(query: DriftQuery, options: Options) -> list[DriftReport]:
     """A report for each history that is asked for.
 
@@ -44,27 +35,32 @@ def drift_reports(query: DriftQuery, options: Options) -> list[DriftReport]:
     return [drift_report(history) for history in _histories(query, options)]
 
 
-def accept_drift(query: DriftQuery, acceptance: Acceptance, options: Options) -> list[str]:
-    """Store that each history that is asked for begins anew, in the folder of the run of its last check.
+def accept_drift(query: DriftQuery, options: Options, usual: float | None, reason: str) -> list[str]:
+    """Store that each history that is asked for begins again, in the folder of the run of its last point.
+
+    Args:
+        query: which histories.
+        options: where runs are kept.
+        usual: rate of flips that is taken for normal from now on; None: as the history so far says.
+        reason: why, for readers of the history.
 
     Returns:
         What was stored, one line for each history, and what could not be indexed.
 
     Raises:
-        ConfigError: there are no such checks, or the rate is none.
+        ConfigError: there are no such histories, or the rate is none.
         StorageError: the database cannot be read, or a run folder is gone or cannot be written.
     """
-    if acceptance.usual is not None and not 0.0 < acceptance.usual < 1.0:
-        raise ConfigError(f"--usual {acceptance.usual}: expected a rate above 0 and below 1")
+    if usual is not None and not 0.0 < usual < 1.0:
+        raise ConfigError(f"--usual {usual}: expected a rate above 0 and below 1")
     place = runs_dir(options)
     lines = []
     for history in _histories(query, options):
         last = history[-1]
-        if not (place / last.run_id).is_dir():
-            raise StorageError(
-                f"{place / last.run_id}: the run of the last check is gone; `judgekit runs reindex` first"
-            )
-        check = HistoryPoint(
+        folder = place / last.run_id
+        if not folder.is_dir():
+            raise StorageError(f"{folder}: the run of the last check is gone; `judgekit runs reindex` first")
+        accepted = HistoryPoint(
             run_id=last.run_id,
             judge=last.judge,
             prompt_version=last.prompt_version,
@@ -78,10 +74,10 @@ def accept_drift(query: DriftQuery, acceptance: Acceptance, options: Options) ->
             n_failed=0,
             prompt_sha256=last.prompt_sha256,
             parser_version=last.parser_version,
-            accepted_rate=acceptance.usual,
-            reason=acceptance.reason or None,
+            accepted_rate=usual,
+            reason=reason or None,
         )
-        notices = FolderIndex().add_check(place / last.run_id, check)
+        notices = FolderIndex().add_check(folder, accepted)
         lines.append(
             f"accepted: {last.judge} {last.prompt_version} as it is now; its cached verdicts are older, and "
             "`judgekit cache clear` lets the next run ask for new ones"

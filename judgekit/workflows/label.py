@@ -1,24 +1,26 @@
-"""From a stored run to cases for a person to label, in the terminal or in a sheet."""
+"""`judgekit label`: one person labels cases of a stored run, in the terminal or in a sheet, blind to the judge."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from judgekit.analysis.pairs import draw_order
 from judgekit.core.errors import ConfigError
 from judgekit.core.human_labels import LABELS, SOLE_ANNOTATOR, HumanLabel, LabelFile, LabelItem, Sheet, item_key
 from judgekit.core.judgments import JudgeInput
 from judgekit.judges.rubrics import find_rubric
-from judgekit.storage.label_files import read_labels
-from judgekit.storage.label_sheets import LabelJournal, read_sheet, write_sheet
-from judgekit.workflows.labelling import Labelling
+from judgekit.storage.label_files import read_labels, read_value
+from judgekit.storage.label_sheets import FilledSheet, LabelJournal, SheetRow, read_sheet
 from judgekit.workflows.models import Options
 from judgekit.workflows.reliability import scale_of
 from judgekit.workflows.stored import StoredRun, open_stored
 
 DEFAULT_N = 50
+
+Step = Literal["labelled", "skipped", "back", "help", "quit", "unread"]
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,22 @@ class LabelWanted:
 
 
 @dataclass(frozen=True)
-class OpenLabels:
-    """A sheet of a run, and the file that labels go to."""
+class Labelling:
+    """A sheet to be labelled by one person."""
 
-    run: StoredRun
-    labelling: Labelling
+    sheet: Sheet
+    items: Sequence[LabelItem]
+    scale: tuple[int, int]
+    annotator: str
+    rubric: str
+    """What the scores mean, as the judge is told."""
+    given: Mapping[str, HumanLabel]
+    """By case id, what this person said before."""
     path: Path
-    sheets: tuple[Sheet, ...]
-    """What the file says already."""
-    notes: tuple[str, ...]
+    """The file that labels go to."""
+    sheets: Sequence[Sheet] = ()
+    """Those that the file has already."""
+    notes: Sequence[str] = ()
 
     def journal(self) -> LabelJournal:
         """The file, open, with the sheet in it.
@@ -51,40 +60,63 @@ class OpenLabels:
             StorageError: it cannot be written.
         """
         journal = LabelJournal(self.path)
-        journal.begin(self.labelling.sheet, self.sheets)
+        journal.begin(self.sheet, self.sheets)
         return journal
 
 
-def open_labels(run: str, wanted: LabelWanted, options: Options) -> OpenLabels:
+def open_labels(run: str, wanted: LabelWanted, options: Options) -> Labelling:
     """The cases of a run that one person labels; nothing is written yet.
 
     Raises:
         ConfigError: no such run or judge, a run without judge inputs, or a file of labels of another run.
         StorageError: the run is damaged.
     """
-    stored = open_stored(run, options)
-    judge = _judge(stored, wanted.judge)
-    seed = stored.config.resampling_seed if wanted.seed is None else wanted.seed
-    ids = [item.case_id for item in stored.inputs(judge)]
+    return _labelling(open_stored(run, options), wanted)
+
+
+def _labelling(stored: StoredRun, wanted: LabelWanted) -> Labelling:
+    there = [item.name for item in stored.config.judges]
+    if wanted.judge is None and len(there) != 1:
+        raise ConfigError(
+            f"{stored.folder.path}: name the judge to label for by --judge ({', '.join(there) or 'none'})"
+        )
+    judge = stored.judge_config(wanted.judge or there[0])
+    ids = [item.case_id for item in stored.inputs(judge.name)]
     n = wanted.n or DEFAULT_N
-    sheet = drawn_sheet(stored, judge, seed, n, ids)
+    sheet = _drawn_sheet(stored, judge.name, wanted.seed, n, ids)
     path = wanted.out or stored.folder.path / LABELS
-    before = read_labels(path) if path.exists() and path.stat().st_size else None
-    _check_same_run(before, path, stored)
-    component = stored.judge(judge)
-    scale = scale_of(component)
-    prompt = stored.prompt(judge, stored.judge_config(judge).prompt_version)
-    rubric = find_rubric(prompt.system, *scale)
-    said = prompt.system if rubric is None else "\n".join(line for _, own in rubric.items for line in own)
-    items = _items(stored, judge, sheet.case_ids)
-    labelling = Labelling(sheet, items, scale, wanted.annotator, said, _given(before, judge, wanted.annotator, items))
-    notes = [f"{n} cases wanted, {judge} judged {len(ids)}; all of them are on the sheet"] if n > len(ids) else []
-    notes += list(before.problems) if before is not None else []
-    return OpenLabels(stored, labelling, path, before.sheets if before is not None else (), tuple(notes))
+    before = _labels_of(path)
+    others = {item.run_id for item in before.sheets} - {stored.manifest.run_id}
+    if others:
+        raise ConfigError(f"{path}: holds labels of run {min(others)}; name another file by --out")
+    items = _items(stored, sheet)
+    scale = scale_of(stored.judge(judge.name))
+    system = stored.prompt(judge.name, judge.prompt_version).system
+    rubric = find_rubric(system, *scale)
+    notes = [f"{n} cases wanted, {judge.name} judged {len(ids)}; all of them are on the sheet"]
+    return Labelling(
+        sheet=sheet,
+        items=items,
+        scale=scale,
+        annotator=wanted.annotator,
+        rubric=system if rubric is None else "\n".join(line for _, own in rubric.items for line in own),
+        given=_given(before, judge.name, wanted.annotator, items),
+        path=path,
+        sheets=before.sheets,
+        notes=[*(notes if n > len(ids) else ()), *before.problems],
+    )
 
 
-def drawn_sheet(stored: StoredRun, judge: str, seed: int, n: int, ids: Sequence[str]) -> Sheet:
+def _labels_of(path: Path) -> LabelFile:
+    """A file of labels; an empty one if there is none yet."""
+    if path.exists() and path.stat().st_size:
+        return read_labels(path)
+    return LabelFile(str(path), "", (), (), ())
+
+
+def _drawn_sheet(stored: StoredRun, judge: str, seed: int | None, n: int, ids: Sequence[str]) -> Sheet:
     """The first n cases of a random order of all judged ones, so that a larger sheet begins with a smaller one."""
+    seed = stored.config.resampling_seed if seed is None else seed
     rng = random.Random(f"labels {seed}")  # noqa: S311  # a sample, not a secret
     order = draw_order(ids, len(ids), rng)
     return Sheet(
@@ -92,33 +124,15 @@ def drawn_sheet(stored: StoredRun, judge: str, seed: int, n: int, ids: Sequence[
     )
 
 
-def _judge(stored: StoredRun, judge: str | None) -> str:
-    there = [item.name for item in stored.config.judges]
-    if judge is None and len(there) != 1:
-        raise ConfigError(
-            f"{stored.folder.path}: name the judge to label for by --judge ({', '.join(there) or 'none'})"
-        )
-    return stored.judge_config(judge or there[0]).name
-
-
-def _check_same_run(before: LabelFile | None, path: Path, stored: StoredRun) -> None:
-    runs = {sheet.run_id for sheet in before.sheets} if before is not None else set()
-    if runs - {stored.manifest.run_id}:
-        raise ConfigError(f"{path}: holds labels of run {sorted(runs)[0]}; name another file by --out")
-
-
-def _items(stored: StoredRun, judge: str, case_ids: Sequence[str]) -> list[LabelItem]:
-    wanted = set(case_ids)
+def _items(stored: StoredRun, sheet: Sheet) -> list[LabelItem]:
+    wanted = set(sheet.case_ids)
     questions = {case.id: case.question for case in stored.folder.cases() if case.id in wanted}
-    found = {
-        item.case_id: label_item(item, questions.get(item.case_id, ""))
-        for item in stored.inputs(judge)
-        if item.case_id in wanted
-    }
-    return [found[case_id] for case_id in case_ids]
+    inputs = (item for item in stored.inputs(sheet.judge) if item.case_id in wanted)
+    found = {item.case_id: _label_item(item, questions.get(item.case_id, "")) for item in inputs}
+    return [found[case_id] for case_id in sheet.case_ids]
 
 
-def label_item(judge_input: JudgeInput, question: str) -> LabelItem:
+def _label_item(judge_input: JudgeInput, question: str) -> LabelItem:
     """What a person is shown of a judge input; a variable that a plug-in judge calls otherwise is not shown."""
     variables: Mapping[str, Any] = judge_input.variables
     passages = [item for item in variables.get("passages") or () if isinstance(item, Mapping)]
@@ -138,10 +152,8 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
 
 
-def _given(before: LabelFile | None, judge: str, annotator: str, items: Sequence[LabelItem]) -> dict[str, HumanLabel]:
+def _given(before: LabelFile, judge: str, annotator: str, items: Sequence[LabelItem]) -> dict[str, HumanLabel]:
     """What the file holds of this person on these very answers."""
-    if before is None:
-        return {}
     current = {item.case_id: item.input_sha256 for item in items}
     return {
         label.case_id: label
@@ -153,23 +165,102 @@ def _given(before: LabelFile | None, judge: str, annotator: str, items: Sequence
     }
 
 
-def export_sheet(opened: OpenLabels, path: Path) -> None:
-    """Write the sheet as CSV for others.
+class Session:
+    """Goes through a sheet in the terminal, from the first case without a label."""
 
-    Raises:
-        ConfigError: the file exists.
-        StorageError: it cannot be written.
-    """
-    write_sheet(path, opened.labelling.sheet, opened.labelling.items)
+    def __init__(self, labelling: Labelling, keep: Callable[[dict[str, Any]], None]) -> None:
+        """Begin.
+
+        Args:
+            labelling: what is labelled.
+            keep: stores one line of the file of labels; called for each label before the next case is shown.
+        """
+        self._labelling = labelling
+        self._keep = keep
+        self._labelled = {item.case_id for item in labelling.items if item.case_id in labelling.given}
+        self._position = self._next_open(0)
+        self.message = ""
+
+    @property
+    def current(self) -> LabelItem | None:
+        """The case to be labelled; None at the end."""
+        items = self._labelling.items
+        return items[self._position] if self._position < len(items) else None
+
+    @property
+    def place(self) -> str:
+        """`3 of 50, 2 labelled`."""
+        return f"{self._position + 1} of {len(self._labelling.items)}, {self.n_labelled} labelled"
+
+    @property
+    def n_labelled(self) -> int:
+        """Cases of the sheet with a label."""
+        return len(self._labelled)
+
+    def answer(self, text: str) -> Step:
+        """Take what was typed: a label, s, b, q or ?; why it was not understood is in `message`."""
+        item = self.current
+        self.message = ""
+        word = text.strip().casefold()
+        if word == "q" or item is None:
+            return "quit"
+        if word == "?":
+            return "help"
+        if word == "s":
+            self._position = self._next_open(self._position + 1)
+            return "skipped"
+        if word == "b":
+            self._position = max(0, self._position - 1)
+            return "back"
+        return self._label(item, text)
+
+    def _label(self, item: LabelItem, text: str) -> Step:
+        label = read_value(text)
+        problem = self._problem(label)
+        if problem is not None or label is None or isinstance(label, str):
+            self.message = problem or ""
+            return "unread"
+        about = self._labelling
+        line = _line(item.case_id, about.sheet.judge, about.annotator, item.input_sha256, label)
+        self._keep({**line, "revised": True} if item.case_id in self._labelled else line)
+        self._labelled.add(item.case_id)
+        self._position = self._next_open(self._position + 1)
+        return "labelled"
+
+    def _problem(self, label: tuple[int | None, bool | None] | str | None) -> str | None:
+        low, high = self._labelling.scale
+        if label is None:
+            return "type a label, s, b, q or ?"
+        if isinstance(label, str):
+            return label
+        score, _ = label
+        if score is not None and not low <= score <= high:
+            return f"{score} is off the scale of {low} to {high}"
+        if score is not None and (low, high) == (0, 1):
+            return "type y or n"
+        return None
+
+    def _next_open(self, start: int) -> int:
+        items = self._labelling.items
+        still_open = (n for n in range(start, len(items)) if items[n].case_id not in self._labelled)
+        return next(still_open, len(items))
+
+
+def _line(
+    case_id: str, judge: str, annotator: str, input_sha256: str, label: tuple[int | None, bool | None]
+) -> dict[str, Any]:
+    """A label as a line of the file of labels."""
+    score, passed = label
+    about = {"case_id": case_id, "judge": judge, "annotator": annotator, "input_sha256": input_sha256}
+    return {**about, "pass": passed} if score is None else {**about, "score": score}
 
 
 @dataclass(frozen=True)
 class Imported:
     """What came back in a sheet."""
 
-    n_new: int
-    n_revised: int
-    n_same: int
+    counts: Mapping[str, int]
+    """Labels that are `new`, `revised` and the `same` as before."""
     n_blank: int
     problems: tuple[str, ...]
     path: Path
@@ -194,10 +285,35 @@ def import_sheet(run: str, path: Path, wanted: LabelWanted, options: Options, *,
     judge = wanted.judge or filled.judge
     if filled.judge is not None and judge != filled.judge:
         raise ConfigError(f"{path}: was exported for {filled.judge}, not for {judge}")
-    seed, n = filled.seed, filled.n
-    opened = open_labels(run, LabelWanted(judge, n or wanted.n, seed, wanted.annotator, wanted.out), options)
-    judge = opened.labelling.sheet.judge
-    hashes = {item.case_id: item.sha256 for item in opened.run.inputs(judge)}
+    stored = open_stored(run, options)
+    about = LabelWanted(judge, filled.n or wanted.n, filled.seed, wanted.annotator, wanted.out)
+    labelling = _labelling(stored, about)
+    judge = labelling.sheet.judge
+    hashes = {item.case_id: item.sha256 for item in stored.inputs(judge)}
+    taken, problems = _rows_of_run(filled, hashes)
+    if not taken:
+        raise ConfigError(f"{path}: no label of it is about this run" + (f": {problems[0]}" if problems else ""))
+    before = (label for label in _labels_of(labelling.path).labels if label.judge in (None, judge))
+    given = {(label.annotator, label.case_id): (label.score, label.passed) for label in before}
+    counts = Counter({"new": 0, "revised": 0, "same": 0})
+    journal = labelling.journal() if filled.seed is not None else LabelJournal(labelling.path)
+    try:
+        for row, case_id in taken:
+            annotator = row.annotator or (wanted.annotator if named else path.stem)
+            label = (row.score, row.passed)
+            old = given.get((annotator, case_id))
+            what = "new" if old is None else "same" if old == label else "revised"
+            counts[what] += 1
+            if what != "same":
+                line = _line(case_id, judge, annotator, hashes[case_id], label)
+                journal.keep({**line, "revised": True} if what == "revised" else line)
+    finally:
+        journal.close()
+    return Imported(counts, filled.n_blank, tuple(problems), labelling.path, judge)
+
+
+def _rows_of_run(filled: FilledSheet, hashes: Mapping[str, str]) -> tuple[list[tuple[SheetRow, str]], list[str]]:
+    """Rows with the case that each is about, and why the others are left out."""
     keys = {item_key(case_id, sha256): case_id for case_id, sha256 in hashes.items()}
     problems = list(filled.problems)
     taken = []
@@ -207,27 +323,4 @@ def import_sheet(run: str, path: Path, wanted: LabelWanted, options: Options, *,
             problems.append(f"{row.place}: case {row.case_id!r} with this answer is not in the run; left out")
         else:
             taken.append((row, case_id))
-    if not taken:
-        raise ConfigError(f"{path}: no label of it is about this run" + (f": {problems[0]}" if problems else ""))
-    before = read_labels(opened.path).labels if opened.path.exists() and opened.path.stat().st_size else ()
-    given = {(label.annotator, label.case_id): label for label in before if label.judge in (None, judge)}
-    counts = {"new": 0, "revised": 0, "same": 0}
-    journal = opened.journal() if seed is not None else LabelJournal(opened.path)
-    try:
-        for row, case_id in taken:
-            annotator = row.annotator or (wanted.annotator if named else path.stem)
-            old = given.get((annotator, case_id))
-            what = "new" if old is None else "revised"
-            if old is not None and (old.score, old.passed) == (row.score, row.passed):
-                what = "same"
-            counts[what] += 1
-            if what == "same":
-                continue
-            value: dict[str, Any] = {"pass": row.passed} if row.score is None else {"score": row.score}
-            record = {"case_id": case_id, "judge": judge, "annotator": annotator, "input_sha256": hashes[case_id]}
-            journal.keep({**record, **value, **({"revised": True} if what == "revised" else {})})
-    finally:
-        journal.close()
-    return Imported(
-        counts["new"], counts["revised"], counts["same"], filled.n_blank, tuple(problems), opened.path, judge
-    )
+    return taken, problems

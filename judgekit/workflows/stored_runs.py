@@ -1,26 +1,22 @@
-"""What the commands around stored runs work on: the results database and the run folders beside it."""
+"""What the commands of `judgekit runs` work on: the results database and the run folders beside it."""
 
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import judgekit
 from judgekit.core.errors import ConfigError, JudgekitError, StorageError
-from judgekit.core.runs import EVAL_RESULTS, MANIFEST, METRICS, SCORES, Manifest, RunSummary
+from judgekit.core.runs import MANIFEST, METRICS, Manifest, RunSummary
 from judgekit.storage.database import DATABASE, Database, ListedRun
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import Reindexed, put_folder, reindex, run_folders
 from judgekit.storage.run_list import cases_in_file
-from judgekit.storage.run_records import TAG, missing_metrics, read_tags, write_tags
+from judgekit.storage.run_records import TAG, read_tags, write_tags
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.jobs import find_run
 from judgekit.workflows.models import Options
-from judgekit.workflows.rescore import RescoreJob
-from judgekit.workflows.stored import open_stored
 
 SCHEMA_VERSION = 1
 """Newest version of metrics.json that can be read."""
@@ -42,7 +38,7 @@ class ListedRuns:
     """Ids of the runs whose folder is there."""
     n_not_indexed: int
     results_dir: Path
-    n_in_file: Mapping[str, int | None] = field(default_factory=dict)
+    n_in_file: Mapping[str, int | None]
     """By run whose folder is there: cases of its whole file; None where it does not say."""
 
 
@@ -81,7 +77,7 @@ def shown_run(run: str, options: Options) -> ShownRun:
         StorageError: its files are damaged.
     """
     folder = RunFolder.open(find_run(run, None, options))
-    metrics, summary = _figures(folder)
+    metrics, summary = stored_figures(folder)
     return ShownRun(folder.path, summary, metrics, read_tags(folder), _unchecked(folder.manifest()))
 
 
@@ -96,10 +92,14 @@ def _unchecked(manifest: Manifest) -> str | None:
     return None if manifest.files else "files: not checked, since the run was written before manifests held hashes"
 
 
-def _figures(folder: RunFolder) -> tuple[dict[str, Any], RunSummary]:
-    if not (folder.path / METRICS).exists():
-        raise missing_metrics(folder)
-    metrics = folder.read_json(METRICS)
+def stored_figures(folder: RunFolder) -> tuple[dict[str, Any], RunSummary]:
+    """metrics.json as it is, and as the figures that it was written from.
+
+    Raises:
+        ConfigError: the run has none yet, or they are of a newer judgekit.
+        StorageError: they are damaged.
+    """
+    metrics = folder.read_json(METRICS) if folder.has(METRICS) else {}
     version = metrics.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise ConfigError(
@@ -108,7 +108,10 @@ def _figures(folder: RunFolder) -> tuple[dict[str, Any], RunSummary]:
         )
     summary = read_summary(folder)
     if summary is None:
-        raise missing_metrics(folder)
+        raise ConfigError(
+            f"{folder.path}: this run has no {METRICS} (status {folder.manifest().status}); go on with "
+            f"`judgekit run --resume {folder.path.name}`"
+        )
     return metrics, summary
 
 
@@ -139,49 +142,38 @@ def tag_run(run: str, name: str, options: Options, *, remove: bool) -> tuple[Pat
     return folder.path, tags, []
 
 
-@dataclass(frozen=True)
-class DeletableRun:
-    """A run that is asked to be deleted."""
+def delete_run(
+    run: str, options: Options, agreed: Callable[[str], bool], busy_seconds: float = INDEX_SECONDS
+) -> tuple[Path, Notices] | None:
+    """Delete a run: out of sight first, so that a kill leaves no half run, then its files and its entry.
 
-    folder: RunFolder
-    run_id: str
-    n_files: int
-    n_bytes: int
-    also: str
-    """What else goes with it, such as tags, for the question."""
-    busy_seconds: float = INDEX_SECONDS
-    """How long to wait for a database that another process writes."""
+    Args:
+        run: id or folder of the run.
+        options: where runs are kept.
+        agreed: asked whether to do it; told what is deleted.
+        busy_seconds: how long to wait for a database that another process writes.
 
-
-def deletable_run(run: str, options: Options) -> DeletableRun:
-    """A run that no process is writing.
+    Returns:
+        The folder that was, and warnings; None if it was not agreed to.
 
     Raises:
         ConfigError: no such run.
         RunBusy: a process is writing it.
-        StorageError: its manifest is damaged.
+        StorageError: its manifest is damaged, or it cannot be deleted.
     """
     folder = RunFolder.open(find_run(run, None, options), check=False)
-    if folder.path.is_symlink():
-        raise ConfigError(f"{folder.path}: is a link; delete the run at the place it leads to")
+    path = folder.path
+    if path.is_symlink():
+        raise ConfigError(f"{path}: is a link; delete the run at the place it leads to")
     with folder.locked():
-        files = [path for path in folder.path.rglob("*") if path.is_file()]
+        sizes = [item.stat().st_size for item in path.rglob("*") if item.is_file()]
         run_id = folder.manifest().run_id
     tags = read_tags(folder)
     also = f"; tags {', '.join(tags)}" if tags else ""
-    return DeletableRun(folder, run_id, len(files), sum(path.stat().st_size for path in files), also)
-
-
-def delete_run(found: DeletableRun) -> Notices:
-    """Delete a run: out of sight first, so that a kill leaves no half run, then its files and its entry.
-
-    Raises:
-        RunBusy: a process is writing it.
-        StorageError: it cannot be deleted.
-    """
-    path = found.folder.path
+    if not agreed(f"delete {path} ({len(sizes)} files, {sum(sizes) / 1e6:.1f} MB{also})"):
+        return None
     hidden = path.with_name(f".deleted-{path.name}")
-    with found.folder.locked():
+    with folder.locked():
         try:
             if hidden.exists():
                 shutil.rmtree(hidden)
@@ -195,10 +187,10 @@ def delete_run(found: DeletableRun) -> Notices:
         notices.append(("files_left", f"{hidden}: cannot be removed: {error.strerror or error}; remove it by hand"))
     try:
         if (path.parent / DATABASE).exists():
-            Database(path.parent, busy_seconds=found.busy_seconds).delete_run(found.run_id)
+            Database(path.parent, busy_seconds=busy_seconds).delete_run(run_id)
     except JudgekitError as error:
         notices.append(("index_not_written", f"{error}; `judgekit runs reindex` drops the entry later"))
-    return notices
+    return path, notices
 
 
 def reindex_runs(options: Options) -> Reindexed:
@@ -219,25 +211,3 @@ def all_runs_of(options: Options) -> list[str]:
         ConfigError: there is no such folder of runs.
     """
     return [str(path) for path in run_folders(runs_dir(options)) if (path / MANIFEST).is_file()]
-
-
-def open_rescore(run: str, options: Options) -> RescoreJob:
-    """A stored run, ready to be scored anew.
-
-    Raises:
-        ConfigError: no such run, or one without figures, or with a metric or judge that is not known here.
-        StorageError: its files are damaged.
-    """
-    stored = open_stored(run, options, unread=(SCORES, EVAL_RESULTS))
-    folder = stored.folder
-    _, old = _figures(folder)
-    return RescoreJob(
-        config=stored.config,
-        manifest=stored.manifest,
-        old=old,
-        metrics=stored.metrics(),
-        judges=[stored.judge(judge.name) for judge in stored.config.judges],
-        store=folder,
-        now=lambda: datetime.now(UTC),
-        version=judgekit.__version__,
-    )

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,7 +20,7 @@ from judgekit.storage.database import DATABASE
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.workflows.models import Options
-from judgekit.workflows.stored_runs import deletable_run, delete_run
+from judgekit.workflows.stored_runs import delete_run
 from tests.builders import read_json, seal_again, weekly_check, write_suite
 from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 
@@ -132,8 +131,9 @@ def test_a_run_is_deleted_where_the_database_is_locked_and_its_entry_goes_later(
     options = Options(results_dir=results)
     with closing(sqlite3.connect(results / DATABASE, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        found = replace(deletable_run("demo-1", options), busy_seconds=0.05)
-        [(code, message)] = delete_run(found)
+        deleted = delete_run("demo-1", options, lambda _: True, busy_seconds=0.05)
+    assert deleted is not None
+    [(code, message)] = deleted[1]
     assert code == "index_not_written"
     assert "database is locked; `judgekit runs reindex` drops the entry later" in message
     assert not (results / "demo-1").exists()

@@ -116,7 +116,7 @@ def test_another_run_is_a_baseline(run: Path) -> None:
 
 
 def test_labels_of_a_sheet_correct_the_mean_of_the_run(run: Path) -> None:
-    sheet = open_labels(str(run), LabelWanted(n=50, seed=3), Options()).labelling.sheet
+    sheet = open_labels(str(run), LabelWanted(n=50, seed=3), Options()).sheet
     assert len(sheet.case_ids) == 50
     # people are a point below the judge, and as strict as it is everywhere
     rows: list[dict[str, Any]] = [{"sheet": sheet.model_dump(mode="json")}]

@@ -14,7 +14,6 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import rescore
-from judgekit.workflows.stored_runs import open_rescore
 from tests.builders import case, output, read_json, seal_again, write_suite
 
 HIT = {"chunk_id": "k1", "text": "The kiln is fired at 1240 degrees."}
@@ -53,7 +52,7 @@ def test_the_folder_alone_is_enough_to_score_and_to_judge_again(tmp_path: Path) 
     tmp_path.joinpath("chunks.txt").write_text("k1\nk7\n", encoding="utf-8")
     folder = ran(tmp_path, "ids", corpus_chunk_ids="chunks.txt")
     (tmp_path / "chunks.txt").unlink()
-    assert list(rescore(open_rescore(str(folder), Options())).changes) == []
+    assert list(rescore(str(folder), Options()).changes) == []
     from judgekit.engine.observer import SilentObserver
     from judgekit.executors.local import run_local
     from judgekit.workflows.run import run
@@ -69,7 +68,7 @@ def test_the_folder_alone_is_enough_to_score_and_to_judge_again(tmp_path: Path) 
     (folder / "corpus_chunk_ids.jsonl").write_text('"k1"\n7\n', encoding="utf-8")
     seal_again(folder)
     with pytest.raises(StorageError, match=r"corpus_chunk_ids.jsonl:2: damaged line: expected a text"):
-        open_rescore(str(folder), Options())
+        rescore(str(folder), Options())
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import Rescored, rescore
 from judgekit.workflows.run import run as run_workflow
-from judgekit.workflows.stored_runs import open_rescore
 from tests.builders import read_json, read_lines
 
 
@@ -96,7 +95,7 @@ def rescored(results: Path, run_id: str, tmp_path: Path) -> tuple[Path, dict[str
     folder = tmp_path / run_id
     shutil.copytree(results / run_id, folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    return folder, before, rescore(open_rescore(str(folder), Options()))
+    return folder, before, rescore(str(folder), Options())
 
 
 @pytest.mark.parametrize("again", [None, Again(judges=("groundedness",)), Again(judges=("correctness",))])

@@ -21,7 +21,6 @@ from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import rescore
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import spotcheck
-from judgekit.workflows.stored_runs import open_rescore
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def probed(run: Path) -> Path:
 
 
 def rescored(run: Path) -> Path:
-    rescore(open_rescore(str(run), Options()))
+    rescore(str(run), Options())
     return run
 
 

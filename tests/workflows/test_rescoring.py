@@ -18,7 +18,6 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import reindex
 from judgekit.workflows.models import Options
 from judgekit.workflows.rescore import Rescored, rescore
-from judgekit.workflows.stored_runs import open_rescore
 from tests.builders import case, output, read_json, read_lines, seal_again, write_suite
 
 FILES = ("scores.jsonl", "metrics.json", "summary.md")
@@ -38,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def rescored(folder: Path) -> Rescored:
-    return rescore(open_rescore(str(folder), Options()))
+    return rescore(str(folder), Options())
 
 
 def files(folder: Path) -> dict[str, bytes]:

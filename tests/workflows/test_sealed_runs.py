@@ -16,7 +16,6 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_list import list_runs
 from judgekit.workflows.models import Options
 from judgekit.workflows.rescore import rescore
-from judgekit.workflows.stored_runs import open_rescore
 from tests.builders import read_json, read_lines, write_suite
 
 
@@ -210,7 +209,7 @@ def test_a_run_whose_change_was_killed_is_read_and_the_command_that_is_named_end
         patch.setattr(RunFolder, "seal", lambda _: None)
         patch.setattr("judgekit.workflows.rescore.write_summary", killed)
         with pytest.raises(KeyboardInterrupt):
-            rescore(open_rescore(str(folder), Options()))
+            rescore(str(folder), Options())
     assert RunFolder.open(folder).manifest().changing
     result = CliRunner().invoke(app, ["runs", "show", str(folder)])
     assert result.exit_code == 0

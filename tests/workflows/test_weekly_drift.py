@@ -29,7 +29,7 @@ from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, ver
 from judgekit.workflows.assembly import assemble
 from judgekit.workflows.caches import estimating
 from judgekit.workflows.check_samples import drawn
-from judgekit.workflows.drift import Acceptance, DriftQuery, accept_drift, drift_reports
+from judgekit.workflows.drift import DriftQuery, accept_drift, drift_reports
 from judgekit.workflows.dry_run import estimate_run
 from judgekit.workflows.jobs import open_job
 from judgekit.workflows.models import Options
@@ -373,7 +373,7 @@ def test_an_accepted_judge_begins_a_new_history_that_survives_a_reindex(weekly: 
         weekly.run(week, path)
     assert weekly.drift().state == "judge"
     later = replace(weekly.options(3), now=lambda: START + timedelta(weeks=2, days=1))
-    [line] = accept_drift(DriftQuery(), Acceptance(usual=0.9, reason="a new snapshot"), later)
+    [line] = accept_drift(DriftQuery(), later, usual=0.9, reason="a new snapshot")
     assert line.startswith("accepted: groundedness v1 as it is now")
     (weekly.folder / "results" / "judgekit.db").unlink()
     reindex(weekly.folder / "results", Database(weekly.folder / "results"))

@@ -1,12 +1,12 @@
 """A person goes through a sheet: forwards, back, over, out, and on again another day."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judgekit.core.human_labels import HumanLabel, LabelItem, Sheet
-from judgekit.storage.label_files import read_value
-from judgekit.workflows.labelling import Labelling, Session
+from judgekit.workflows.label import Labelling, Session
 
 
 def items(n: int) -> list[LabelItem]:
@@ -18,12 +18,12 @@ def labelling(n: int = 4, scale: tuple[int, int] = (0, 5), given: tuple[str, ...
         run_id="r", judge="correctness", seed=1, n_population=9, case_ids=tuple(f"c{number}" for number in range(n))
     )
     before = {case_id: HumanLabel(case_id=case_id, score=1) for case_id in given}
-    return Labelling(sheet, items(n), scale, "ida", "5: right", before)
+    return Labelling(sheet, items(n), scale, "ida", "5: right", before, Path("labels.jsonl"))
 
 
 def went_through(typed: str, **about: Any) -> tuple[Session, list[dict[str, Any]]]:
     kept: list[dict[str, Any]] = []
-    session = Session(labelling(**about), read_value, kept.append)
+    session = Session(labelling(**about), kept.append)
     for text in typed.split():
         session.answer(text)
     return session, kept

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import calibration
 from benchmarks.lexical import DEFAULT_DATA
 from benchmarks.recorded import Figure, Skipped, rows_of
-from judgekit.analysis.drift import DRIFTED, DriftReport, drift_report
+from judgekit.analysis.drift_states import DRIFTED, DriftReport, drift_report
 from judgekit.core.history_points import HistoryPoint
 from judgekit.workflows.check_samples import drawn
 

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from judgekit.analysis.drift import DRIFTED, DriftReport
+from judgekit.analysis.drift_states import DRIFTED, DriftReport
 from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from judgekit.analysis.drift import ENOUGH_PAIRS
-from judgekit.analysis.drift_checks import AT_ONCE
+from judgekit.analysis.drift_points import AT_ONCE
+from judgekit.analysis.drift_states import ENOUGH_PAIRS
 from judgekit.core.judgments import Judgment
 
 

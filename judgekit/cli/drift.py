@@ -8,7 +8,7 @@ import typer
 from judgekit.cli.outcome import print_json, reported, say
 
 if TYPE_CHECKING:
-    from judgekit.analysis.drift import DriftReport
+    from judgekit.analysis.drift_states import DriftReport
 
 DRIFT_EPILOG = """\b
 Examples:
@@ -80,7 +80,7 @@ def drift_command(
 
 def _fail_on_drift(reports: "list[DriftReport]") -> None:
     """End with exit code 1 where a judge drifted or was never asked, and name what does not say either way."""
-    from judgekit.analysis.drift import FAILING, UNKNOWN
+    from judgekit.analysis.drift_states import FAILING, UNKNOWN
     from judgekit.reports.figures import printable_line
 
     for report in reports:

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from judgekit.analysis.drift_checks import (
+from judgekit.analysis.drift_points import (
     AskedAgain,
     CheckedVerdicts,
     checked_verdicts,
-    history_check,
+    history_point,
     pair_row,
     repeats_by_kind,
 )
@@ -129,7 +129,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
                 verdict_builds=[*first.builds],
             )
             rows = [pair_row(first.verdicts.get(case), second.verdicts.get(case), pass_score) for case in cases]
-            yield history_check(_verdicts(folder, manifest, metrics, judge), asked, rows)
+            yield history_point(_verdicts(folder, manifest, metrics, judge), asked, rows)
 
 
 def _by_kind(record: Mapping[str, Any], first: _Opinions, second: _Opinions) -> dict[PointKind, list[str]]:
@@ -155,7 +155,7 @@ def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> 
             served_models=[*about["served_models"], *second.get("served_models", {})],
             fingerprints=[*about["fingerprints"], *second.get("fingerprints", {})],
         )
-        yield history_check(_verdicts(folder, manifest, metrics, judge), asked, report["sample"])
+        yield history_point(_verdicts(folder, manifest, metrics, judge), asked, report["sample"])
 
 
 def _unchecked(
@@ -173,7 +173,7 @@ def _unchecked(
                 served_models=[*about["served_models"]],
                 fingerprints=[*about["fingerprints"]],
             )
-            yield history_check(_verdicts(folder, manifest, metrics, judge), asked, [])
+            yield history_point(_verdicts(folder, manifest, metrics, judge), asked, [])
 
 
 def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> CheckedVerdicts:

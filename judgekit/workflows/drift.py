@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from judgekit.analysis.drift import DriftReport, drift_report, histories
+from judgekit.analysis.drift_states import DriftReport, drift_report, histories
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import Database

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from judgekit.analysis.drift_checks import AT_ONCE
+from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.core.cases import Case, SystemOutput, Usage
 from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeInput

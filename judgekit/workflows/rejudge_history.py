@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.analysis.drift_checks import AskedAgain, checked_verdicts, history_check, pair_row, repeats_by_kind
+from judgekit.analysis.drift_points import AskedAgain, checked_verdicts, history_point, pair_row, repeats_by_kind
 from judgekit.core.components import Judge
 from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
@@ -127,6 +127,6 @@ def _check(
         verdict_builds=sorted(before),
     )
     rows = [pair_row(old.verdict, new.verdict, pass_score_of(judge)) for old, new in pairs]
-    check = history_check(verdicts, asked, rows)
+    check = history_point(verdicts, asked, rows)
     # Replies were read by the parser of today; another one than that of the stored verdicts is another instrument.
     return check.model_copy(update={"parser_version": job.manifest.versions.get("parser", check.parser_version)})

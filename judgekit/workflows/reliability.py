@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD, Draw
-from judgekit.analysis.drift_checks import repeats_by_kind
+from judgekit.analysis.drift_points import repeats_by_kind
 from judgekit.analysis.pairs import Pair
 from judgekit.analysis.reliability import (
     KEPT_PARTS,

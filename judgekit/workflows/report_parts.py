@@ -35,7 +35,7 @@ def histories_of(folder: RunFolder, summary: RunSummary | None) -> list[dict[str
                 item for item in database.checks(judge, dataset) if item.prompt_version == about["prompt_version"]
             ]
             if len(checks) >= FEWEST_CHECKS:
-                from judgekit.analysis.drift import drift_report, histories
+                from judgekit.analysis.drift_states import drift_report, histories
 
                 found += [drift_report(history).document() for history in histories(checks)]
     except JudgekitError:

@@ -3,7 +3,7 @@
 from collections.abc import Set
 from datetime import datetime
 
-from judgekit.analysis.drift_checks import AT_ONCE
+from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.spot_checks import RUN_CHECK, RUN_CHECKS, RUN_REPEAT, SpotCheckRecord, sample_size
 from judgekit.engine.judgment_draft import JudgePlan

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 import judgekit.judges
 import judgekit.metrics
-from judgekit.analysis.drift import State
+from judgekit.analysis.drift_states import State
 from judgekit.analysis.joint import JOINT_COLUMNS
 from judgekit.cli.app import app
 from judgekit.core.cases import (

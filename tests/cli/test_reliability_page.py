@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from judgekit.analysis.drift import drift_report
+from judgekit.analysis.drift_states import drift_report
 from judgekit.reports.drift import drift_text
 from tests.builders import REPOSITORY, weekly_check
 

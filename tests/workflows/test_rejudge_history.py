@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import judgekit
-from judgekit.analysis.drift import drift_report
+from judgekit.analysis.drift_states import drift_report
 from judgekit.core.errors import ConfigError
 from judgekit.core.history_points import HistoryPoint
 from judgekit.engine.observer import SilentObserver

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.drift import DRIFTED, DriftReport, drift_report
-from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check, pair_row
+from judgekit.analysis.drift_points import AskedAgain, CheckedVerdicts, history_point, pair_row
+from judgekit.analysis.drift_states import DRIFTED, DriftReport, drift_report
 from judgekit.core.cache_keys import REPLY_PREFIX
 from judgekit.core.history_points import HistoryPoint, PointKind
 from judgekit.core.judgments import Verdict
@@ -63,7 +63,7 @@ def week_checks(rng: random.Random, week: int, flips: float) -> list[HistoryPoin
         stored = {case_id: Verdict(score=5) for case_id in sample}
         now = {case_id: Verdict(score=1 if rng.random() < rate else 5) for case_id in sample}
         rows = [pair_row(stored[case_id], now[case_id], 4) for case_id in sample]
-        checks.append(history_check(verdicts, AskedAgain(kind, comparator, at.isoformat()), rows))
+        checks.append(history_point(verdicts, AskedAgain(kind, comparator, at.isoformat()), rows))
     return checks
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgekit.analysis.drift import DriftReport, drift_report, histories
+from judgekit.analysis.drift_states import DriftReport, drift_report, histories
 from judgekit.core.history_points import HistoryPoint
 
 N_WEEKS = 26

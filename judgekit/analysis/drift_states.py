@@ -9,17 +9,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from judgekit.analysis.drift_evidence import Evidence, Point, Row, gather
-from judgekit.analysis.drift_instrument import InstrumentChange, instrument_changes
-from judgekit.analysis.drift_system import SystemShift, system_shift
-from judgekit.analysis.drift_usual import (
+from judgekit.analysis.drift_evidence import (
     BASELINE_CHECKS,
+    Evidence,
+    Point,
+    Row,
+    Usual,
+    gather,
     noise,
     rate_to_test,
     usual_of_others,
-    usual_of_repeats,
 )
-from judgekit.analysis.drift_verdicts import VerdictShift, verdict_shift
+from judgekit.analysis.drift_shifts import (
+    InstrumentChange,
+    SystemShift,
+    VerdictShift,
+    instrument_changes,
+    system_shift,
+    verdict_shift,
+)
 from judgekit.core.history_points import KIND_WORDS, HistoryPoint
 
 State = Literal["none", "judge", "system", "judge+system", "instrument", "insufficient", "not asked"]
@@ -63,7 +71,7 @@ class DriftReport:
     why: tuple[str, ...]
     """One line for each reason."""
     since: Point | None
-    """The check with which the change most likely began; None where there is none."""
+    """The check with which the change most likely began; None if there is none."""
     streams: tuple[Stream, ...]
     failures: Evidence | None
     """Failed calls against their usual rate; None where there are too few checks."""
@@ -71,7 +79,7 @@ class DriftReport:
     system: SystemShift | None
     """None where the answers were the same in all checks."""
     verdicts: VerdictShift | None
-    """Other scores for the same answers, in runs that asked anew; None where there are none."""
+    """Other scores for the same answers, in runs that asked again; None if there are none."""
     accepted: dict[str, Any] | None
     """The acceptance with which what is tested begins: `created_at`, `rate`, `reason`; None without one."""
     timeline: tuple[dict[str, Any], ...]
@@ -87,20 +95,20 @@ def histories(checks: Sequence[HistoryPoint]) -> list[list[HistoryPoint]]:
     for check in checks:
         key = (check.judge, check.prompt_version, check.dataset_sha256)
         found.setdefault(key, {})[check.check_id] = check
-    return [sorted(_without_needless(group.values()), key=_when) for _, group in sorted(found.items())]
+    return [_in_order(list(group.values())) for _, group in sorted(found.items())]
 
 
-def _without_needless(checks: Iterable[HistoryPoint]) -> list[HistoryPoint]:
-    """Without the points of runs that say that nobody was asked, where a later check asked all the same."""
-    group = list(checks)
-    asked = {check.run_id for check in group if check.n_asked}
-    return [check for check in group if check.kind != "run" or check.run_id not in asked]
+def _in_order(checks: Sequence[HistoryPoint]) -> list[HistoryPoint]:
+    """By time, without the points of runs that say that nobody was asked, if a later check asked all the same."""
+    asked = {check.run_id for check in checks if check.n_asked}
+    needed = [check for check in checks if check.kind != "run" or check.run_id not in asked]
+    return sorted(needed, key=lambda check: (check.created_at, check.check_id))
 
 
 def drift_report(checks: Sequence[HistoryPoint]) -> DriftReport:
     """The state of a judge, from its history.
 
-    A judge's flips are held against H0 "the rate is at most m0", m0 what is usual: see `drift_usual`. An alarm is an
+    A judge's flips are held against H0 "the rate is at most m0", m0 what is usual: see `drift_evidence`. An alarm is an
     e-value of all tested checks of 20 or more, or an e-detector of 520 or more, times the number of comparators tested.
     Once raised it stays, until an acceptance: what came before it is not tested. Failures are tested in the same way.
     Another mean score for the same answers is an alarm too, see `verdict_shift`.
@@ -119,8 +127,6 @@ def drift_report(checks: Sequence[HistoryPoint]) -> DriftReport:
 
     Raises:
         ValueError: no checks, or checks of several histories.
-
-    Source: in-house; the tests are those of `stats.sequential`.
     """
     if len({(check.judge, check.prompt_version, check.dataset_sha256) for check in checks}) != 1:
         raise ValueError("a report is about one history: one judge, wording and data set")
@@ -176,9 +182,9 @@ def _streams(checks: Sequence[HistoryPoint], accepted: float | None) -> list[Str
     for check in checks:
         if check.kind in ("rejudge", "spot_check"):
             groups.setdefault((check.kind, check.comparator), []).append(check)
-    of_judge = noise(checks, accepted)
-    usuals = {
-        key: usual_of_repeats(group, of_judge) if key[0] == "rejudge" else usual_of_others(group, of_judge[0], accepted)
+    floor = noise(checks, accepted)
+    usuals = {  # the same judge asked again flips by its noise
+        key: Usual(*floor, tuple(group)) if key[0] == "rejudge" else usual_of_others(group, floor[0], accepted)
         for key, group in groups.items()
     }
     n_tested = max(1, sum(1 for usual in usuals.values() if usual.tested))
@@ -187,10 +193,7 @@ def _streams(checks: Sequence[HistoryPoint], accepted: float | None) -> list[Str
             kind=kind,
             comparator=comparator,
             evidence=gather(
-                [(check.n_disagree, check.n_pairs) for check in usual.tested],
-                [_point(check) for check in usual.tested],
-                usual.rate,
-                n_tested,
+                usual.tested, [(check.n_disagree, check.n_pairs) for check in usual.tested], usual.rate, n_tested
             ),
             n_baseline_checks=usual.n_checks,
             n_baseline_pairs=usual.n_pairs,
@@ -208,8 +211,7 @@ def _failures(checks: Sequence[HistoryPoint]) -> Evidence | None:
     if not tested:
         return None
     m0 = rate_to_test(sum(check.n_failed for check in usual), sum(check.n_asked for check in usual))
-    counts = [(check.n_failed, check.n_asked) for check in tested]
-    return gather(counts, [_point(check) for check in tested], m0, 1)
+    return gather(tested, [(check.n_failed, check.n_asked) for check in tested], m0, 1)
 
 
 @dataclass(frozen=True)
@@ -227,21 +229,15 @@ class _Flags:
         """It flips more than usual, or scores the same answers differently."""
         if self.verdicts is not None and (when is None or self.verdicts.now.created_at <= when):
             return True
-        return any(_raised(stream.evidence, when) for stream in self.streams)
+        return any(stream.evidence.is_alarm(when) for stream in self.streams)
 
     def instrument(self, when: str) -> bool:
         """Another instrument than at first, or more failures than usual."""
-        if self.failures is not None and _raised(self.failures, when):
-            return True
-        return any(change.is_in_force(when) for change in self.changes)
+        fails = self.failures is not None and self.failures.is_alarm(when)
+        return fails or any(change.is_in_force(when) for change in self.changes)
 
     def state(self, when: str, alarm_at: str | None) -> State:
-        """The state after the checks up to a time.
-
-        Args:
-            when: the time.
-            alarm_at: the last check before with drift; None where there was none.
-        """
+        """The state after the checks up to a time, of which the last one with drift was at `alarm_at`."""
         if self.instrument(when):
             return "instrument"
         system = self.system is not None and self.system.has_moved(when)
@@ -261,24 +257,21 @@ class _Flags:
         return "none" if n_pairs >= ENOUGH_PAIRS else "insufficient"
 
 
-def _raised(evidence: Evidence, when: str | None) -> bool:
-    return evidence.alarm_at is not None and (when is None or evidence.alarm_at.created_at <= when)
-
-
 def _judge_since(streams: Sequence[Stream], verdicts: VerdictShift | None) -> Point | None:
     """When the judge began to differ: the earliest of what raised an alarm."""
-    found = [s.evidence.since for s in streams if s.evidence.alarm_at is not None and s.evidence.since is not None]
-    found += [] if verdicts is None else [verdicts.now]
+    starts = [stream.evidence.alarm_since for stream in streams] + [None if verdicts is None else verdicts.now]
+    return _earliest(starts)
+
+
+def _earliest(points: Iterable[Point | None]) -> Point | None:
+    found = [point for point in points if point is not None]
     return min(found, key=lambda point: point.created_at, default=None)
 
 
 def _since(flags: _Flags, state: State) -> Point | None:
     if state == "instrument":
-        found = [change.at for change in flags.changes if change.is_in_force(None)]
-        failures = flags.failures
-        if failures is not None and failures.alarm_at is not None and failures.since is not None:
-            found.append(failures.since)
-        return min(found, key=lambda point: point.created_at)
+        changes = [change.at for change in flags.changes if change.is_in_force(None)]
+        return _earliest([*changes, None if flags.failures is None else flags.failures.alarm_since])
     if state in ("judge", "judge+system"):
         return _judge_since(flags.streams, flags.verdicts)
     return flags.system.since if state == "system" and flags.system is not None else None
@@ -336,7 +329,7 @@ def _timeline(checks: Sequence[HistoryPoint], flags: _Flags) -> Iterator[dict[st
 
 def _row(check: HistoryPoint, state: State, evidence: Row | None) -> dict[str, Any]:
     return {
-        **asdict(_point(check)),
+        **asdict(Point.of(check)),
         "kind": check.kind,
         "comparator": check.comparator,
         "n_asked": check.n_asked,
@@ -349,11 +342,3 @@ def _row(check: HistoryPoint, state: State, evidence: Row | None) -> dict[str, A
         "log_e_detector": None if evidence is None else evidence.log_e_detector,
         "state": state,
     }
-
-
-def _point(check: HistoryPoint) -> Point:
-    return Point(check.run_id, check.created_at, check.check_id)
-
-
-def _when(check: HistoryPoint) -> tuple[str, str]:
-    return check.created_at, check.check_id

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.drift_checks import AskedAgain, CheckedVerdicts, history_check, kind_of_repeat
+from judgekit.analysis.drift_points import AskedAgain, CheckedVerdicts, history_point, repeats_by_kind
 
 VERDICTS = CheckedVerdicts("r", "groundedness", "v1", "p", "d", "1", "a", {"0": 1, "1": 0, "4": 1, "5": 2, "none": 9})
 
@@ -17,7 +17,7 @@ def test_pairs_are_counted_and_failures_are_in_no_denominator() -> None:
         {"first": 5, "second": None, "disagrees": None},
     ]
     asked = AskedAgain("rejudge", "m with v1", "2026-01-01T00:00:00+00:00", ["m-1", "m-0", "m-1"], [])
-    check = history_check(VERDICTS, asked, sample)
+    check = history_point(VERDICTS, asked, sample)
     assert (check.n_asked, check.n_pairs, check.n_disagree, check.n_failed) == (4, 3, 1, 1)
     # Shifts 0, -2, 1: mean -1/3; squares 1/9 + 25/9 + 16/9 = 42/9, sd = sqrt(42/9 / 2).
     assert check.shift_mean == pytest.approx(-1 / 3)
@@ -30,12 +30,12 @@ def test_pairs_are_counted_and_failures_are_in_no_denominator() -> None:
 
 def test_yes_and_no_are_ratings_too() -> None:
     sample = [{"first": True, "second": False, "disagrees": True}]
-    check = history_check(VERDICTS, AskedAgain("spot_check", "m", "t"), sample)
+    check = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), sample)
     assert (check.shift_mean, check.shift_sd) == (-1.0, None)
 
 
 def test_a_check_without_pairs_has_no_shift() -> None:
-    check = history_check(VERDICTS, AskedAgain("spot_check", "m", "t"), [])
+    check = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), [])
     assert (check.n_pairs, check.shift_mean, check.shift_sd) == (0, None, None)
 
 
@@ -48,7 +48,7 @@ def test_a_check_without_pairs_has_no_shift() -> None:
     ],
 )
 def test_asking_again_at_once_shows_noise_and_later_maybe_drift(asked_at: str, kind: str) -> None:
-    assert kind_of_repeat("2026-01-01T00:00:00+00:00", asked_at) == kind
+    assert repeats_by_kind([("c", "2026-01-01T00:00:00+00:00", asked_at)]) == {kind: ["c"]}
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,5 @@ def test_asking_again_at_once_shows_noise_and_later_maybe_drift(asked_at: str, k
 def test_what_another_build_says_is_no_noise_however_soon_it_is_asked(
     verdict_builds: set[str], builds: set[str], kind: str
 ) -> None:
-    assert kind_of_repeat("2026-01-01T00:00:00+00:00", "2026-01-01T00:05:00+00:00", verdict_builds, builds) == kind
+    times = [("c", "2026-01-01T00:00:00+00:00", "2026-01-01T00:05:00+00:00")]
+    assert repeats_by_kind(times, verdict_builds, builds) == {kind: ["c"]}

@@ -56,12 +56,6 @@ def checked_verdicts(
 ) -> CheckedVerdicts:
     """What a finished run says of the verdicts of one of its judges.
 
-    Args:
-        judge: one that the run has.
-        manifest: of the run.
-        metrics: its metrics.json.
-        answers_sha256: see `core.history_points.answers_sha256`.
-
     Raises:
         KeyError: metrics.json lacks a part that every run has.
     """
@@ -80,15 +74,9 @@ def checked_verdicts(
 
 
 def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | None) -> dict[str, Any]:
-    """One row of a check: `first`, `second` and whether it `disagrees`, all None without two verdicts.
+    """One row of a check: `first` (stored), `second` (later) and whether it `disagrees`, None without two verdicts.
 
-    Args:
-        first: the stored verdict.
-        second: what was said of the same input later.
-        pass_score: lowest score that passes; None: the judge has no pass class.
-
-    Raises:
-        ValueError: the verdicts are of different kinds, or one of them says nothing.
+    See `pair_disagrees` for the rest.
     """
     if first is None or second is None:
         return {"first": None, "second": None, "disagrees": None}
@@ -99,16 +87,14 @@ def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | No
     }
 
 
-def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
+def history_point(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
     """A point of the history of a judge.
 
     Args:
         verdicts: what was checked.
         asked: by whom and when.
         sample: the rows of the check's report, or those of `pair_row`: `first`, `second` and `disagrees`, all None
-            where there are not two verdicts.
-
-    Source: in-house.
+            if there are not two verdicts.
     """
     pairs = [row for row in sample if row["disagrees"] is not None]
     shifts = [float(row["second"]) - float(row["first"]) for row in pairs]
@@ -144,39 +130,25 @@ def history_check(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence
     )
 
 
-def kind_of_repeat(
-    verdicts_at: str, asked_at: str, verdict_builds: Collection[str] = (), builds: Collection[str] = ()
-) -> PointKind:
-    """Whether a judge that was asked the same again shows its noise or may have drifted, by the time between.
-
-    Another build under the same name is another judge, whose differences are no noise however soon it is asked.
-
-    Args:
-        verdicts_at: when the stored verdicts were given, ISO 8601.
-        asked_at: when it was asked again.
-        verdict_builds: builds that gave the stored verdicts; empty: not known.
-        builds: builds that were asked again.
-    """
-    between = datetime.fromisoformat(asked_at) - datetime.fromisoformat(verdicts_at)
-    is_another = bool(verdict_builds and builds) and set(builds) != set(verdict_builds)
-    return "noise_floor" if between <= AT_ONCE and not is_another else "rejudge"
-
-
 def repeats_by_kind(
     times: Iterable[tuple[str, str, str]], verdict_builds: Collection[str] = (), builds: Collection[str] = ()
 ) -> dict[PointKind, list[str]]:
-    """Cases about which a judge was asked again, apart by what that shows, see `kind_of_repeat`.
+    """Cases about which a judge was asked again, apart by whether that shows its noise or may show drift.
 
-    A run may hold verdicts of today beside older ones from the cache.
+    The time between decides. A run may hold verdicts of today beside older ones from the cache. Another build under the
+    same name is another judge, whose differences are no noise however soon it is asked.
 
     Args:
-        times: case id, when the stored verdict was given, when it was asked again.
+        times: case id, when the stored verdict was given, when it was asked again; ISO 8601.
         verdict_builds: builds that gave the stored verdicts; empty: not known.
         builds: builds that were asked again.
     """
+    is_another = bool(verdict_builds and builds) and set(builds) != set(verdict_builds)
     found: dict[PointKind, list[str]] = {}
     for case_id, verdict_at, asked_at in times:
-        found.setdefault(kind_of_repeat(verdict_at, asked_at, verdict_builds, builds), []).append(case_id)
+        between = datetime.fromisoformat(asked_at) - datetime.fromisoformat(verdict_at)
+        kind: PointKind = "noise_floor" if between <= AT_ONCE and not is_another else "rejudge"
+        found.setdefault(kind, []).append(case_id)
     return found
 
 

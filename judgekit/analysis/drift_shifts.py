@@ -1,7 +1,7 @@
-"""Whether the scores of a system's new answers differ from those of its first ones."""
+"""What moved: the instrument that judged, the system's new answers, or the judge's scores of the same answers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from judgekit.analysis.drift_evidence import HORIZON_CHECKS, Point
 from judgekit.core.history_points import HistoryPoint
@@ -10,6 +10,90 @@ from judgekit.stats.sequential import DECIDED
 
 MOST_P = 1.0 / (DECIDED * HORIZON_CHECKS)
 """A difference counts at this p value: in half a year of weekly looks, a false one comes at most once in 20 times."""
+
+
+@dataclass(frozen=True)
+class InstrumentChange:
+    """A part of the instrument that is another one than in the first check."""
+
+    what: str
+    before: str
+    now: str
+    at: Point
+    """The first check with the new one."""
+    until: str | None
+    """When a check first had the old one again; None: it is in force."""
+
+    def is_in_force(self, when: str | None) -> bool:
+        """Whether the instrument is another one at a time; None: after all checks."""
+        if when is None:
+            return self.until is None
+        return self.at.created_at <= when and (self.until is None or when < self.until)
+
+    def line(self) -> str:
+        """One line for a report."""
+        return f"{self.what}: {self.now} since run {self.at.run_id}, {self.before} before"
+
+
+def instrument_changes(checks: Sequence[HistoryPoint]) -> list[InstrumentChange]:
+    """All changes against the first check, in the order of time; one that was taken back says until when.
+
+    Wording and parser are compared over the whole history. Names that servers give are compared among checks of one
+    kind and comparator, since another comparator has names of its own; a check whose servers say nothing is passed
+    over. A served model or an upstream is another one where a name comes up that the first check did not have.
+    Fingerprints are where none of the first check's is left, since a large server runs several at a time. Builds are
+    too; a judge that is asked the same again is held against the build of the first stored verdicts.
+
+    Args:
+        checks: one history, in the order of time.
+    """
+    found = [*_changes("prompt hash", checks, lambda check: (check.prompt_sha256[:12],), _is_other)]
+    found += _changes("parser version", checks, lambda check: (check.parser_version,), _is_other)
+    streams: dict[tuple[str, str], list[HistoryPoint]] = {}
+    for check in checks:
+        streams.setdefault((check.kind, check.comparator), []).append(check)
+    for stream in streams.values():
+        found += _changes("served model", stream, lambda check: check.served_models, _has_new)
+        found += _changes("upstream", stream, lambda check: check.upstreams, _has_new)
+        found += _changes("fingerprint", stream, lambda check: check.fingerprints, _has_none_of)
+        first = () if stream[0].kind == "spot_check" else stream[0].verdict_builds
+        found += _changes("build", stream, lambda check: check.builds, _has_none_of, first)
+    return sorted(found, key=lambda change: change.at.created_at)
+
+
+def _changes(
+    what: str,
+    checks: Sequence[HistoryPoint],
+    value_of: Callable[[HistoryPoint], tuple[str, ...]],
+    differs: Callable[[tuple[str, ...], tuple[str, ...]], bool],
+    first: tuple[str, ...] = (),
+) -> Iterator[InstrumentChange]:
+    """Changes of one part against `first`, or if that is empty, against the first check that says anything of it."""
+    said = [(check, value) for check in checks if (value := value_of(check)) and any(value)]
+    if not said:
+        return
+    first = first or said[0][1]
+    begun: InstrumentChange | None = None
+    for check, value in said:
+        if begun is None and differs(first, value):
+            begun = InstrumentChange(what, ", ".join(first), ", ".join(value), Point.of(check), until=None)
+        elif begun is not None and not differs(first, value):
+            yield replace(begun, until=check.created_at)
+            begun = None
+    if begun is not None:
+        yield begun
+
+
+def _is_other(first: tuple[str, ...], now: tuple[str, ...]) -> bool:
+    return first != now
+
+
+def _has_new(first: tuple[str, ...], now: tuple[str, ...]) -> bool:
+    return not set(now) <= set(first)
+
+
+def _has_none_of(first: tuple[str, ...], now: tuple[str, ...]) -> bool:
+    return not set(now) & set(first)
 
 
 @dataclass(frozen=True)
@@ -82,9 +166,9 @@ def system_shift(checks: Sequence[HistoryPoint], judge_since: str | None) -> Sys
     shift = None if judge_since is None else _judge_shift(checks, judge_since)
     p = _p(first, now)
     return SystemShift(
-        first=_point(first),
+        first=Point.of(first),
         first_mean=_mean(first),
-        now=_point(now),
+        now=Point.of(now),
         now_mean=_mean(now),
         delta=_mean(now) - _mean(first),
         p=p,
@@ -134,7 +218,7 @@ def _since(scored: Sequence[HistoryPoint], moved: Sequence[bool]) -> Point | Non
     start = len(moved) - 1
     while start and moved[start - 1]:
         start -= 1
-    return _point(scored[start])
+    return Point.of(scored[start])
 
 
 def _mean(check: HistoryPoint) -> float:
@@ -142,5 +226,49 @@ def _mean(check: HistoryPoint) -> float:
     return check.score_mean
 
 
-def _point(check: HistoryPoint) -> Point:
-    return Point(check.run_id, check.created_at, check.check_id)
+@dataclass(frozen=True)
+class VerdictShift:
+    """The verdicts of a later run on the same answers, which were asked for again, beside the first ones."""
+
+    first: Point
+    first_mean: float
+    now: Point
+    """The first check whose mean differs."""
+    now_mean: float
+    p: float
+
+    def line(self) -> str:
+        """One line for a report."""
+        return (
+            f"the same answers score differently: mean {self.first_mean:.3f} in run {self.first.run_id}, "
+            f"{self.now_mean:.3f} in {self.now.run_id} (p {self.p:.2g}, needed {MOST_P:.2g}), so the judge moved"
+        )
+
+
+def verdict_shift(checks: Sequence[HistoryPoint]) -> VerdictShift | None:
+    """The first run whose stored verdicts differ in mean from those of the first run of the same answers.
+
+    Verdicts from the cache are the same verdicts, so that a difference takes a run that asked again.
+
+    Assumptions: the two sets of scores count as independent. They are of the same cases, so the test is on the safe
+    side.
+
+    Args:
+        checks: one history, in the order of time.
+
+    Returns:
+        None where no mean is shown to differ.
+
+    Source: in-house; Welch's test, at 1 in 20 over half a year of weekly looks.
+    """
+    firsts: dict[tuple[str, str], HistoryPoint] = {}
+    for check in checks:
+        if check.answers_sha256 is None or check.verdict_model is None or check.score_mean is None:
+            continue
+        first = firsts.setdefault((check.answers_sha256, check.verdict_model), check)
+        if first.score_mean is None or first.score_sd is None or check.score_sd is None:
+            continue
+        p = welch_p(first.score_mean, first.score_sd, first.n_scores, check.score_mean, check.score_sd, check.n_scores)
+        if p is not None and p <= MOST_P:
+            return VerdictShift(Point.of(first), first.score_mean, Point.of(check), check.score_mean, p)
+    return None

@@ -30,7 +30,7 @@ from typing import Any
 from judgekit.core.components import Judge
 from judgekit.core.config import Budget, ModelConfig
 from judgekit.core.judgments import JudgeInput
-from judgekit.testing import ServerProcess
+from tests.doubles.server_process import ServerProcess
 
 WORDS = [
     "kiln",

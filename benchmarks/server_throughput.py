@@ -3,7 +3,7 @@
 The server runs in a process of its own. The client writes ready-made bytes on plain sockets, so that on two cores the
 server is what is measured; the server's own CPU time, read from /proc, says what one core can do.
 
-    python benchmarks/server_throughput.py
+    python -m benchmarks.server_throughput
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import os
 import time
 from pathlib import Path
 
-from judgekit.testing import ServerProcess
+from tests.doubles.server_process import ServerProcess
 
 N_REQUESTS = 20_000
 N_CONNECTIONS = 64
@@ -48,7 +48,7 @@ async def ask(port: int, numbers: range) -> int:
     for number in numbers:
         writer.write(request_bytes(number))
         head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
         await reader.readexactly(length)
         n_ok += head.startswith(b"HTTP/1.1 200")
     writer.close()

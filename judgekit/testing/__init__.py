@@ -8,11 +8,14 @@ with FaultServer([rate_limited(retry_after_seconds=1), verdict(4)]) as server:
 """
 
 from judgekit.testing.exchange import Fault, Reply, Request, Responder
-from judgekit.testing.fault_server import FaultServer
-from judgekit.testing.faults import (
+from judgekit.testing.fault_server import FaultServer, ServerInfo
+from judgekit.testing.log import LoggedRequest, RequestLog, Totals
+from judgekit.testing.replies import (
+    chat_reply,
     close_after_bytes,
     empty_reply,
     error_in_200,
+    error_reply,
     filtered_reply,
     hang,
     headers_then_trickle,
@@ -23,33 +26,22 @@ from judgekit.testing.faults import (
     refused_reply,
     reset,
     server_error,
+    tool_call,
     truncated_reply,
+    verdict,
+    verdict_body,
 )
-from judgekit.testing.log import LoggedRequest, RequestLog, Totals
-from judgekit.testing.malformed import MENDABLE, UNREADABLE, malformed_verdict
-from judgekit.testing.plausible import plausible_body, plausible_verdict
-from judgekit.testing.process import ServerProcess
-from judgekit.testing.replies import chat_reply, error_reply, reply_from_record, tool_call, verdict, verdict_body
-from judgekit.testing.responders import (
+from judgekit.testing.scripts import (
     Script,
-    alias_move,
     as_responder,
-    fingerprint_change,
-    limited,
     per_case,
+    plausible_body,
+    plausible_verdict,
     sequence,
     with_latency,
 )
-from judgekit.testing.seeded import FAULTS, REPLY_MIX, RETRYABLE_MIX, SeededFaults, seeded_faults
-from judgekit.testing.service import ServerInfo
-from judgekit.testing.strict import requires
 
 __all__ = [
-    "FAULTS",
-    "MENDABLE",
-    "REPLY_MIX",
-    "RETRYABLE_MIX",
-    "UNREADABLE",
     "Fault",
     "FaultServer",
     "LoggedRequest",
@@ -58,11 +50,8 @@ __all__ = [
     "RequestLog",
     "Responder",
     "Script",
-    "SeededFaults",
     "ServerInfo",
-    "ServerProcess",
     "Totals",
-    "alias_move",
     "as_responder",
     "chat_reply",
     "close_after_bytes",
@@ -70,12 +59,9 @@ __all__ = [
     "error_in_200",
     "error_reply",
     "filtered_reply",
-    "fingerprint_change",
     "hang",
     "headers_then_trickle",
     "html_page",
-    "limited",
-    "malformed_verdict",
     "overloaded",
     "per_case",
     "plausible_body",
@@ -83,10 +69,7 @@ __all__ = [
     "rate_limited",
     "raw_bytes",
     "refused_reply",
-    "reply_from_record",
-    "requires",
     "reset",
-    "seeded_faults",
     "sequence",
     "server_error",
     "tool_call",

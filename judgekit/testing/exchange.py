@@ -1,9 +1,10 @@
-"""The words of the test server: a request as it came in, a reply as it goes out, and what may go wrong."""
+"""A request as it came in, a reply as it goes out, and what may go wrong with it."""
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 TRANSPORT_FAULTS: Final = frozenset({"reset", "close_after_bytes", "hang", "headers_then_trickle", "raw_bytes"})
@@ -41,7 +42,7 @@ class Reply:
     """The server completes a chat body: `id`, `created`, and where absent `model` (an echo) and `usage`."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Request:
     """One request as a responder sees it."""
 
@@ -50,16 +51,20 @@ class Request:
     headers: Mapping[str, str] = field(repr=False)
     """Names in lower case; values as sent, so a responder may check the key. The log keeps them masked."""
     raw_body: bytes = field(repr=False)
-    body: Any
-    """The decoded JSON; None where there is none or it does not parse."""
     index: int
     """Chat requests that came before this one, in order of arrival."""
-    n_in_flight: int = 1
-    """Requests that are being answered, this one included."""
     query: str = field(default="", repr=False)
     """What stands behind `?` in the address, as sent."""
-    _body_hash: str | None = field(default=None, repr=False)
-    _text: str | None = field(default=None, repr=False)
+    n_in_flight: int = 1
+    """Requests that are being answered, this one included."""
+
+    @cached_property
+    def body(self) -> Any:
+        """The decoded JSON; None if there is none or it does not parse."""
+        try:
+            return json.loads(self.raw_body)
+        except (ValueError, RecursionError):
+            return None
 
     def get(self, name: str, default: Any = None) -> Any:
         """A top-level field of the JSON body, or the default."""
@@ -74,22 +79,18 @@ class Request:
         messages = self.get("messages", [])
         return [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
 
-    @property
+    @cached_property
     def text(self) -> str:
         """All text of all messages, joined by line ends."""
-        if self._text is None:
-            self._text = "\n".join(_content_text(message.get("content")) for message in self.messages)
-        return self._text
+        return "\n".join(_content_text(message.get("content")) for message in self.messages)
 
-    @property
+    @cached_property
     def body_hash(self) -> str:
         """SHA-256 of the body with sorted keys: two requests with equal bodies are the same question."""
-        if self._body_hash is None:
-            canonical = self.raw_body
-            if self.body is not None:
-                canonical = json.dumps(self.body, sort_keys=True, separators=(",", ":")).encode()
-            self._body_hash = hashlib.sha256(canonical).hexdigest()
-        return self._body_hash
+        canonical = self.raw_body
+        if self.body is not None:
+            canonical = json.dumps(self.body, sort_keys=True, separators=(",", ":")).encode()
+        return hashlib.sha256(canonical).hexdigest()
 
     @property
     def reply_schema(self) -> Mapping[str, Any] | None:

@@ -14,19 +14,11 @@ from typing import Any
 
 import pytest
 
-from judgekit.testing import (
-    FaultServer,
-    Reply,
-    Request,
-    alias_move,
-    chat_reply,
-    malformed_verdict,
-    plausible_verdict,
-    truncated_reply,
-    with_latency,
-)
+from judgekit.testing import FaultServer, Reply, Request, chat_reply, plausible_verdict, truncated_reply, with_latency
 from tests.builders import case, read_json, read_lines, write_suite
 from tests.cli.fork_server import Ended, ForkServer, Started
+from tests.doubles.changes import alias_move
+from tests.doubles.malformed import malformed_verdict
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from judgekit.testing import FaultServer, ServerProcess, with_latency
+from judgekit.testing import FaultServer, with_latency
 from tests.builders import REPOSITORY, read_json, read_lines, write_suite
+from tests.doubles.server_process import ServerProcess
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,7 @@ from judgekit.core.errors import JudgekitError
 from judgekit.core.runs import RunSummary
 from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
-from judgekit.testing import FaultServer, Reply, chat_reply, sequence, verdict
-from judgekit.testing.responders import Script
+from judgekit.testing import FaultServer, Reply, Script, chat_reply, sequence, verdict
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow

@@ -19,18 +19,18 @@ from judgekit.judges.parsing import read_flag
 from judgekit.testing import (
     FaultServer,
     Reply,
+    Script,
     as_responder,
     chat_reply,
     error_reply,
     refused_reply,
-    requires,
     sequence,
     tool_call,
     truncated_reply,
     verdict,
 )
-from judgekit.testing.responders import Script
 from tests.builders import case, output, read_lines, write_suite
+from tests.doubles.strict import requires
 from tests.workflows.engine import Ran, after_probe, again, carried_out, good
 
 pytestmark = pytest.mark.usefixtures("quick_waits")

@@ -19,18 +19,11 @@ from judgekit.core.scores import Outcomes
 from judgekit.judges.groundedness import Groundedness
 from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.recorder import Recorder
-from judgekit.testing import (
-    REPLY_MIX,
-    RETRYABLE_MIX,
-    FaultServer,
-    SeededFaults,
-    chat_reply,
-    seeded_faults,
-    with_latency,
-)
+from judgekit.testing import FaultServer, chat_reply, with_latency
 from tests.builders import output, read_json, read_lines, write_suite
 from tests.cli.fork_server import Ended
 from tests.cli.fork_server import judgekit as judgekit_command
+from tests.doubles.storms import REPLY_MIX, RETRYABLE_MIX, SeededFaults, seeded_faults
 from tests.workflows.engine import Ran, after_probe, again, carried_out, good, is_probe, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")

@@ -14,19 +14,19 @@ from judgekit.testing import (
     Reply,
     close_after_bytes,
     error_reply,
-    fingerprint_change,
     hang,
     headers_then_trickle,
     html_page,
     overloaded,
     rate_limited,
-    requires,
     reset,
     server_error,
     verdict,
     with_latency,
 )
 from tests.builders import output, write_suite
+from tests.doubles.changes import fingerprint_change
+from tests.doubles.strict import requires
 from tests.workflows.engine import Ran, after_probe, again, carried_out, good, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")

@@ -13,8 +13,10 @@ from judgekit.core.prompts import unfence
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import SUM_METHOD
 from judgekit.storage.prompt_files import load_prompt
-from judgekit.testing import FaultServer, Reply, alias_move, chat_reply, error_reply, requires, reset, sequence, verdict
+from judgekit.testing import FaultServer, Reply, chat_reply, error_reply, reset, sequence, verdict
 from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_suite
+from tests.doubles.changes import alias_move
+from tests.doubles.strict import requires
 
 
 @pytest.fixture

@@ -19,35 +19,24 @@ import aiohttp
 import pytest
 
 from judgekit.testing import (
-    FAULTS,
-    MENDABLE,
-    REPLY_MIX,
-    UNREADABLE,
     Fault,
     FaultServer,
     Reply,
     Request,
     Script,
-    ServerProcess,
-    alias_move,
     chat_reply,
     close_after_bytes,
     empty_reply,
     error_in_200,
     error_reply,
-    fingerprint_change,
     hang,
     headers_then_trickle,
     html_page,
-    limited,
-    malformed_verdict,
     overloaded,
     per_case,
     rate_limited,
     refused_reply,
-    requires,
     reset,
-    seeded_faults,
     server_error,
     tool_call,
     truncated_reply,
@@ -55,6 +44,11 @@ from judgekit.testing import (
     verdict_body,
     with_latency,
 )
+from tests.doubles.changes import alias_move, fingerprint_change, limited
+from tests.doubles.malformed import MENDABLE, UNREADABLE, malformed_verdict
+from tests.doubles.server_process import ServerProcess
+from tests.doubles.storms import FAULTS, REPLY_MIX, seeded_faults
+from tests.doubles.strict import requires
 
 Answer = tuple[int, dict[str, str], Any]
 
@@ -177,31 +171,27 @@ def test_a_body_that_is_no_json_object_gets_a_400_and_bytes_that_are_no_http_too
         assert send(server.port, [1])[0] == 400
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as raw:
             raw.sendall(b"hello\r\n\r\n")
-            assert raw.recv(100).startswith(b"HTTP/1.1 400")
+            assert b" 400 Bad Request" in raw.recv(100)
 
 
-def test_chunked_bodies_awaited_continues_and_pipelined_requests_are_read() -> None:
+def test_chunked_bodies_and_pipelined_requests_are_read() -> None:
     content = json.dumps(question()).encode()
     head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n"
     chunked = head + b"transfer-encoding: chunked\r\n\r\n" + b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content)
     plain = head + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(content) + content
     with FaultServer() as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as raw:
-            raw.sendall(head + b"content-length: 0\r\nexpect: 100-continue\r\n\r\n")
-            assert raw.recv(1000).startswith(b"HTTP/1.1 400")
-            raw.sendall(head + b"content-length: %d\r\nexpect: 100-continue\r\n\r\n" % len(content))
-            assert raw.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
-            raw.sendall(content + chunked + plain)
+            raw.sendall(chunked + plain)
             received = b"".join(iter(lambda: raw.recv(65536), b""))
-        assert received.count(b"HTTP/1.1 200 OK") == 3
-        assert [entry.body for entry in server.log.chat[1:]] == [question()] * 3
+        assert received.count(b"HTTP/1.1 200 OK") == 2
+        assert [entry.body for entry in server.log.chat] == [question()] * 2
 
 
 # Scripts
 
 
 def test_a_sequence_is_played_in_order_and_its_last_entry_repeats() -> None:
-    with FaultServer([rate_limited(), {"status": 503, "body": "busy"}, verdict(4)]) as server:
+    with FaultServer([rate_limited(), Reply(503, "busy"), verdict(4)]) as server:
         assert [ask(server)[0] for _ in range(4)] == [429, 503, 200, 200]
 
 
@@ -219,33 +209,9 @@ def test_a_key_keeps_a_case_together_where_a_retry_changes_the_request() -> None
         assert [ask(server, seed=seed)[0] for seed in (1, 2)] == [500, 200]
 
 
-@pytest.mark.parametrize(
-    ("record", "status", "fault"),
-    [
-        ({"status": 502, "headers": {"content-type": "text/html"}, "body": "<html>"}, 502, None),
-        ({"message": {"role": "assistant", "content": None, "refusal": "no"}, "finish_reason": "stop"}, 200, None),
-        ({"fault": "reset"}, None, "reset"),
-        ({"fault": "never_respond"}, None, "hang"),
-        ({"fault": "close_after_bytes", "n": 40}, 200, "close_after_bytes"),
-        ({"fault": "headers_then_trickle", "interval_s": 1, "bytes": 1}, 200, "headers_then_trickle"),
-    ],
-)
-def test_records_of_real_failures_can_be_played(record: dict[str, Any], status: int | None, fault: str | None) -> None:
-    with FaultServer(record) as server, socket.create_connection(("127.0.0.1", server.port), timeout=5) as raw:
-        content = json.dumps(question()).encode()
-        head = b"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(content)
-        raw.sendall(head + content)
-        server.log.wait_for(1)
-        assert eventually(lambda: server.log.chat[0].fault == fault and server.log.chat[0].status == status)
-    with pytest.raises(ValueError, match="status, message or fault"):
-        FaultServer({"what": 1})
-
-
-def test_a_record_is_sent_exactly_as_it_stands_and_a_chat_reply_is_completed() -> None:
+def test_a_reply_is_sent_exactly_as_it_stands_and_a_chat_reply_is_completed() -> None:
     bare = {"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}
-    with FaultServer(
-        [{"status": 200, "body": bare}, chat_reply("4", model="m-2", fingerprint=None, usage={})]
-    ) as server:
+    with FaultServer([Reply(body=bare), chat_reply("4", model="m-2", fingerprint=None, usage={})]) as server:
         first, second = ask(server)[2], ask(server)[2]
     assert first == bare
     assert second["model"] == "m-2"
@@ -542,7 +508,7 @@ def test_a_stopped_server_refuses_and_may_start_again_on_its_port() -> None:
 
 
 def test_the_command_prints_one_line_serves_and_ends_on_sigterm() -> None:
-    command = [sys.executable, "-m", "judgekit.testing.server", "--port", "0", "--seed", "7", "--faults", "1"]
+    command = [sys.executable, "-m", "tests.doubles.server_process", "--port", "0", "--seed", "7", "--faults", "1"]
     command += ["--mix", "server_error=1", "--latency-ms", "1", "--jitter-ms", "1", "--model", "m-1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from judgekit.testing.exchange import Fault, Reply
-from judgekit.testing.replies import chat_reply, verdict_body
+from judgekit.testing import Fault, Reply, chat_reply, verdict_body
 
 Verdict = Mapping[str, Any]
 Write = Callable[[Verdict], str]

@@ -4,14 +4,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from judgekit.testing.exchange import Reply, Request, Responder
-from judgekit.testing.replies import error_reply
-from judgekit.testing.responders import Script, as_responder
+from judgekit.testing import Reply, Request, Responder, Script, as_responder, error_reply
 
 Rule = Callable[[Request], Reply | None]
 
 
-def requires(  # noqa: PLR0913 - one switch for each thing a server can refuse, all by name
+def requires(
     *,
     json_schema: bool = True,
     json_object: bool = True,

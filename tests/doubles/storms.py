@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Final
 
-from judgekit.testing import faults
-from judgekit.testing.exchange import Reply, Request
-from judgekit.testing.malformed import MENDABLE, UNREADABLE, malformed_verdict
-from judgekit.testing.plausible import plausible_body, plausible_verdict
-from judgekit.testing.responders import Script, as_responder
+from judgekit import testing
+from judgekit.testing import Reply, Request, Script, as_responder, plausible_body, plausible_verdict
+from tests.doubles.malformed import MENDABLE, UNREADABLE, malformed_verdict
 
 RETRYABLE_MIX: Final[Mapping[str, float]] = {
     "rate_limit": 3,
@@ -40,20 +38,20 @@ def _some_variant(variants: Mapping[str, object]) -> "Callable[[Request, int], R
 
 
 FAULTS: Final[Mapping[str, Callable[[Request, int], Reply]]] = {
-    "rate_limit": lambda _, __: faults.rate_limited(retry_after_ms=20),
-    "server_error": lambda _, draw: faults.server_error((500, 502, 503, 504)[draw % 4]),
-    "overloaded": lambda _, __: faults.overloaded(),
-    "reset": lambda _, __: faults.reset(),
-    "close_after_bytes": lambda request, draw: faults.close_after_bytes(draw % 200, plausible_verdict(request)),
-    "hang": lambda _, __: faults.hang(),
-    "html": lambda _, draw: faults.html_page((502, 503, 504, 520)[draw % 4]),
+    "rate_limit": lambda _, __: testing.rate_limited(retry_after_ms=20),
+    "server_error": lambda _, draw: testing.server_error((500, 502, 503, 504)[draw % 4]),
+    "overloaded": lambda _, __: testing.overloaded(),
+    "reset": lambda _, __: testing.reset(),
+    "close_after_bytes": lambda request, draw: testing.close_after_bytes(draw % 200, plausible_verdict(request)),
+    "hang": lambda _, __: testing.hang(),
+    "html": lambda _, draw: testing.html_page((502, 503, 504, 520)[draw % 4]),
     "mendable": _some_variant(MENDABLE),
     "unreadable": _some_variant(UNREADABLE),
-    "truncated": lambda _, __: faults.truncated_reply(),
-    "empty": lambda _, draw: faults.empty_reply(("", " \n", None)[draw % 3]),
-    "refused": lambda _, __: faults.refused_reply(),
-    "filtered": lambda _, __: faults.filtered_reply(),
-    "error_in_200": lambda _, __: faults.error_in_200(),
+    "truncated": lambda _, __: testing.truncated_reply(),
+    "empty": lambda _, draw: testing.empty_reply(("", " \n", None)[draw % 3]),
+    "refused": lambda _, __: testing.refused_reply(),
+    "filtered": lambda _, __: testing.filtered_reply(),
+    "error_in_200": lambda _, __: testing.error_in_200(),
 }
 """What a mix can name, with the reply it stands for."""
 

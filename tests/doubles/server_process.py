@@ -1,21 +1,86 @@
-"""The server as a process of its own: `python -m judgekit.testing.server --port 0 --faults 0.2 --seed 7`."""
+"""The server in a process of its own, for measurements that must not share a core's time with it.
+
+`python -m tests.doubles.server_process --port 0 --faults 0.2 --seed 7` runs it by hand.
+"""
 
 import argparse
 import dataclasses
 import json
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
 
-from judgekit.testing.exchange import Responder
-from judgekit.testing.fault_server import FaultServer
-from judgekit.testing.plausible import plausible_verdict
-from judgekit.testing.responders import limited, with_latency
-from judgekit.testing.seeded import REPLY_MIX, RETRYABLE_MIX, seeded_faults
-from judgekit.testing.service import ServerInfo
+from judgekit.testing import FaultServer, Responder, ServerInfo, Totals, plausible_verdict, with_latency
+from tests.doubles.changes import limited
+from tests.doubles.storms import REPLY_MIX, RETRYABLE_MIX, seeded_faults
 
+REPOSITORY: Final = Path(__file__).parents[2]
+_STOP_SECONDS: Final = 10.0
 _NAMED_MIXES = {"retryable": RETRYABLE_MIX, "reply": REPLY_MIX, "all": {**RETRYABLE_MIX, **REPLY_MIX}}
+
+
+class ServerProcess:
+    """Runs `python -m tests.doubles.server_process`, from start to stop of a `with` block.
+
+        with ServerProcess("--latency-ms", "50") as server:
+            ask(server.base_url)
+        print(server.totals.n_requests)
+
+    The process ends by itself if this one dies.
+
+    Args:
+        *arguments: Passed on; see `python -m tests.doubles.server_process --help`.
+    """
+
+    def __init__(self, *arguments: str) -> None:
+        self._arguments = arguments
+        self._process: subprocess.Popen[str] | None = None
+        self.base_url = ""
+        """The address to give to a client, once started."""
+        self.totals = Totals()
+        """The totals of the log, once stopped."""
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", "tests.doubles.server_process", "--until-stdin-closes", *self._arguments]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=REPOSITORY)
+        line = self._process.stdout.readline() if self._process.stdout is not None else ""
+        if not line.startswith("listening on "):
+            _, errors = self._process.communicate(timeout=_STOP_SECONDS)
+            raise RuntimeError(f"the server did not start: {errors.strip()}")
+        self.base_url = line.removeprefix("listening on ").strip()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is None:
+            return
+        try:
+            # communicate() closes standard input, which ends the server.
+            _, errors = self._process.communicate(timeout=_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            _, errors = self._process.communicate()
+        last_line = errors.strip().rpartition("\n")[2]
+        if last_line.startswith("{"):
+            self.totals = Totals(**json.loads(last_line))
+
+    @property
+    def pid(self) -> int:
+        """The process id.
+
+        Raises:
+            RuntimeError: The server was never started.
+        """
+        if self._process is None:
+            raise RuntimeError("the server is not started")
+        return self._process.pid
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,7 +149,7 @@ def _responder(options: argparse.Namespace) -> Responder:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m judgekit.testing.server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.doubles.server_process", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--latency-ms", type=float, default=0.0, help="least wait before each reply")
     parser.add_argument("--jitter-ms", type=float, default=0.0, help="up to so much more, drawn from seed and body")

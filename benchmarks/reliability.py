@@ -20,7 +20,7 @@ from benchmarks.lexical import DEFAULT_DATA
 from benchmarks.recorded import Figure, Skipped, rows_of
 from judgekit.analysis.drift_states import DRIFTED, DriftReport, drift_report
 from judgekit.core.history_points import HistoryPoint
-from judgekit.workflows.check_samples import drawn
+from judgekit.workflows.judge_reliability import drawn
 
 SEEDS = 200
 WEEKLY = 20

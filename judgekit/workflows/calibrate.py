@@ -28,7 +28,7 @@ from judgekit.core.runs import Manifest, RunSummary
 from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.closing import closed, write_summary
-from judgekit.workflows.reliability import pairs_of, pass_score_of, scale_of
+from judgekit.workflows.judge_reliability import pairs_of, pass_score_of, scale_of
 
 Verdicts = Mapping[str, Verdict]
 """By case id."""

@@ -19,10 +19,9 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.providers.lookup import provider_class_of
 from judgekit.storage.prompt_files import prompt_versions
 from judgekit.storage.stored_summary import read_summary
-from judgekit.workflows.check_samples import CheckPlan, drawn
 from judgekit.workflows.jobs import fresh_seed, open_cache
+from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_check_kind
 from judgekit.workflows.models import Options, most_connections, price_models
-from judgekit.workflows.reliability import kind_of
 from judgekit.workflows.spotcheck import SpotCheckJob
 from judgekit.workflows.stored import StoredRun, model_runtime, models_of, open_stored
 
@@ -198,7 +197,7 @@ def _plans(
     wanted: CheckWanted,
     comparators: Mapping[str, _Comparator],
     runtimes: Mapping[str, ModelRuntime],
-) -> tuple[list[CheckPlan], list[str]]:
+) -> tuple[list[DrawnSpotCheck], list[str]]:
     """The sample of each judge; drawn judge by judge in the order of the run, so that its own check draws the same."""
     check = stored.config.spot_check
     size = wanted.n or (check.n if check is not None else DEFAULT_N)
@@ -227,7 +226,7 @@ def _plans(
             use_cache=False,
             check=record.check,
         )
-        plans.append(CheckPlan(record, second, order))
+        plans.append(DrawnSpotCheck(record, second, order))
     return plans, notes
 
 
@@ -272,7 +271,7 @@ def _record(
     record = SpotCheckRecord(
         check=str(1 + max((int(item.check) for item in earlier if item.check.isdigit()), default=0)),
         judge=judge,
-        kind=kind_of(
+        kind=spot_check_kind(
             other_model=comparator.model_id != primary.model, other_prompt=comparator.prompt.sha256 != own.sha256
         ),
         model_id=comparator.model_id,

@@ -18,9 +18,9 @@ from judgekit.engine.model_runtime import utc_now
 from judgekit.engine.requests import RequestMaker
 from judgekit.storage.cache_entries import CacheReader
 from judgekit.workflows.abstentions import missing_source
-from judgekit.workflows.check_samples import MOST_ROWS
 from judgekit.workflows.data_checks import Asked, check_data
 from judgekit.workflows.job import SpotCheckPlan
+from judgekit.workflows.judge_reliability import MOST_ROWS
 from judgekit.workflows.preflight import check_applies, one_version
 
 CHARACTERS_PER_TOKEN = 4

@@ -14,8 +14,8 @@ from judgekit.core.judgments import JudgeInput
 from judgekit.judges.rubrics import find_rubric
 from judgekit.storage.label_files import read_labels, read_value
 from judgekit.storage.label_sheets import FilledSheet, LabelJournal, SheetRow, read_sheet
+from judgekit.workflows.judge_reliability import scale_of
 from judgekit.workflows.models import Options
-from judgekit.workflows.reliability import scale_of
 from judgekit.workflows.stored import StoredRun, open_stored
 
 DEFAULT_N = 50

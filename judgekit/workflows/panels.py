@@ -11,6 +11,7 @@ from judgekit.core.config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.judges.panel import panel_ruling
+from judgekit.workflows.judge_reliability import opinion, pass_score_of
 
 PANEL = "panel"
 """`model_id` and `provider` of a judgment that a panel made."""
@@ -82,11 +83,6 @@ def rule(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> Iterator[Ju
         )
 
 
-def opinion(judgment: Judgment) -> Verdict | JudgeFailure:
-    """The verdict of a judgment, or its failure."""
-    return judgment.verdict or judgment.failure or JudgeFailure(kind="internal", message="neither verdict nor failure")
-
-
 def says_the_same(old: Judgment | None, new: Judgment) -> bool:
     """Whether a panel's judgment is stored already; reasoning aside, which readers of many judgments leave out."""
     if old is None:
@@ -122,7 +118,7 @@ def record_of_panel(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> 
             }
             for plan in panel.members
         },
-        **panel_record(members, opinions, rulings, getattr(panel.judge, "pass_score", None)),
+        **panel_record(members, opinions, rulings, pass_score_of(panel.judge)),
     }
 
 

@@ -35,7 +35,7 @@ from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.calibrate import with_parts
 from judgekit.workflows.closing import closed, write_summary
-from judgekit.workflows.reliability import opinion, pass_score_of, scale_of
+from judgekit.workflows.judge_reliability import opinion, pass_score_of, scale_of
 
 NO_RUBRIC = "the wording has no lines that say what each score means"
 

@@ -16,8 +16,8 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.case_scores import Faults, Unjudged
 from judgekit.workflows.case_scores import judge_inputs as built_inputs
 from judgekit.workflows.job import RunJob
+from judgekit.workflows.judge_reliability import opinion, pass_score_of
 from judgekit.workflows.rejudge_history import asked_anew
-from judgekit.workflows.reliability import opinion, pass_score_of
 
 
 def stored_inputs(

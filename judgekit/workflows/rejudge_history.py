@@ -13,7 +13,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
-from judgekit.workflows.reliability import pass_score_of
+from judgekit.workflows.judge_reliability import pass_score_of
 
 Judgments = Mapping[JudgmentKey, Judgment]
 

@@ -27,8 +27,8 @@ from judgekit.systems.recorded import Recorded
 from judgekit.workflows.assembly import build_metrics, panels_of
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.jobs import open_cache, seeded
+from judgekit.workflows.judge_reliability import spot_check_kind
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
-from judgekit.workflows.reliability import kind_of
 from judgekit.workflows.stored import StoredRun, models_of, open_stored
 
 Wording = Callable[[str, str], PromptTemplate]
@@ -300,7 +300,7 @@ def _carried(
         if record.judge in names and not _is_unchanged(parent, config, own):
             models = {(plan.runtime.model_id, plan.runtime.config.model) for plan in own}
             other_model = (record.model_id, record.model) not in models
-            kind = kind_of(other_model=other_model, other_prompt=record.prompt_sha256 != own[0].prompt.sha256)
+            kind = spot_check_kind(other_model=other_model, other_prompt=record.prompt_sha256 != own[0].prompt.sha256)
             if kind == "repeat" or record.kind == "repeat":
                 continue
             kept.append(record.model_copy(update={"kind": kind}))

@@ -33,16 +33,15 @@ from judgekit.storage.id_files import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
 from judgekit.workflows.case_scores import Unjudged, judge_inputs
-from judgekit.workflows.check_samples import ask_samples, may_grow
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.coverage import coverage_notices
 from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import RunJob
+from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
 from judgekit.workflows.panels import rule, says_the_same
 from judgekit.workflows.preflight import check_applies, one_version
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
-from judgekit.workflows.reliability import write_checks
 from judgekit.workflows.run_checks import begun_repeats, check_plan, is_own, own_checks, repeat_plans
 from judgekit.workflows.summarise import summarise
 
@@ -157,7 +156,7 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
     async def ask_again(wanted: Sequence[Wanted]) -> None:
         """The samples are on disk before anything is asked."""
         progress.checks = [*(plan.record for plan in checks), *others]
-        write_checks(job.store, progress.checks)
+        write_spot_checks(job.store, progress.checks)
         if wanted:
             await ask(wanted)
 
@@ -255,7 +254,7 @@ def _write_figures(
     _settle_panels(job)
     if status == "complete" and progress.checks:
         progress.checks = [record.model_copy(update={"complete": True}) for record in progress.checks]
-        write_checks(job.store, progress.checks)
+        write_spot_checks(job.store, progress.checks)
     summary = summarise(job, progress.unjudged, progress.checks, status=status, reason=reason)
     if status == "complete":
         if job.manifest.shard is None:

@@ -7,9 +7,8 @@ from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.spot_checks import RUN_CHECK, RUN_CHECKS, RUN_REPEAT, SpotCheckRecord, sample_size
 from judgekit.engine.judgment_draft import JudgePlan
-from judgekit.workflows.check_samples import CheckPlan, drawn
 from judgekit.workflows.job import RunJob, SpotCheckPlan
-from judgekit.workflows.reliability import check_kind
+from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_check_kind
 
 
 def own_checks(job: RunJob) -> list[SpotCheckRecord]:
@@ -25,7 +24,7 @@ def is_own(job: RunJob, record: SpotCheckRecord) -> bool:
     return record.check in RUN_CHECKS and record.judge in judges
 
 
-def check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
+def check_plan(job: RunJob, check: SpotCheckPlan) -> DrawnSpotCheck:
     """The second opinion on one judge, with its sample drawn."""
     second, name, wanted = check.second, check.primary.judge.name, check.check
     ids = [item.case_id for item in job.store.judge_inputs() if item.judge == name]
@@ -37,7 +36,10 @@ def check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
     record = SpotCheckRecord(
         check=RUN_CHECK,
         judge=name,
-        kind=check_kind(check.primary, second),
+        kind=spot_check_kind(
+            other_model=check.primary.runtime.model_id != second.runtime.model_id,
+            other_prompt=check.primary.prompt.sha256 != second.prompt.sha256,
+        ),
         model_id=second.runtime.model_id,
         model=second.runtime.config.model,
         prompt_version=second.prompt.version,
@@ -49,17 +51,17 @@ def check_plan(job: RunJob, check: SpotCheckPlan) -> CheckPlan:
         adaptive=wanted.adaptive,
         n_start=n,
     )
-    return CheckPlan(record, second, order)
+    return DrawnSpotCheck(record, second, order)
 
 
-def begun_repeats(job: RunJob) -> list[CheckPlan]:
+def begun_repeats(job: RunJob) -> list[DrawnSpotCheck]:
     """Repeats whose sample the run has drawn before, with that sample."""
     stored = {record.judge: record for record in job.store.checks() if record.check == RUN_REPEAT}
     plans = [(stored[plan.judge.name], plan) for plan in job.repeats if plan.judge.name in stored]
-    return [CheckPlan(record, plan, record.case_ids) for record, plan in plans]
+    return [DrawnSpotCheck(record, plan, record.case_ids) for record, plan in plans]
 
 
-def repeat_plans(job: RunJob) -> list[CheckPlan]:
+def repeat_plans(job: RunJob) -> list[DrawnSpotCheck]:
     """Judges to ask again about verdicts older than a day, with their samples; to be called once all are judged.
 
     A sample that was drawn before is kept. A complete run that is gone on with draws none: its check was made, or there
@@ -90,7 +92,7 @@ def _older_than_a_day(job: RunJob, judges: Set[str]) -> dict[str, list[str]]:
     return found
 
 
-def _repeat_plan(job: RunJob, plan: JudgePlan, ids: list[str]) -> CheckPlan:
+def _repeat_plan(job: RunJob, plan: JudgePlan, ids: list[str]) -> DrawnSpotCheck:
     assert job.config.spot_check is not None  # noqa: S101  # for the type checker: repeats come from it
     assert job.repeat_draws is not None  # noqa: S101  # the same
     wanted = job.config.spot_check
@@ -109,4 +111,4 @@ def _repeat_plan(job: RunJob, plan: JudgePlan, ids: list[str]) -> CheckPlan:
         threshold=wanted.threshold,
         n_start=wanted.repeat_n,
     )
-    return CheckPlan(record, plan, sample)
+    return DrawnSpotCheck(record, plan, sample)

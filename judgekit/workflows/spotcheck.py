@@ -23,9 +23,15 @@ from judgekit.engine.observer import Observer
 from judgekit.engine.passes import Passes, Wanted, ready
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.check_samples import CheckPlan, ask_samples
 from judgekit.workflows.closing import closed, write_summary
-from judgekit.workflows.reliability import clusters_of, reliability_of, sampled, write_checks
+from judgekit.workflows.judge_reliability import (
+    DrawnSpotCheck,
+    ask_samples,
+    clusters_of,
+    reliability_of,
+    sampled,
+    write_spot_checks,
+)
 
 RELIABILITY = "judge_reliability."
 """Begins the names of figures that a check changes."""
@@ -42,7 +48,7 @@ class SpotCheckJob:
     """The figures so far."""
     judges: Sequence[Judge]
     """All judges of the run."""
-    plans: list[CheckPlan]
+    plans: list[DrawnSpotCheck]
     models: Mapping[str, ModelRuntime]
     cache: ReplyCache | None
     """Where it is remembered what models take; no reply is taken from it."""
@@ -70,7 +76,7 @@ async def spotcheck(job: SpotCheckJob, observer: Observer) -> RunSummary:
             before = [record for record in job.store.checks() if not _is_taken_up(record, job.plans)]
             await _ask(job, before, observer)
             records = [*before, *(plan.record.model_copy(update={"complete": True}) for plan in job.plans)]
-            write_checks(job.store, records)
+            write_spot_checks(job.store, records)
             return _write_figures(job, [record for record in records if record.complete])
     finally:
         if job.cache is not None:
@@ -79,7 +85,7 @@ async def spotcheck(job: SpotCheckJob, observer: Observer) -> RunSummary:
             await runtime.provider.close()
 
 
-def _is_taken_up(record: SpotCheckRecord, plans: Sequence[CheckPlan]) -> bool:
+def _is_taken_up(record: SpotCheckRecord, plans: Sequence[DrawnSpotCheck]) -> bool:
     return any((record.judge, record.check) == (plan.record.judge, plan.record.check) for plan in plans)
 
 
@@ -91,7 +97,7 @@ async def _ask(job: SpotCheckJob, before: Sequence[SpotCheckRecord], observer: O
 
     async def judge(wanted: Sequence[Wanted]) -> None:
         """The samples are on disk before anything is asked, every judgment is afterwards."""
-        write_checks(job.store, [*before, *(plan.record for plan in job.plans)])
+        write_spot_checks(job.store, [*before, *(plan.record for plan in job.plans)])
         sink = Recorder(job.store.path / JUDGMENTS, None)
         try:
             # Without a cache: a judge is not checked against what is remembered.

@@ -17,9 +17,9 @@ from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.workflows.case_scores import Scored, Scoring, score_cases
 from judgekit.workflows.job import RunJob
+from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of, sampled
 from judgekit.workflows.panels import PANEL, Panel, member_failures, record_of_panel
 from judgekit.workflows.rejudge import other_builds, rejudged
-from judgekit.workflows.reliability import clusters_of, parts_that_stand, reliability_of, sampled
 
 
 def summarise(

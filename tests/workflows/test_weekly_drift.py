@@ -28,10 +28,10 @@ from judgekit.storage.reply_cache import DiskReplyCache, checksum_of
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict
 from judgekit.workflows.assembly import assemble
 from judgekit.workflows.caches import estimating
-from judgekit.workflows.check_samples import drawn
 from judgekit.workflows.drift import DriftQuery, accept_drift, drift_reports
 from judgekit.workflows.dry_run import estimate_run
 from judgekit.workflows.jobs import open_job
+from judgekit.workflows.judge_reliability import drawn
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow

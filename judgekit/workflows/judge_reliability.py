@@ -1,11 +1,12 @@
-"""From the spot checks of a run and their judgments to `judge_reliability`: what `run` and `spotcheck` share."""
+"""Spot checks of a run, from the sample that is drawn to `judge_reliability`: what `run` and the commands share."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from judgekit.analysis.alarms import DEFAULT_THRESHOLD, Draw
 from judgekit.analysis.drift_points import repeats_by_kind
-from judgekit.analysis.pairs import Pair
+from judgekit.analysis.pairs import Pair, Sampler, compare_pair, draw_order, draw_sample
 from judgekit.analysis.reliability import (
     KEPT_PARTS,
     PARTS_OF_VERDICTS,
@@ -20,42 +21,120 @@ from judgekit.analysis.slices import Clusters
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge
 from judgekit.core.history_points import PointKind
-from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict
+from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict, last_judgments
+from judgekit.core.runs import RunSummary
 from judgekit.core.spot_checks import CHECKS, SpotCheckKind, SpotCheckRecord
 from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.passes import Wanted
+from judgekit.stats.sequential import decide
 from judgekit.storage.run_folder import RunFolder
+from judgekit.workflows.closing import closed, write_summary
 
 Judgments = Mapping[JudgmentKey, Judgment]
 Warnings = list[tuple[str, str]]
 
+STEP = 10
+"""Cases that an adaptive spot check draws at a time."""
+
+MOST_ROWS = 200
+"""Cases at which an adaptive spot check ends, decided or not."""
+
 OF_THE_JUDGE = ("n_verdicts", "n_inconsistent", "inconsistent_rate")
-"""Figures of the judge, which the reports of its other checks do not repeat."""
+"""Figures of the judge, which the reports of its other spot checks do not repeat."""
 
 
-def check_kind(primary: JudgePlan, second: JudgePlan) -> SpotCheckKind:
-    """How a second opinion differs from the judge."""
-    return kind_of(
-        other_model=primary.runtime.model_id != second.runtime.model_id,
-        other_prompt=primary.prompt.sha256 != second.prompt.sha256,
-    )
+@dataclass(frozen=True)
+class DrawnSpotCheck:
+    """The second opinion on one judge, with its sample."""
+
+    record: SpotCheckRecord
+    """With the sample that it starts with."""
+    second: JudgePlan
+    order: tuple[str, ...]
+    """Cases in random order, for a sample that may grow; it begins with the sample."""
 
 
-def kind_of(*, other_model: bool, other_prompt: bool) -> SpotCheckKind:
-    """The kind of a check by what differs."""
+def drawn(ids: Sequence[str], n: int, rng: Sampler, *, adaptive: bool) -> tuple[str, ...]:
+    """The cases of a spot check: the sample, or for one that may grow all that it may grow to, the sample first.
+
+    Args:
+        ids: what to draw from, in the order of the cases.
+        n: cases that it begins with.
+        rng: a seeded source of randomness.
+        adaptive: the sample may grow.
+    """
+    return tuple(draw_order(ids, MOST_ROWS, rng) if adaptive else draw_sample(ids, n, rng))
+
+
+def spot_check_kind(*, other_model: bool, other_prompt: bool) -> SpotCheckKind:
+    """The kind of a spot check by how the second opinion differs from the judge."""
     if other_model and other_prompt:
         return "model and prompt"
     return "model" if other_model else "prompt" if other_prompt else "repeat"
 
 
-def write_checks(store: RunFolder, checks: Sequence[SpotCheckRecord]) -> None:
-    """Replace checks.json; a run without a check has none."""
-    if checks:
-        store.write_json(CHECKS, {"checks": [record.model_dump(mode="json") for record in checks]})
+async def ask_samples(
+    store: RunFolder, drawn_checks: list[DrawnSpotCheck], ask: Callable[[Sequence[Wanted]], Awaitable[None]]
+) -> None:
+    """Ask about all samples side by side, then draw more for those that grow until they are decided.
+
+    Args:
+        store: the run.
+        drawn_checks: the spot checks; those that grow are replaced by what they have grown to before more is asked.
+        ask: asks, and has every judgment on disk when it returns.
+    """
+    await ask([(item.second, item.record.case_ids) for item in drawn_checks])
+    for number, growing in enumerate(drawn_checks):
+        while may_grow(store, growing):
+            case_ids = growing.order[: len(growing.record.case_ids) + STEP]
+            growing = replace(growing, record=growing.record.model_copy(update={"case_ids": case_ids}))  # noqa: PLW2901
+            drawn_checks[number] = growing
+            await ask([(growing.second, case_ids[-STEP:])])
 
 
-def sampled(checks: Iterable[SpotCheckRecord]) -> set[tuple[str, str]]:
+def may_grow(store: RunFolder, spot_check: DrawnSpotCheck) -> bool:
+    """Whether more is to be drawn: there is more, and the pairs so far do not tell on which side the rate is."""
+    record, judge = spot_check.record, spot_check.second.judge
+    if not record.adaptive or len(record.case_ids) >= len(spot_check.order):
+        return False
+    pairs = pairs_of(record, last_judgments(item for item in store.judgments() if item.judge == judge.name))
+    scored = [item for item in (compare_pair(pair, pass_score_of(judge)) for pair in pairs) if item is not None]
+    return decide(sum(item.disagrees for item in scored), len(scored), record.threshold) is None
+
+
+def write_spot_checks(store: RunFolder, records: Sequence[SpotCheckRecord]) -> None:
+    """Replace checks.json; a run without a spot check has none."""
+    if records:
+        store.write_json(CHECKS, {"checks": [record.model_dump(mode="json") for record in records]})
+
+
+def sampled(records: Iterable[SpotCheckRecord]) -> set[tuple[str, str]]:
     """(judge, case id) of everything that was drawn, whose reasonings are shown."""
-    return {(record.judge, case_id) for record in checks for case_id in record.case_ids}
+    return {(record.judge, case_id) for record in records for case_id in record.case_ids}
+
+
+def add_parts(folder: RunFolder, summary: RunSummary, parts: Mapping[str, Mapping[str, Any]], *, report: bool) -> None:
+    """Write further parts of `judge_reliability` into metrics.json, summary.md and report.html of a run.
+
+    Args:
+        folder: the run, held for writing.
+        summary: its figures so far.
+        parts: by judge and name.
+        report: whether it has a report.html.
+
+    Raises:
+        StorageError: they cannot be written.
+    """
+    reliability = dict(summary.judge_reliability or {})
+    if not reliability:  # no spot check was made
+        reliability = judge_reliability({})
+        reliability.pop("warnings")
+    by_judge = {name: dict(found) for name, found in (reliability.get("by_judge") or {}).items()}
+    for name, found in parts.items():
+        by_judge.setdefault(name, {}).update(found)
+    summary = summary.model_copy(update={"judge_reliability": {**reliability, "by_judge": by_judge}})
+    write_summary(folder, summary)
+    closed(folder, summary, report=report, indexed=False)
 
 
 def reliability_of(
@@ -82,8 +161,6 @@ def reliability_of(
         None where no judge was checked and nothing was there before.
     """
     by_judge: dict[str, dict[str, Any]] = {}
-    warnings: Warnings = []
-    threshold = checks[-1].threshold if checks else None
     for judge in judges:
         own = list({record.comparator: record for record in checks if record.judge == judge.name}.values())
         own.sort(key=checks.index)
@@ -91,8 +168,8 @@ def reliability_of(
             by_judge[judge.name] = _judge_report(judge, own, judgments, clusters)
     if not by_judge and earlier is None:
         return None, []
-    found = judge_reliability(by_judge, DEFAULT_THRESHOLD if threshold is None else threshold, clusters)
-    warnings += found.pop("warnings")
+    found = judge_reliability(by_judge, checks[-1].threshold if checks else DEFAULT_THRESHOLD, clusters)
+    warnings: Warnings = found.pop("warnings")
     for name, report in by_judge.items():
         for other in report["other_checks"]:
             if other["fired"]:
@@ -142,9 +219,9 @@ def clusters_of(
     """
     if cluster_by is None:
         return None
-    drawn = {case_id for record in checks for case_id in record.case_ids}
+    wanted = {case_id for record in checks for case_id in record.case_ids}
     numbers = Clusters(cluster_by)
-    return {case.id: numbers.number(case) for case in cases if case.id in drawn}
+    return {case.id: numbers.number(case) for case in cases if case.id in wanted}
 
 
 def _judge_report(
@@ -198,10 +275,6 @@ def _repeated(
     return None
 
 
-def _in_order(record: SpotCheckRecord, clusters: Mapping[str, int] | None) -> list[int] | None:
-    return None if clusters is None else [clusters[case_id] for case_id in record.case_ids]
-
-
 def _check_report(
     judge: Judge,
     record: SpotCheckRecord,
@@ -224,7 +297,7 @@ def _check_report(
         verdicts=verdicts,
         draw=Draw(n_population=record.n_population, adaptive=record.adaptive),
         scale=scale_of(judge),
-        clusters=_in_order(record, clusters),
+        clusters=None if clusters is None else [clusters[case_id] for case_id in record.case_ids],
     )
     return {"check": record.check, **report}
 

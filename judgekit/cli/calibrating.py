@@ -69,21 +69,19 @@ def calibrate_command(
     debug: Debug = False,
 ) -> None:
     """Hold the judges of a run against human labels, and write what comes out into the run."""
+    from judgekit.cli.progress import ProgressObserver
     from judgekit.reports.calibration import calibration_lines
-    from judgekit.workflows.calibrate import calibrate
-    from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+    from judgekit.workflows.calibrate import CalibrationWanted, calibrate
     from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         wanted = CalibrationWanted(labels, judge, cluster_by, width, baseline, scores_are)
-        job = open_calibration(run, wanted, Options(results_dir=results_dir))
-        for problem in job.labels.problems:
-            say(f"note: {problem}")
-        found = calibrate(job)
+        options = Options(results_dir=results_dir)
+        folder, found = calibrate(run, wanted, options, ProgressObserver(quiet=False))
         if as_json:
             print_json(found)
         else:
-            typer.echo("\n".join([*calibration_lines(found["judges"]), str(job.store.path)]))
+            typer.echo("\n".join([*calibration_lines(found["judges"]), str(folder)]))
 
 
 def label_command(

@@ -39,6 +39,10 @@ class ProgressObserver:
         if self._bars is not None:
             self._bars.stop()
 
+    def note(self, text: str) -> None:
+        """What the user should know before the work begins, said even where nothing else is shown."""
+        say(f"note: {text}")
+
     def started(self, label: str, n_total: int) -> None:
         """A pass of `n_total` judgments begins."""
         self._totals[label] = n_total

@@ -182,21 +182,14 @@ def bridge_command(
     """Split the change between two runs into what the system did and what the judge did."""
     from judgekit.reports.bridge import bridge_markdown, bridge_text
     from judgekit.workflows.bridge import bridge
-    from judgekit.workflows.bridging import open_bridge
-    from judgekit.workflows.job import RunJob
     from judgekit.workflows.models import Options
 
     with reported(debug=debug):
-        job, moved = open_bridge(old, new, Options(results_dir=results_dir, use_cache=not no_cache))
-    if isinstance(moved, RunJob):
-        judge_all(moved, quiet=quiet, debug=debug)
-    with reported(debug=debug):
-        store = moved.store if isinstance(moved, RunJob) else None if moved is None else moved.folder
-        moved_id = None if moved is None else moved.manifest.run_id
-        found = bridge(job, store, moved_id)
+        options = Options(results_dir=results_dir, use_cache=not no_cache)
+        folder, found = bridge(old, new, options, lambda job: judge_all(job, quiet=quiet, debug=debug))
         if as_json:
             print_json(found)
         elif markdown:
             typer.echo(bridge_markdown(found), nl=False)
         else:
-            typer.echo(f"{bridge_text(found)}\n\n{job.new.path / 'bridge.json'}")
+            typer.echo(f"{bridge_text(found)}\n\n{folder / 'bridge.json'}")

@@ -8,6 +8,9 @@ from judgekit.engine.judging import Tally
 class Observer(Protocol):
     """Who is told how the work goes."""
 
+    def note(self, text: str) -> None:
+        """What the user should know before the work begins."""
+
     def started(self, label: str, n_total: int) -> None:
         """A pass of `n_total` judgments begins."""
 
@@ -23,6 +26,9 @@ class Observer(Protocol):
 
 class SilentObserver:
     """Tells nobody."""
+
+    def note(self, text: str) -> None:
+        """Ignore."""
 
     def started(self, label: str, n_total: int) -> None:
         """Ignore."""

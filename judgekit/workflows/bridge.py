@@ -1,16 +1,26 @@
 """`judgekit bridge`: the change between two runs, split into system and judge, from three sets of stored scores."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.bridging import bridge_figure
 from judgekit.analysis.summary import rounded
 from judgekit.core.components import Judge
-from judgekit.core.runs import BRIDGE, Manifest, RunSummary
+from judgekit.core.config import JudgeConfig, ModelConfig
+from judgekit.core.errors import ConfigError
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.runs import BRIDGE, CASES, SCORES
+from judgekit.core.text import canonical_json
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.calibrate import with_parts
-from judgekit.workflows.closing import closed, write_summary
+from judgekit.storage.stored_summary import read_summary
+from judgekit.workflows.job import RunJob
+from judgekit.workflows.judge_reliability import add_parts
+from judgekit.workflows.models import Options
+from judgekit.workflows.rejudging import rejudge_job, resume_rejudge
+from judgekit.workflows.stored import StoredRun, open_stored
 
 _Scores = dict[str, dict[str, float]]
 """By score name and case id."""
@@ -20,7 +30,7 @@ MOST_NAMED = 50
 
 
 @dataclass(frozen=True)
-class BridgeJudge:
+class _SharedJudge:
     """A judge that both runs have."""
 
     judge: Judge
@@ -29,97 +39,181 @@ class BridgeJudge:
     """What gave its scores in the old run."""
     new: Mapping[str, Any]
     """What gave them in the new one."""
-    same: bool
-    notes: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether the same instrument gave both; the key of its model in the config is none of it."""
+        # A model that was never asked, such as one behind cached replies, has no served name to compare.
+        served = self.old["served_models"] and self.new["served_models"]
+        ignored = ("model_id",) if served else ("model_id", "served_models")
+        return all(self.old[key] == self.new[key] for key in self.old if key not in ignored)
 
 
-@dataclass(frozen=True)
-class BridgeJob:
-    """Two runs and, where judges differ, the old one judged by the judges of the new one."""
+def bridge(old: str, new: str, options: Options, carry_out: Callable[[RunJob], object]) -> tuple[Path, dict[str, Any]]:
+    """Split the change of every figure of the judges that two runs share, and write it into the new run.
 
-    old: RunFolder
-    new: RunFolder
-    old_id: str
-    new_id: str
-    judges: Sequence[BridgeJudge]
-    only_in_old: Sequence[str]
-    """Judges that only the old run has."""
-    only_in_new: Sequence[str]
-    seed: int
-    summary: RunSummary | None
-    """Figures of the new run, which the bridge becomes a part of; None where they are damaged or missing."""
-    manifest: Manifest
-    """Of the new run, as it was opened."""
-    report: bool
-    """The new run has a report.html."""
-
-
-def bridge(job: BridgeJob, moved: RunFolder | None, moved_id: str | None) -> dict[str, Any]:
-    """Split the change of every figure of the shared judges.
-
-    It is written as bridge.json and into metrics.json of the new run.
+    Where judges differ, the old run is judged by those of the new one, unless that was done before.
 
     Args:
-        job: the two runs.
-        moved: the old run judged by the new judges; None where all judges are the same.
-        moved_id: its run id.
+        old: id or folder of the earlier run.
+        new: that of the later one.
+        options: where runs are kept, and whether cached replies are used.
+        carry_out: carries a rejudge to its end.
 
     Returns:
-        What bridge.json holds, with numbers rounded.
+        The folder of the new run, and what its bridge.json holds, with numbers rounded.
 
     Raises:
-        StorageError: a run is damaged, or the file cannot be written.
+        ConfigError: no such runs, runs that share no judge, or runs that cannot be judged again.
+        StorageError: a run is damaged, or a file cannot be written.
     """
-    names = {column.name for item in job.judges for column in item.judge.columns()}
-    old, new = _scores(job.old, names), _scores(job.new, names)
-    again = old if moved is None else _scores(moved, names)
-    cases_old = {case.id: case for case in job.old.cases()}
-    cases_new = {case.id: case for case in job.new.cases()}
-    shared = cases_old.keys() & cases_new.keys()
-    only_old = [case_id for case_id in cases_old if case_id not in shared]
-    only_new = [case_id for case_id in cases_new if case_id not in shared]
-    judges = {item.judge.name: _bridged(item, old, old if item.same else again, new, job.seed) for item in job.judges}
+    before, after = open_stored(old, options), open_stored(new, options)
+    names = _shared_judges(before, after, (old, new))
+    judges = [_SharedJudge(after.judge(name), _instrument(before, name), _instrument(after, name)) for name in names]
+    summary = read_summary(after.folder)
+    moved, moved_id = before.folder, None
+    differing = [item.judge.name for item in judges if not item.same]
+    if differing:
+        rejudge = _rejudged(before, after, differing, options)
+        if isinstance(rejudge, RunJob):
+            carry_out(rejudge)
+        moved = rejudge.store if isinstance(rejudge, RunJob) else rejudge.folder
+        moved_id = rejudge.manifest.run_id
     found: dict[str, Any] = rounded(
         {
             "schema_version": 1,
-            "old": job.old_id,
-            "new": job.new_id,
+            "old": before.manifest.run_id,
+            "new": after.manifest.run_id,
             "old_by_new_judge": moved_id,
-            "n_shared_cases": len(shared),
-            "n_changed_cases": sum(cases_old[case_id] != cases_new[case_id] for case_id in shared),
-            "n_only_in_old": len(only_old),
-            "n_only_in_new": len(only_new),
-            "only_in_old": only_old[:MOST_NAMED],
-            "only_in_new": only_new[:MOST_NAMED],
-            "judges": judges,
-            "judges_only_in_old": list(job.only_in_old),
-            "judges_only_in_new": list(job.only_in_new),
+            **_cases(before.folder, after.folder),
+            "judges": _figures(judges, (before.folder, moved, after.folder), after.config.resampling_seed),
+            "judges_only_in_old": [judge.name for judge in before.config.judges if judge.name not in names],
+            "judges_only_in_new": [judge.name for judge in after.config.judges if judge.name not in names],
         }
     )
-    with job.new.locked_as_found(job.manifest):
-        job.new.write_json(BRIDGE, found)
-        if job.summary is not None:
-            about = {"old": job.old_id, "old_by_new_judge": moved_id}
-            parts = {name: {"bridge": {**about, **_of_judge(item)}} for name, item in found["judges"].items()}
-            summary = with_parts(job.summary, parts)
-            write_summary(job.new, summary)
-            closed(job.new, summary, report=job.report, indexed=False)
-    return found
+    with after.folder.locked_as_found(after.manifest):
+        after.folder.write_json(BRIDGE, found)
+        if summary is not None:
+            about = {"old": before.manifest.run_id, "old_by_new_judge": moved_id}
+            parts = {
+                name: {"bridge": {**about, "same_judge": item["same_judge"], "figures": item["figures"]}}
+                for name, item in found["judges"].items()
+            }
+            add_parts(after.folder, summary, parts, report=after.config.report)
+    return after.folder.path, found
 
 
-def _of_judge(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {"same_judge": item["same_judge"], "figures": item["figures"]}
+def _shared_judges(before: StoredRun, after: StoredRun, called: tuple[str, str]) -> list[str]:
+    if before.folder.path.resolve() == after.folder.path.resolve():
+        raise ConfigError(f"{called[0]}: is both runs; name two")
+    for stored in (before, after):
+        missing = [name for name in (SCORES, CASES) if not stored.folder.has(name)]
+        if missing:
+            raise ConfigError(f"{stored.folder.path}: has no {missing[0]}; go on with the run first, or make a new one")
+    names_old, names_new = ([judge.name for judge in stored.config.judges] for stored in (before, after))
+    shared = [name for name in names_old if name in names_new]
+    if not shared:
+        there = "; ".join(", ".join(names) or "none" for names in (names_old, names_new))
+        raise ConfigError(f"{' and '.join(called)} share no judge ({there})")
+    return shared
 
 
-def _bridged(item: BridgeJudge, old: _Scores, again: _Scores, new: _Scores, seed: int) -> dict[str, Any]:
-    """One judge: its instruments and figures; `again` are scores of the old outputs by the new judge."""
-    columns = [column for column in item.judge.columns() if column.aggregate != ""]
+def _instrument(stored: StoredRun, name: str) -> dict[str, Any]:
+    """What can change the verdicts of a judge; the address of its server is none of it."""
+    config = stored.judge_config(name)
+    models = [stored.config.models[name] for name in config.asked]
+    records = [stored.manifest.models.get(name, {}) for name in config.asked]
+    builds = [model.pin.build_hash or record.get("build_hash") for model, record in zip(models, records, strict=True)]
     return {
-        "same_judge": item.same,
-        "old": dict(item.old),
-        "new": dict(item.new),
-        "notes": list(item.notes),
-        "figures": {
+        "model_id": ", ".join(config.asked),
+        "panel": None if config.panel is None else config.panel.model_dump(mode="json", exclude={"models"}),
+        "provider": ", ".join(model.provider for model in models),
+        "model": ", ".join(model.model for model in models),
+        "build_hash": ", ".join(build or "?" for build in builds) if any(builds) else None,
+        "served_models": sorted({name for record in records for name in record.get("served_models") or {}}),
+        "seed": [model.seed for model in models],
+        "prompt_version": config.prompt_version,
+        "prompt_sha256": stored.prompt(name, config.prompt_version).sha256,
+        "args": stored.judge(name).model_dump(mode="json"),
+    }
+
+
+def _rejudged(before: StoredRun, after: StoredRun, names: list[str], options: Options) -> RunJob | StoredRun:
+    """The old run judged by the new judges: as it was done before, or to be done."""
+    judges: list[JudgeConfig] = []
+    models: dict[str, ModelConfig] = dict(before.config.models)
+    for judge in before.config.judges:
+        if judge.name not in names:
+            judges.append(judge)
+            continue
+        wanted = after.judge_config(judge.name)
+        keys = {name: _key_of(name, models, after) for name in wanted.asked}
+        models.update({key: after.config.models[name] for name, key in keys.items()})
+        judges.append(_renamed(wanted, keys))
+    config = before.config.model_copy(update={"judges": tuple(judges), "models": models})
+    instruments = [_instrument(after, name) for name in names]
+    digest = hashlib.sha256(canonical_json([before.manifest.config_sha256, instruments])).hexdigest()[:8]
+    run_id = f"{before.manifest.run_id[:120]}-by-{digest}"
+    results_dir = options.results_dir or before.folder.path.resolve().parent
+    options = replace(options, results_dir=results_dir, run_id=run_id)
+    if (results_dir / run_id / "manifest.json").is_file():
+        child = open_stored(str(results_dir / run_id), options)
+        return child if child.manifest.status == "complete" else resume_rejudge(child, options)
+
+    def wording(judge: str, version: str) -> PromptTemplate:
+        return (after if judge in names else before).prompt(judge, version)
+
+    job = rejudge_job(before, config, names, options, wording)
+    for judge in judges:
+        if judge.name not in names:
+            continue
+        for key, name in zip(judge.asked, after.judge_config(judge.name).asked, strict=True):
+            # The judge of the new run is meant; one that was moved since would be a third.
+            record = after.manifest.models.get(name, {})
+            job.models[key].guard.go_on({"build_hash": record.get("build_hash")})
+    return job
+
+
+def _key_of(name: str, models: dict[str, ModelConfig], after: StoredRun) -> str:
+    """What a model of the new run is called in the old one, where its name may stand for another model."""
+    model = after.config.models[name]
+    return name if models.get(name, model) == model else f"{name}@{after.manifest.run_id}"
+
+
+def _renamed(judge: JudgeConfig, keys: dict[str, str]) -> JudgeConfig:
+    """The judge with its models under other keys."""
+    if judge.panel is not None:
+        members = tuple(keys[name] for name in judge.panel.models)
+        return judge.model_copy(update={"panel": judge.panel.model_copy(update={"models": members})})
+    return judge.model_copy(update={"model": keys[str(judge.model)]})
+
+
+def _cases(old: RunFolder, new: RunFolder) -> dict[str, Any]:
+    """Which cases the two runs share."""
+    cases_old, cases_new = {case.id: case for case in old.cases()}, {case.id: case for case in new.cases()}
+    shared = cases_old.keys() & cases_new.keys()
+    only_old = [case_id for case_id in cases_old if case_id not in shared]
+    only_new = [case_id for case_id in cases_new if case_id not in shared]
+    return {
+        "n_shared_cases": len(shared),
+        "n_changed_cases": sum(cases_old[case_id] != cases_new[case_id] for case_id in shared),
+        "n_only_in_old": len(only_old),
+        "n_only_in_new": len(only_new),
+        "only_in_old": only_old[:MOST_NAMED],
+        "only_in_new": only_new[:MOST_NAMED],
+    }
+
+
+def _figures(
+    judges: Sequence[_SharedJudge], folders: tuple[RunFolder, RunFolder, RunFolder], seed: int
+) -> dict[str, Any]:
+    """Instruments and figures by judge, from the old run, the old run by the new judges, and the new run."""
+    names = {column.name for item in judges for column in item.judge.columns()}
+    old, moved, new = (_scores(folder, names) for folder in folders)
+    found = {}
+    for item in judges:
+        again = old if item.same else moved
+        figures = {
             column.aggregate or column.name: bridge_figure(
                 old.get(column.name, {}),
                 again.get(column.name, {}),
@@ -127,15 +221,25 @@ def _bridged(item: BridgeJudge, old: _Scores, again: _Scores, new: _Scores, seed
                 same_judge=item.same,
                 seed=seed,
             )
-            for column in columns
-        },
-    }
+            for column in item.judge.columns()
+            if column.aggregate != ""
+        }
+        notes = []
+        if item.old["args"] != item.new["args"]:
+            notes.append("arguments of the judge differ; inputs of the old run are as its own arguments made them")
+        found[item.judge.name] = {
+            "same_judge": item.same,
+            "old": item.old,
+            "new": item.new,
+            "notes": notes,
+            "figures": figures,
+        }
+    return found
 
 
-def _scores(store: RunFolder, names: set[str]) -> dict[str, dict[str, float]]:
-    """By score name and case id, for what has a value."""
-    found: dict[str, dict[str, float]] = {}
-    for score in store.scores():
+def _scores(folder: RunFolder, names: set[str]) -> _Scores:
+    found: _Scores = {}
+    for score in folder.scores():
         if score.name in names and score.value is not None:
             found.setdefault(score.name, {})[score.case_id] = score.value
     return found

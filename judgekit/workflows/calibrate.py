@@ -1,8 +1,9 @@
-"""`judgekit calibrate`: the judges of a stored run against human labels, into the same run folder."""
+"""`judgekit calibrate`: the judges of a stored run held against human labels, written into the same run folder."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from judgekit.analysis.anchors import Anchored, anchor_report, baseline_report, comparator_report
 from judgekit.analysis.corrections import Readings, corrected_report
@@ -16,132 +17,173 @@ from judgekit.analysis.labels import (
     other_scale,
 )
 from judgekit.analysis.pairs import compare_pair
-from judgekit.analysis.reliability import judge_reliability
-from judgekit.analysis.slices import slice_values
+from judgekit.analysis.slices import DIMENSIONS, slice_values
 from judgekit.analysis.summary import rounded
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge
-from judgekit.core.errors import ConfigError, StorageError
-from judgekit.core.human_labels import CALIBRATION, HumanLabel, LabelFile
-from judgekit.core.judgments import JudgmentKey, Verdict, last_judgments
-from judgekit.core.runs import Manifest, RunSummary
-from judgekit.core.spot_checks import SpotCheckRecord
+from judgekit.core.errors import ConfigError, StorageError, did_you_mean
+from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel, LabelFile
+from judgekit.core.judgments import Judgment, JudgmentKey, Verdict, last_judgments
+from judgekit.engine.observer import Observer
+from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.closing import closed, write_summary
-from judgekit.workflows.judge_reliability import pairs_of, pass_score_of, scale_of
+from judgekit.workflows.judge_reliability import add_parts, pairs_of, pass_score_of, scale_of
+from judgekit.workflows.models import Options
+from judgekit.workflows.panels import PANEL
+from judgekit.workflows.stored import StoredRun, finished_summary, open_stored
 
 Verdicts = Mapping[str, Verdict]
 """By case id."""
 
+CLUSTER_FIELDS = (*DIMENSIONS, "question")
+
 
 @dataclass(frozen=True)
-class CalibrateJob:
-    """One calibration of one run."""
+class CalibrationWanted:
+    """What the command line says of a calibration."""
 
-    store: RunFolder
-    summary: RunSummary
-    judges: Sequence[Judge]
-    """The judges that are held against the labels."""
-    labels: LabelFile
-    cluster_by: str | None
-    """Field of the case that clusters come from."""
-    width: float | None
+    labels: Path | None = None
+    """File of labels; None: the one that `judgekit label` wrote into the run."""
+    judge: str | None = None
+    cluster_by: str | None = None
+    """Field that clusters come from; None: that of the config, if it names one."""
+    width: float | None = None
     """Wanted width of an interval."""
-    scores_are: Literal["scores", "pass"] | None
-    """What whole numbers among the labels are; None: scores, where that can be."""
-    baseline: Callable[[str], tuple[Verdicts, Mapping[str, Any]]] | None
-    """Judge -> verdicts of the same judge in another run, and what that was; None: the spot check, if there is one."""
-    manifest: Manifest
-    """As it was when the run was opened."""
-    report: bool
-    """The run has a report.html."""
+    baseline: str | None = None
+    """Another run, whose verdicts of the same judge are the baseline; None: the spot check, if there is one."""
+    scores_are: str | None = None
+    """`scores` or `pass`: what whole numbers among the labels are; None: scores, if that can be."""
 
 
 @dataclass(frozen=True)
 class _Setting:
     """What all judges share."""
 
-    job: CalibrateJob
+    wanted: CalibrationWanted
+    labels: LabelFile
+    folder: RunFolder
     cases: Mapping[str, Case]
-    judgments: Mapping[JudgmentKey, Any]
+    judgments: Mapping[JudgmentKey, Judgment]
+    baseline: tuple[StoredRun, Mapping[JudgmentKey, Judgment]] | None
 
 
-def calibrate(job: CalibrateJob) -> dict[str, Any]:
+def calibrate(run: str, wanted: CalibrationWanted, options: Options, observer: Observer) -> tuple[Path, dict[str, Any]]:
     """Hold judges against labels, and write calibration.json, metrics.json and summary.md.
 
+    Args:
+        run: id or folder of the run.
+        wanted: what is asked for.
+        options: where runs are kept.
+        observer: told of each label that could not be read, before anything is calculated.
+
     Returns:
-        What calibration.json holds, with numbers rounded.
+        The run folder, and what calibration.json holds of these judges, with numbers rounded.
 
     Raises:
-        ConfigError: no label is about a case of the run, or no case has the field of the clusters.
+        ConfigError: no such run, judge, field or file; a run without figures; labels that do not say which of several
+            judges they are about, or that are about no case of the run; no case has the field of the clusters.
         StorageError: the run is damaged, cannot be written, or another process writes it.
     """
-    with job.store.locked_as_found(job.manifest):
-        setting = _Setting(job, {case.id: case for case in job.store.cases()}, last_judgments(job.store.judgments()))
-        found = {judge.name: _of_judge(setting, judge) for judge in job.judges}
+    stored = open_stored(run, options)
+    folder, summary = stored.folder, finished_summary(stored, run)
+    if wanted.labels is None and not folder.has(LABELS):
+        raise ConfigError(
+            f"{folder.path}: has no {LABELS}; name a file by --labels, or make one: "
+            f"judgekit label {stored.manifest.run_id}"
+        )
+    labels = read_labels(wanted.labels or folder.path / LABELS)
+    wanted = replace(wanted, cluster_by=wanted.cluster_by or stored.config.cluster_by)
+    _check_wanted(wanted)
+    judges = [stored.judge(name) for name in _judges(stored, wanted.judge, labels)]
+    other = None if wanted.baseline is None else open_stored(wanted.baseline, options)
+    for problem in labels.problems:
+        observer.note(problem)
+    with folder.locked_as_found(stored.manifest):
+        setting = _Setting(
+            wanted=wanted,
+            labels=labels,
+            folder=folder,
+            cases={case.id: case for case in folder.cases()},
+            judgments=last_judgments(folder.judgments()),
+            baseline=None if other is None else (other, last_judgments(other.folder.judgments())),
+        )
+        found = {judge.name: _of_judge(setting, judge) for judge in judges}
         labelled = {name: parts.pop("labels_by_case") for name, parts in found.items()}
-        before, labels_before = _earlier(job.store, "judges"), _earlier(job.store, "labels_by_case")
         document: dict[str, Any] = rounded(
             {
                 "schema_version": 1,
-                "run_id": job.summary.run_id,
-                "labels": {"path": job.labels.path, "sha256": job.labels.sha256, "problems": list(job.labels.problems)},
-                "judges": {**before, **found},
-                "labels_by_case": {**labels_before, **labelled},
+                "run_id": summary.run_id,
+                "labels": {"path": labels.path, "sha256": labels.sha256, "problems": list(labels.problems)},
+                "judges": {**_earlier(folder, "judges"), **found},
+                "labels_by_case": {**_earlier(folder, "labels_by_case"), **labelled},
             }
         )
-        job.store.write_json(CALIBRATION, document)
-        summary = with_parts(job.summary, {name: document["judges"][name] for name in found})
-        write_summary(job.store, summary)
-        closed(job.store, summary, report=job.report, indexed=False)
-    return {**document, "judges": {name: document["judges"][name] for name in found}}
+        folder.write_json(CALIBRATION, document)
+        here = {name: document["judges"][name] for name in found}
+        add_parts(folder, summary, here, report=stored.config.report)
+    return folder.path, {**document, "judges": here}
 
 
-def _earlier(store: RunFolder, part: str) -> dict[str, Any]:
-    """A part of an earlier calibration, by judge; a damaged file is written anew."""
-    if not store.has(CALIBRATION):
+def _check_wanted(wanted: CalibrationWanted) -> None:
+    field = wanted.cluster_by
+    if field is not None and field not in CLUSTER_FIELDS and not field.startswith("metadata."):
+        raise ConfigError(
+            f"--cluster-by {field}: no such field of a case{did_you_mean(field, [*CLUSTER_FIELDS, 'metadata.<name>'])}"
+        )
+    if wanted.width is not None and not wanted.width > 0:
+        raise ConfigError(f"--width {wanted.width}: expected a number above 0, in points of the score")
+    if wanted.scores_are not in (None, "scores", "pass"):
+        raise ConfigError(f"--scores-are {wanted.scores_are!r}: expected scores or pass")
+
+
+def _judges(stored: StoredRun, judge: str | None, labels: LabelFile) -> list[str]:
+    """The judge that was asked for, those that the labels name, or the only one."""
+    there = [item.name for item in stored.config.judges]
+    if judge is not None:
+        return [stored.judge_config(judge).name]
+    named = {label.judge for label in labels.labels if label.judge is not None}
+    found = [name for name in there if name in named]
+    if found:
+        return found
+    if named:
+        raise ConfigError(
+            f"{labels.path}: is about {', '.join(sorted(named))}; the run has {', '.join(there) or 'no judges'}"
+        )
+    if len(there) == 1:
+        return there
+    names = ", ".join(there) or "there is none"
+    raise ConfigError(f"{labels.path}: does not say which judge it is about; name it by --judge ({names})")
+
+
+def _earlier(folder: RunFolder, part: str) -> dict[str, Any]:
+    """A part of an earlier calibration, by judge; a damaged file is written again."""
+    if not folder.has(CALIBRATION):
         return {}
     try:
-        found = store.read_json(CALIBRATION).get(part)
+        found = folder.read_json(CALIBRATION).get(part)
     except StorageError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def with_parts(summary: RunSummary, parts: Mapping[str, Mapping[str, Any]]) -> RunSummary:
-    """The summary with these parts of `judge_reliability.by_judge`, which is made where there was no spot check."""
-    reliability = dict(summary.judge_reliability or {})
-    if not reliability:
-        reliability = judge_reliability({})
-        reliability.pop("warnings")
-    by_judge = {name: dict(report) for name, report in (reliability.get("by_judge") or {}).items()}
-    for name, found in parts.items():
-        by_judge.setdefault(name, {}).update(found)
-    return summary.model_copy(update={"judge_reliability": {**reliability, "by_judge": by_judge}})
-
-
 def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
-    job = setting.job
-    own = (item for item in job.store.judge_inputs() if item.judge == judge.name)
+    own = (item for item in setting.folder.judge_inputs() if item.judge == judge.name)
     inputs = {item.case_id: item.sha256 for item in own if judge.not_asked(item) is None}
-    verdicts = {
-        case_id: setting.judgments[key].verdict
-        for case_id in inputs
-        if (key := JudgmentKey("primary", judge.name, case_id)) in setting.judgments
-        and setting.judgments[key].verdict is not None
-    }
+    every = _verdicts(setting.judgments, judge.name)
+    verdicts = {case_id: every[case_id] for case_id in inputs if case_id in every}
     scale, pass_score = scale_of(judge), pass_score_of(judge)
-    labels = count_labels(_as_said(job, judge.name, scale), judge.name, setting.cases, inputs, scale)
+    labels = count_labels(_as_said(setting, judge.name, scale), judge.name, setting.cases, inputs, scale)
+    file = setting.labels
     if not labels.by_case:
         why = f"; {labels.notes[0]}" if labels.notes else ""
-        raise ConfigError(f"{job.labels.path}: no label is about a case that {judge.name} judged in this run{why}")
+        raise ConfigError(f"{file.path}: no label is about a case that {judge.name} judged in this run{why}")
     clusters = _clusters(setting, inputs)
     cases = _anchored(labels, verdicts, clusters, pass_score)
-    part = labelled_part(judge.name, list(labels.by_case), len(inputs), job.labels.sheets)
+    part = labelled_part(judge.name, list(labels.by_case), len(inputs), file.sheets)
     anchors: dict[str, Any] = {
         "labels": {
-            "path": job.labels.path,
-            "sha256": job.labels.sha256,
+            "path": file.path,
+            "sha256": file.sha256,
             "annotators": label_counts(labels),
             "n_cases": len(labels.by_case),
             "n_without_verdict": len(labels.by_case) - len(cases),
@@ -150,43 +192,50 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
             **labels.counts,
         },
         "notes": [*labels.notes, *_what_can_be_said(labels, cases, scale)],
-        **anchor_report(cases, scale, pass_score, job.cluster_by),
+        **anchor_report(cases, scale, pass_score, setting.wanted.cluster_by),
     }
     anchors["baseline"], comparator = _second_opinions(setting, judge, cases)
     readings = _readings(labels, verdicts, clusters, pass_score)
-    corrected = {name: corrected_report(item, part, job.width) for name, item in readings.items()}
-    labels_by_case = {
-        case_id: {name: label.score if label.passed is None else label.passed for name, label in given.items()}
-        for case_id, given in labels.by_case.items()
-    }
     return {
         "anchors": anchors,
-        "corrected": corrected,
+        "corrected": {name: corrected_report(item, part, setting.wanted.width) for name, item in readings.items()},
         "comparator_value": comparator,
-        "labels_by_case": labels_by_case,
+        "labels_by_case": {
+            case_id: {name: label.score if label.passed is None else label.passed for name, label in given.items()}
+            for case_id, given in labels.by_case.items()
+        },
     }
 
 
-def _as_said(job: CalibrateJob, judge: str, scale: tuple[int, int]) -> Sequence[HumanLabel]:
+def _verdicts(judgments: Mapping[JudgmentKey, Judgment], judge: str) -> dict[str, Verdict]:
+    """The primary verdicts of a judge, by case id."""
+    return {
+        key.case_id: item.verdict
+        for key, item in judgments.items()
+        if (key.role, key.judge) == ("primary", judge) and item.verdict is not None
+    }
+
+
+def _as_said(setting: _Setting, judge: str, scale: tuple[int, int]) -> Sequence[HumanLabel]:
     """The labels as they are meant: scores on the judge's scale, or pass and fail.
 
     Raises:
         ConfigError: scores do not seem to be on the judge's scale, and nobody said what they are.
     """
-    labels = job.labels.labels
-    if job.scores_are == "pass":
+    path, labels, scores_are = setting.labels.path, setting.labels.labels, setting.wanted.scores_are
+    if scores_are == "pass":
         odd = [label for label in labels if label.judge in (None, judge) and label.score not in (None, 0, 1)]
         if odd:
-            where = odd[0].place or job.labels.path
+            where = odd[0].place or path
             raise ConfigError(f"{where}: {odd[0].score} is neither pass (1) nor fail (0); leave out --scores-are pass")
         return [
             label if label.score is None else label.model_copy(update={"score": None, "passed": label.score == 1})
             for label in labels
         ]
-    why = None if job.scores_are == "scores" else other_scale(labels, judge, scale)
-    if why is not None and not any(sheet.judge == judge for sheet in job.labels.sheets):
+    why = None if scores_are == "scores" else other_scale(labels, judge, scale)
+    if why is not None and not any(sheet.judge == judge for sheet in setting.labels.sheets):
         raise ConfigError(
-            f"{job.labels.path}: {why}; if 1 is a pass and 0 a fail, add --scores-are pass, or call the column `pass`; "
+            f"{path}: {why}; if 1 is a pass and 0 a fail, add --scores-are pass, or call the column `pass`; "
             f"labels of another scale must be written on that of the judge; if they are on it, add --scores-are scores"
         )
     return labels
@@ -194,7 +243,7 @@ def _as_said(job: CalibrateJob, judge: str, scale: tuple[int, int]) -> Sequence[
 
 def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str] | None:
     """By case id; a case without a value stands for itself."""
-    field = setting.job.cluster_by
+    field = setting.wanted.cluster_by
     if field is None:
         return None
     found = {}
@@ -285,10 +334,12 @@ def _what_can_be_said(labels: LabelSet, cases: Sequence[Anchored], scale: tuple[
 def _second_opinions(
     setting: _Setting, judge: Judge, cases: Sequence[Anchored]
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """The baseline beside the judge, and what a flag of the spot check is worth; None where there is no such thing."""
-    job, pass_score = setting.job, pass_score_of(judge)
-    check = _last_check(job.store.checks(), judge.name)
+    """The baseline beside the judge, and what a flag of the spot check is worth; None if there is no such thing."""
+    pass_score = pass_score_of(judge)
     comparator = baseline = None
+    # The last spot check that asked something else than the judge itself.
+    checks = [item for item in setting.folder.checks() if item.judge == judge.name and item.complete]
+    check = next((item for item in reversed(checks) if item.kind != "repeat"), None)
     if check is not None:
         pairs = pairs_of(check, setting.judgments)
         against = {
@@ -303,18 +354,20 @@ def _second_opinions(
         comparator = comparator_report(cases, flags, against)
         seconds = {pair.case_id: pair.second for pair in pairs if isinstance(pair.second, Verdict)}
         baseline = baseline_report(cases, _classes(seconds, pass_score), against)
-    if job.baseline is not None:
-        others, about = job.baseline(judge.name)
-        baseline = baseline_report(cases, _classes(others, pass_score), about)
+    if setting.baseline is not None:
+        other, judgments = setting.baseline
+        config = other.judge_config(judge.name)
+        against = {
+            "run_id": other.manifest.run_id,
+            "kind": "run",
+            "model_id": PANEL if config.panel is not None else str(config.model),
+            "model": ", ".join(other.config.models[name].model for name in config.asked),
+            "prompt_version": config.prompt_version,
+        }
+        baseline = baseline_report(cases, _classes(_verdicts(judgments, judge.name), pass_score), against)
     return baseline, comparator
 
 
 def _classes(verdicts: Verdicts, pass_score: int | None) -> dict[str, bool]:
     found = {case_id: verdict_class(verdict, pass_score) for case_id, verdict in verdicts.items()}
     return {case_id: passed for case_id, passed in found.items() if passed is not None}
-
-
-def _last_check(checks: Sequence[SpotCheckRecord], judge: str) -> SpotCheckRecord | None:
-    """The last complete check that asked something else than the judge itself."""
-    own = [item for item in checks if item.judge == judge and item.complete and item.kind != "repeat"]
-    return own[-1] if own else None

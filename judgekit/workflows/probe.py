@@ -33,9 +33,7 @@ from judgekit.judges.probes import PROBES as ALL_PROBES
 from judgekit.judges.probes import Dice, NoProbe, reversed_wording
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.calibrate import with_parts
-from judgekit.workflows.closing import closed, write_summary
-from judgekit.workflows.judge_reliability import opinion, pass_score_of, scale_of
+from judgekit.workflows.judge_reliability import add_parts, opinion, pass_score_of, scale_of
 
 NO_RUBRIC = "the wording has no lines that say what each score means"
 
@@ -217,9 +215,8 @@ def _write_figures(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> dict
         records.append(plan.record.model_copy(update={"complete": True, "wordings": wordings, "found": result}))
         found[plan.judge.name] = result
     _write_sets(job, records)
-    summary = with_parts(job.summary, {name: {"probes": result} for name, result in found.items()})
-    write_summary(job.store, summary)
-    closed(job.store, summary, report=job.config.report, indexed=False)
+    parts = {name: {"probes": result} for name, result in found.items()}
+    add_parts(job.store, job.summary, parts, report=job.config.report)
     for plan, probes in zip(job.plans, asked, strict=True):
         keys = [_key(item, judge_input) for item in probes.values() for judge_input in item.inputs]
         own = [judgments[key] for key in keys if key in judgments]

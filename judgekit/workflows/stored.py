@@ -18,13 +18,14 @@ from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.runs import CONFIG, Manifest
+from judgekit.core.runs import CONFIG, Manifest, RunSummary
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.storage.config_files import load_config
 from judgekit.storage.id_files import stored_ids
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.assembly import build_metrics
 from judgekit.workflows.jobs import find_run
 from judgekit.workflows.models import Options, build_model, check_plays
@@ -172,6 +173,23 @@ def open_stored(run: str, options: Options, without: str | None = None, unread: 
     except ValidationError as error:
         raise StorageError(f"{folder.path / CONFIG}: damaged: {first_problem(error)}") from None
     return StoredRun(folder, folder.manifest(), config, resolved)
+
+
+def finished_summary(stored: StoredRun, run: str) -> RunSummary:
+    """The figures of a stored run.
+
+    Args:
+        stored: the run.
+        run: what the user calls it.
+
+    Raises:
+        ConfigError: it has none yet.
+        StorageError: they are damaged.
+    """
+    summary = read_summary(stored.folder)
+    if summary is None:
+        raise ConfigError(f"{stored.folder.path}: has no metrics.json yet; judgekit run --resume {run} writes it")
+    return summary
 
 
 def models_of(stored: StoredRun, config_path: Path | None) -> dict[str, ModelConfig]:

@@ -8,10 +8,9 @@ from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
-from judgekit.workflows.bridging import open_bridge
-from judgekit.workflows.calibrate import calibrate
-from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.checking import CheckWanted, open_spotcheck
+from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.probe import probe
 from judgekit.workflows.probes import ProbesWanted, open_probes
@@ -49,7 +48,7 @@ def write_full_run(results: Path) -> Path:
     job = open_rejudge(
         str(results / "first"), Again(judges=("groundedness",), model="baseline-strict"), Options(run_id="full")
     )
-    run_local(lambda: run_workflow(job, SilentObserver()))
+    carried_out(job)
     run = results / "full"
     for against in ("prompt:v1", "repeat", "model:baseline"):
         check = open_spotcheck(str(run), CheckWanted(judge="groundedness", against=against), Options())
@@ -57,17 +56,21 @@ def write_full_run(results: Path) -> Path:
     labels = folder / "quickstart/labels.jsonl"
     for judge in ("correctness", "groundedness"):
         _as(labels, results / "labels.jsonl", judge)
-        calibrate(open_calibration(str(run), CalibrationWanted(results / "labels.jsonl", judge), Options()))
+        calibrate(str(run), CalibrationWanted(results / "labels.jsonl", judge), Options(), SilentObserver())
     probes = open_probes(str(run), ProbesWanted(judge="groundedness"), Options())
     run_local(lambda: probe(probes, SilentObserver()))
-    bridging, _ = open_bridge(str(results / "first"), str(run), Options())
-    bridge(bridging, None, None)
+    bridge(str(results / "first"), str(run), Options(), carried_out)
     (run / "labels.jsonl").write_text(
         json.dumps({"case_id": "q02-lamp-range", "judge": "groundedness", "annotator": WHO, "score": 2}) + "\n",
         encoding="utf-8",
     )
     _fabricate(run)
     return write_report(run)
+
+
+def carried_out(job: RunJob) -> None:
+    """A rejudge at its end."""
+    run_local(lambda: run_workflow(job, SilentObserver()))
 
 
 def _as(labels: Path, target: Path, judge: str) -> None:

@@ -11,6 +11,7 @@ from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
 from judgekit.workflows.checking import CheckWanted, open_spotcheck
+from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.run import run as run_workflow
@@ -35,7 +36,11 @@ def first_run(folder: Path, server: FaultServer, **config: Any) -> Path:
 
 def rejudge(run: Path, run_id: str, *, use_cache: bool = True, **again: Any) -> RunSummary:
     """Judge a run again into a run of this name."""
-    job = open_rejudge(str(run), Again(**again), Options(run_id=run_id, use_cache=use_cache))
+    return carried_out(open_rejudge(str(run), Again(**again), Options(run_id=run_id, use_cache=use_cache)))
+
+
+def carried_out(job: RunJob) -> RunSummary:
+    """A run at its end."""
     return run_local(lambda: run_workflow(job, SilentObserver()))
 
 

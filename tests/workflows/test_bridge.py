@@ -9,16 +9,11 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
-from judgekit.engine.observer import SilentObserver
-from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, verdict
 from judgekit.workflows.bridge import bridge
-from judgekit.workflows.bridging import open_bridge
-from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
-from judgekit.workflows.run import run as run_workflow
 from tests.builders import case, output, read_json, write_suite
-from tests.workflows.stored_suites import asked, by_model, models
+from tests.workflows.stored_suites import asked, by_model, carried_out, models
 
 GROUNDED = [{"name": "groundedness", "model": "m"}]
 OTHER = [{"name": "groundedness", "model": "other"}]
@@ -51,12 +46,7 @@ def a_run(folder: Path, server: FaultServer, run_id: str, word: str = "", **suit
 
 
 def bridged(old: Path, new: Path) -> dict[str, Any]:
-    job, moved = open_bridge(str(old), str(new), Options())
-    if isinstance(moved, RunJob):
-        running = moved
-        run_local(lambda: run_workflow(running, SilentObserver()))
-        return bridge(job, moved.store, moved.manifest.run_id)
-    return bridge(job, None if moved is None else moved.folder, None if moved is None else moved.manifest.run_id)
+    return bridge(str(old), str(new), Options(), carried_out)[1]
 
 
 def values(figure: dict[str, Any]) -> tuple[Any, ...]:
@@ -211,12 +201,12 @@ def test_what_cannot_be_bridged_is_refused(tmp_path: Path, server: FaultServer) 
     old = a_run(tmp_path, server, "old")
     other = a_run(tmp_path, server, "new", judges=[{"name": "correctness", "model": "m"}])
     with pytest.raises(ConfigError, match=r"share no judge \(groundedness; correctness\)"):
-        open_bridge(str(old), str(other), Options())
+        bridged(old, other)
     with pytest.raises(ConfigError, match="is both runs; name two"):
-        open_bridge(str(old), str(old), Options())
+        bridged(old, old)
     (other / "scores.jsonl").unlink()
     with pytest.raises(ConfigError, match=r"has no scores\.jsonl"):
-        open_bridge(str(old), str(other), Options())
+        bridged(old, other)
 
 
 def test_a_bridge_is_a_part_of_what_is_known_of_the_judge(tmp_path: Path, server: FaultServer) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, InputError
+from judgekit.engine.observer import SilentObserver
 from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, verdict
-from judgekit.workflows.calibrate import calibrate
-from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.label import LabelWanted, open_labels
 from judgekit.workflows.models import Options
 from tests.builders import read_json, write_lines
@@ -42,7 +42,7 @@ def run(tmp_path: Path) -> Iterator[Path]:
 
 
 def calibrated(run: Path, labels: Path | None, **wanted: Any) -> dict[str, Any]:
-    return calibrate(open_calibration(str(run), CalibrationWanted(labels=labels, **wanted), Options()))
+    return calibrate(str(run), CalibrationWanted(labels=labels, **wanted), Options(), SilentObserver())[1]
 
 
 def labels_of(folder: Path, values: dict[str, Any], **fields: Any) -> Path:

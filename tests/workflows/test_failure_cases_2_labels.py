@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from judgekit.core.errors import ConfigError
+from judgekit.engine.observer import SilentObserver
 from judgekit.testing import FaultServer, verdict
-from judgekit.workflows.calibrate import calibrate
-from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
+from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.models import Options
 from tests.workflows.stored_suites import first_run
 
@@ -26,7 +26,7 @@ def calibrated(run: Path, csv: str, scores_are: str | None = None) -> dict[str, 
     path = run.parent / "labels.csv"
     path.write_text(csv, encoding="utf-8")
     wanted = CalibrationWanted(labels=path, scores_are=scores_are)
-    found = calibrate(open_calibration(str(run), wanted, Options()))["judges"]["groundedness"]
+    found = calibrate(str(run), wanted, Options(), SilentObserver())[1]["judges"]["groundedness"]
     return dict(found)
 
 

@@ -16,13 +16,14 @@ from judgekit.executors.local import run_local
 from judgekit.judges.groundedness import Groundedness
 from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.shipped import shipped
-from judgekit.workflows.bridging import open_bridge
+from judgekit.workflows.bridge import bridge
 from judgekit.workflows.checking import CheckWanted, open_spotcheck
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import Rescored, rescore
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines
+from tests.workflows.stored_suites import carried_out
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +82,10 @@ def test_a_panel_is_checked_against_a_model_outside_it_only(results: Path) -> No
 
 
 def test_a_bridge_from_a_panel_to_one_model_knows_that_the_judge_changed(results: Path) -> None:
-    job, moved = open_bridge("panel", "single", Options(results_dir=results))
-    same = {item.judge.name: item.same for item in job.judges}
+    _, found = bridge("panel", "single", Options(results_dir=results), carried_out)
+    same = {name: item["same_judge"] for name, item in found["judges"].items()}
     assert same == {"groundedness": False, "correctness": True}
-    assert moved is not None
+    assert found["old_by_new_judge"].startswith("panel-by-")
 
 
 # scored anew

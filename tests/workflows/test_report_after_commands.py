@@ -10,17 +10,12 @@ from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
-from judgekit.workflows.bridging import open_bridge
-from judgekit.workflows.calibrate import calibrate
-from judgekit.workflows.calibrating import CalibrationWanted, open_calibration
-from judgekit.workflows.checking import CheckWanted, open_spotcheck
+from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.models import Options
 from judgekit.workflows.probe import probe
 from judgekit.workflows.probes import ProbesWanted, open_probes
-from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import rescore
-from judgekit.workflows.run import run as run_workflow
-from judgekit.workflows.spotcheck import spotcheck
+from tests.workflows.stored_suites import carried_out, check, rejudge
 
 
 @pytest.fixture
@@ -30,13 +25,12 @@ def run(tmp_path: Path) -> Path:
 
 
 def spot_checked(run: Path) -> Path:
-    job = open_spotcheck(str(run), CheckWanted(judge="correctness", against="repeat"), Options())
-    run_local(lambda: spotcheck(job, SilentObserver()))
+    check(run, judge="correctness", against="repeat")
     return run
 
 
 def calibrated(run: Path) -> Path:
-    calibrate(open_calibration(str(run), CalibrationWanted(shipped("configs") / "quickstart/labels.jsonl"), Options()))
+    calibrate(str(run), CalibrationWanted(shipped("configs") / "quickstart/labels.jsonl"), Options(), SilentObserver())
     return run
 
 
@@ -52,15 +46,13 @@ def rescored(run: Path) -> Path:
 
 
 def rejudged(run: Path) -> Path:
-    job = open_rejudge(str(run), Again(model="baseline-strict"), Options(run_id="again"))
-    run_local(lambda: run_workflow(job, SilentObserver()))
+    rejudge(run, "again", model="baseline-strict")
     return run.parent / "again"
 
 
 def bridged(run: Path) -> Path:
     judgekit.run("quickstart", results_dir=run.parent, run_id="new")
-    job, _ = open_bridge(str(run), str(run.parent / "new"), Options())
-    bridge(job, None, None)
+    bridge(str(run), str(run.parent / "new"), Options(), carried_out)
     return run.parent / "new"
 
 

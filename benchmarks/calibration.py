@@ -232,7 +232,7 @@ def calibrated_baseline(data: Path) -> Figure:
     [labelled] = [item for item in SETS if item.file == NQ301]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        config = config_for(labelled, data / NQ301, {"provider": "lexical", "model": "overlap-1"})
+        config = config_for(labelled, data / NQ301, {"provider": "lexical", "model": "overlap-2"})
         config["cases"]["fields"]["metadata.cluster"] = "cluster"
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         judgekit.run(folder / "config.json", results_dir=folder / "results", run_id="nq301")

@@ -115,7 +115,7 @@ def main() -> None:
     if not arguments.data.is_dir():
         print(f"skipped: no data at {arguments.data}")
         return
-    model = {"provider": "lexical", "model": "overlap-1"}
+    model = {"provider": "lexical", "model": "overlap-2"}
     if arguments.model is not None:
         model = json.loads(arguments.model.read_text(encoding="utf-8"))
     print(f"{'set':28} {'judge':13} {'judged':>14} {'AUC':>6} {'agreement':>9} {'kappa':>7} {'CPU':>9}")

@@ -22,8 +22,8 @@ from statistics import median
 from typing import Any
 
 from judgekit.core.declining import abstention_rule
-from judgekit.providers.overlap import correctness_value, judge_correctness, judge_groundedness, overlap_score
-from judgekit.providers.overlap_answers import judge_abstention
+from judgekit.providers.lexical import judge_abstention
+from judgekit.providers.overlap import assess_correctness, judge_correctness, judge_groundedness, overlap_score
 
 DEFAULT_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 N_TIMED_RUNS = 5
@@ -65,7 +65,7 @@ def grounded_score(row: Row, strict: bool) -> int:
 
 
 def correct_value(row: Row, strict: bool) -> float:
-    return correctness_value(row["question"], row["answer"], row["context"], row["gold_answers"], strict=strict)
+    return assess_correctness(row["question"], row["answer"], row["context"], row["gold_answers"], strict=strict)[0]
 
 
 def correct_score(row: Row, strict: bool) -> int:

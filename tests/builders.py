@@ -54,7 +54,7 @@ def write_suite(
     write_lines(folder / "cases.jsonl", case_rows or [case(case_id) for case_id in ids])
     write_lines(folder / "outputs.jsonl", output_rows or [output(case_id) for case_id in ids])
     if base_url is None:
-        judge_model: dict[str, Any] = {"provider": "lexical", "model": "overlap-1"}
+        judge_model: dict[str, Any] = {"provider": "lexical", "model": "overlap-2"}
     else:
         judge_model = {"model": "judge-2025-01-01", "base_url": base_url, "max_concurrency": 4, "timeout_seconds": 10}
     document = {
@@ -98,7 +98,7 @@ def weekly_check(week: int, n_disagree: int, **fields: Any) -> HistoryPoint:
         "prompt_version": "v1",
         "dataset_sha256": "d" * 64,
         "kind": "rejudge",
-        "comparator": "overlap-1 with v1",
+        "comparator": "overlap-2 with v1",
         "created_at": f"2026-01-{week:02}T00:00:00+00:00",
         "n_asked": 20,
         "n_pairs": 20,

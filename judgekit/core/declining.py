@@ -1,9 +1,9 @@
 """Whether an answer declines, by its phrases: the rule that decides where neither a flag nor a judge does.
 
 Narrow on purpose, and mostly English, with phrases of other languages and of content filters: an answer that declines
-in other words is not seen, so that an answer hardly ever passes for an abstention. The lexical judge has its own
-phrases, kept by the names of its models. All functions are pure and take any text; no sentence is read beyond
-`MAX_LENGTH`, so they are linear in the length of the text.
+in other words is not seen, so that an answer hardly ever passes for an abstention. The lexical judge goes by the same
+phrases, so a change of them is a new name of its models. All functions are pure and take any text; no sentence is read
+beyond `MAX_LENGTH`, so they are linear in the length of the text.
 
 Source: in-house; measured in docs/judges.md.
 """

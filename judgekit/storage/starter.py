@@ -26,9 +26,9 @@ _CONFIG: dict[str, Any] = {
         "baseline": {
             "$comment": "embedded word-overlap judge: no key, no download, not an LLM",
             "provider": "lexical",
-            "model": "overlap-1",
+            "model": "overlap-2",
         },
-        "baseline-strict": {"provider": "lexical", "model": "overlap-strict-1"},
+        "baseline-strict": {"provider": "lexical", "model": "overlap-strict-2"},
         "hosted": {
             "$comment": "a real judge: export OPENAI_API_KEY and name this model in judges",
             "provider": "openai_compatible",

@@ -35,7 +35,7 @@ def write_full_run(results: Path) -> Path:
         "prompt_version": "v1",
         "panel": {"models": ["baseline", "baseline-strict", "third"]},
     }
-    config["models"]["third"] = {"provider": "lexical", "model": "overlap-1", "seed": 3}
+    config["models"]["third"] = {"provider": "lexical", "model": "overlap-2", "seed": 3}
     for part in (config, config["system"]):
         for key in ("cases", "path", "indexing"):
             if key in part:

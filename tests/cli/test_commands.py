@@ -121,7 +121,7 @@ def test_a_config_that_cannot_be_read_is_one_line_and_exit_2(tmp_path: Path, con
         ({"slises": ["category"]}, "$.slises: unknown key; did you mean 'slices'?"),
         ({"slices": ["categry"]}, "slices: no dimension 'categry'; did you mean 'category'?"),
         ({"cases": "nowhere.jsonl"}, "nowhere.jsonl: no such file"),
-        ({"models": {"m": {"provider": "lexicl", "model": "overlap-1"}}}, "did you mean 'lexical'?"),
+        ({"models": {"m": {"provider": "lexicl", "model": "overlap-2"}}}, "did you mean 'lexical'?"),
         ({"models": {"m": {"model": "gpt-4o-2024-08-06"}}}, "environment variable OPENAI_API_KEY is not set"),
         ({"models": {"m": {"model": "x", "api_key_env": "sk-secret-key-123456"}}}, "not the key itself"),
         ({"models": {"m": {"model": "x", "base_url": "localhost:8000"}}}, "expected an address such as http"),

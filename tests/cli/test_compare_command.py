@@ -30,7 +30,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     suites: dict[str, dict[str, Any]] = {
         "old": {},
         "new": {"output_rows": lost},
-        "strict": {"model": {"model": "overlap-strict-1"}},
+        "strict": {"model": {"model": "overlap-strict-2"}},
     }
     for run_id, suite in suites.items():
         config = write_suite(folder / run_id, n_cases=N, case_rows=rows, **suite)
@@ -148,11 +148,11 @@ def test_another_judge_is_refused_with_the_command_that_helps(results: Path) -> 
     result = compare(results, "old", "strict")
     assert result.returncode == 2
     error = error_of(result)
-    assert "judge groundedness: model (overlap-1, then overlap-strict-1)" in error
+    assert "judge groundedness: model (overlap-2, then overlap-strict-2)" in error
     assert "judgekit rejudge old --model m --config " in error
     allowed = compare(results, "old", "strict", "--allow-mismatch")
     assert allowed.returncode == 0
-    assert "warning: judge groundedness: model (overlap-1, then overlap-strict-1): allowed by" in allowed.stdout
+    assert "warning: judge groundedness: model (overlap-2, then overlap-strict-2): allowed by" in allowed.stdout
 
 
 @pytest.mark.parametrize(

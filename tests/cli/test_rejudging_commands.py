@@ -17,8 +17,8 @@ from tests.builders import case, output, read_json, read_lines, seal_again, writ
 from tests.cli.fork_server import ENVIRONMENT, Ended, judgekit
 
 LEXICAL = {
-    "baseline": {"provider": "lexical", "model": "overlap-1"},
-    "strict": {"provider": "lexical", "model": "overlap-strict-1"},
+    "baseline": {"provider": "lexical", "model": "overlap-2"},
+    "strict": {"provider": "lexical", "model": "overlap-strict-2"},
 }
 
 
@@ -62,7 +62,7 @@ def test_a_check_prints_the_pairs_that_disagree(quickstart: Path) -> None:
         "note: correctness: 500 cases wanted, the run has 31 judged ones; all of them are taken"
     ]
     lines = result.stdout.splitlines()
-    assert lines[0] == "correctness against baseline-strict (overlap-strict-1), prompt v1, 31 pairs of 31 verdicts"
+    assert lines[0] == "correctness against baseline-strict (overlap-strict-2), prompt v1, 31 pairs of 31 verdicts"
     assert any(" -> " in line for line in lines)
     assert not any(line.startswith("groundedness") for line in lines)
     assert lines[-1] == "results/q"

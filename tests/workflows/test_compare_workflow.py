@@ -164,10 +164,10 @@ def test_an_edited_case_is_listed_and_left_out(bench: Bench) -> None:
 
 def test_another_judge_is_refused_and_its_figures_are_marked_where_it_is_allowed(bench: Bench) -> None:
     bench.run("a")
-    bench.run("b", model={"model": "overlap-strict-1"})
+    bench.run("b", model={"model": "overlap-strict-2"})
     with pytest.raises(ConfigError) as raised:
         bench.compare()
-    assert "judge groundedness: model (overlap-1, then overlap-strict-1)" in str(raised.value)
+    assert "judge groundedness: model (overlap-2, then overlap-strict-2)" in str(raised.value)
     config = bench.folder / "suite-b" / "config.json"
     assert f"judgekit rejudge a --model m --config {config}, then" in str(raised.value)
     found = figures(bench.compare(allows_mismatch=True))
@@ -363,14 +363,14 @@ def test_a_database_that_cannot_be_written_costs_no_comparison(bench: Bench) -> 
 
 
 def test_panels_are_compared_by_their_members_and_rules(bench: Bench) -> None:
-    models = {"m": {"provider": "lexical", "model": "overlap-1"}, "n": {"provider": "lexical", "model": "overlap-1"}}
+    models = {"m": {"provider": "lexical", "model": "overlap-2"}, "n": {"provider": "lexical", "model": "overlap-2"}}
     panel = [{"name": "groundedness", "panel": {"models": ["m", "n"]}}]
     bench.run("a", models=models, judges=panel)
-    strict = models | {"n": {"provider": "lexical", "model": "overlap-strict-1"}}
+    strict = models | {"n": {"provider": "lexical", "model": "overlap-strict-2"}}
     bench.run("b", models=strict, judges=panel)
     bench.run("single", models=models)
     assert bench.compare("a", "a").causes == ()
-    with pytest.raises(ConfigError, match=r"model \(overlap-1, overlap-1, then overlap-1, overlap-strict-1\).*panels"):
+    with pytest.raises(ConfigError, match=r"model \(overlap-2, overlap-2, then overlap-2, overlap-strict-2\).*panels"):
         bench.compare()
     with pytest.raises(ConfigError, match=r"judgekit rejudge a --model m, then compare"):
         bench.compare("a", "single")

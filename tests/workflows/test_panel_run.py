@@ -246,8 +246,8 @@ def test_a_panel_that_cannot_be_is_refused_before_any_call(
 
 def test_a_panel_of_the_embedded_variants_takes_no_key(tmp_path: Path) -> None:
     models = {
-        "plain": {"provider": "lexical", "model": "overlap-1"},
-        "strict": {"provider": "lexical", "model": "overlap-strict-1"},
+        "plain": {"provider": "lexical", "model": "overlap-2"},
+        "strict": {"provider": "lexical", "model": "overlap-strict-2"},
     }
     judges = [{"name": "groundedness", "panel": {"models": ["plain", "strict"]}}]
     ran = panel_run(tmp_path, judges=judges, models=models)

@@ -60,7 +60,7 @@ def test_v1_has_no_quotes(tmp_path: Path) -> None:
 
 
 def test_the_embedded_baseline_quotes_what_is_there(tmp_path: Path) -> None:
-    ran: Ran = carried_out(tmp_path, None, judges=JUDGES, models={"m": {"provider": "lexical", "model": "overlap-1"}})
+    ran: Ran = carried_out(tmp_path, None, judges=JUDGES, models={"m": {"provider": "lexical", "model": "overlap-2"}})
     assert ran.error is None
     assert ran.metrics["overall"]["groundedness.quote_real_rate"]["value"] == 1.0
     assert ran.metrics["overall"]["groundedness.quote_real_rate"]["n"] == 6

@@ -58,7 +58,7 @@ def spot_suite(folder: Path, **fields: Any) -> Path:
     """A suite whose judge is checked by the strict baseline."""
     config = write_suite(folder, spot_check={"n": 3, "model": "second"}, **fields)
     document = read_json(config)
-    document["models"]["second"] = {"provider": "lexical", "model": "overlap-strict-1"}
+    document["models"]["second"] = {"provider": "lexical", "model": "overlap-strict-2"}
     config.write_text(json.dumps(document))
     return config
 
@@ -109,7 +109,7 @@ def test_without_git_there_is_no_commit_and_no_word(tmp_path: Path, monkeypatch:
 def test_a_spot_check_becomes_a_point_of_the_history(tmp_path: Path) -> None:
     judgekit.run(spot_suite(tmp_path), run_id="r")
     [check] = Database(tmp_path / "results").checks()
-    assert (check.judge, check.kind, check.comparator) == ("groundedness", "spot_check", "overlap-strict-1 with v1")
+    assert (check.judge, check.kind, check.comparator) == ("groundedness", "spot_check", "overlap-strict-2 with v1")
     assert (check.n_asked, check.n_pairs + check.n_failed) == (3, 3)
     assert check.dataset_sha256 == read_json(tmp_path / "results" / "r" / "config.json")["resolved"]["cases"]["sha256"]
     assert (check.n_scores, check.score_mean) == (6, 5.0)
@@ -272,10 +272,10 @@ def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -
     # All stored verdicts are 5: 4 is near and passes, 3 is two points off, and one call failed.
     lines += again("2", "2099-01-01T00:00:00+00:00", [4, 3, None, 0])
     (folder.path / "judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    against = {"judge": "groundedness", "model": "overlap-1", "prompt_version": "v1", "complete": True}
+    against = {"judge": "groundedness", "model": "overlap-2", "prompt_version": "v1", "complete": True}
     ids = [line["case_id"] for line in primary]
     records = [
-        {**against, "check": "run", "kind": "model", "model": "overlap-strict-1", "case_ids": asked},
+        {**against, "check": "run", "kind": "model", "model": "overlap-strict-2", "case_ids": asked},
         {**against, "check": "1", "kind": "repeat", "case_ids": ids[:3]},
         {**against, "check": "2", "kind": "repeat", "case_ids": ids[:4]},
         {**against, "check": "3", "kind": "repeat", "case_ids": ids, "complete": False},
@@ -285,17 +285,17 @@ def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -
 
     found = {(check.kind, check.comparator): check for check in read_checks(folder)}
     assert set(found) == {
-        ("spot_check", "overlap-strict-1 with v1"),
-        ("noise_floor", "overlap-1 with v1"),
-        ("rejudge", "overlap-1 with v1"),
+        ("spot_check", "overlap-strict-2 with v1"),
+        ("noise_floor", "overlap-2 with v1"),
+        ("rejudge", "overlap-2 with v1"),
     }
-    same = found["spot_check", "overlap-strict-1 with v1"].model_copy(update={"created_at": own.created_at})
+    same = found["spot_check", "overlap-strict-2 with v1"].model_copy(update={"created_at": own.created_at})
     assert same == own
-    later = found["rejudge", "overlap-1 with v1"]
+    later = found["rejudge", "overlap-2 with v1"]
     assert (later.n_asked, later.n_pairs, later.n_disagree, later.n_failed) == (4, 3, 2, 1)
     # Shifts -1, -2, -5.
     assert later.shift_mean == pytest.approx(-8 / 3)
-    assert later.served_models == ("moved", "overlap-1")
+    assert later.served_models == ("moved", "overlap-2")
 
 
 def test_an_interrupted_run_is_indexed_as_such_and_as_complete_once_it_is_resumed(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_one_file_of_another_tool_is_both_cases_and_outputs(tmp_path: Path) -> N
             tmp_path,
             cases="r.json",
             system={"path": "r.json"},
-            models={"base": {"provider": "lexical", "model": "overlap-1"}},
+            models={"base": {"provider": "lexical", "model": "overlap-2"}},
             judges=[{"name": "correctness", "model": "base"}],
         )
     )

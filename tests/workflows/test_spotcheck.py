@@ -183,7 +183,7 @@ def test_an_embedded_judge_is_checked_by_a_second_model_since_it_reads_no_instru
     assert report_of(tmp_path / "results" / "a")["against"]["model_id"] == "second"
 
 
-LEXICAL = {"m": "overlap-1", "second": "overlap-strict-1"}
+LEXICAL = {"m": "overlap-2", "second": "overlap-strict-2"}
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_the_embedded_baseline_plays_both(tmp_path: Path, judge: str, answer: st
         None,
         case_rows=[conflict_case("a"), conflict_case("b")],
         output_rows=[output("a", answer=answer), output("b", answer="Kiln b is fired at 1240 degrees.")],
-        models={"m": {"provider": "lexical", "model": "overlap-1"}},
+        models={"m": {"provider": "lexical", "model": "overlap-2"}},
         judges=[{"name": judge, "model": "m"}],
     )
     assert ran.error is None
@@ -284,8 +284,8 @@ def test_a_spot_check_compares_the_answers_of_a_yes_no_judge(tmp_path: Path) -> 
         case_rows=ABSTENTION_CASES[3:5],
         output_rows=ABSTENTION_OUTPUTS[3:5],
         models={
-            "m": {"provider": "lexical", "model": "overlap-1"},
-            "second": {"provider": "lexical", "model": "overlap-strict-1"},
+            "m": {"provider": "lexical", "model": "overlap-2"},
+            "second": {"provider": "lexical", "model": "overlap-strict-2"},
         },
         judges=[{"name": "abstention", "model": "m"}],
         spot_check={"n": 20, "model": "second"},

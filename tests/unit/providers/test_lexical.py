@@ -14,8 +14,7 @@ from judgekit.core.config import ModelConfig
 from judgekit.core.judgments import ModelRequest
 from judgekit.core.prompts import fence
 from judgekit.core.protocols import CallError
-from judgekit.providers.lexical import Lexical
-from judgekit.providers.overlap_answers import judge_abstention, judge_conflict, quotes_of
+from judgekit.providers.lexical import Lexical, judge_abstention, judge_conflict, quotes_of
 from tests.readers import SHARED
 
 NOMIRACL = SHARED.parent / "abstention_nomiracl_en.jsonl"
@@ -35,7 +34,7 @@ NOMIRACL = SHARED.parent / "abstention_nomiracl_en.jsonl"
         ("It is 12.", False, False),
         ("No.", False, False),
         ("", False, False),
-        ("The log names a kiln. I cannot answer this from the notes.", True, False),
+        ("The log names a kiln. I cannot answer this from the notes.", False, False),
         ("The notes do not describe a kiln at Ormsey. They name one in Oslo.", True, False),
         ("The log says 12, but I cannot say for sure.", False, False),
         ("Ask Odile.", False, False),  # declines in words that the rules do not know
@@ -143,16 +142,16 @@ def test_attack_12_a_long_prompt_of_the_embedded_judge_has_a_time_limit() -> Non
     request = ModelRequest(
         provider="lexical",
         base_url=None,
-        model="overlap-1",
-        pinned_model="overlap-1",
+        model="overlap-2",
+        pinned_model="overlap-2",
         messages=({"role": "user", "content": fence(text, "answer")},),
         parameters={},
         reply_schema={"properties": {"abstains": {}}},
         prompt_sha256="0",
     )
-    in_time = Lexical(ModelConfig(provider="lexical", model="overlap-1"))
+    in_time = Lexical(ModelConfig(provider="lexical", model="overlap-2"))
     assert json.loads(asyncio.run(in_time.complete(request)).text or "")["abstains"] is False
-    late = Lexical(ModelConfig(provider="lexical", model="overlap-1", timeout_seconds=0.0001))
+    late = Lexical(ModelConfig(provider="lexical", model="overlap-2", timeout_seconds=0.0001))
     with pytest.raises(CallError, match=r"no verdict within 0.0001 s") as caught:
         asyncio.run(late.complete(request))
     assert caught.value.kind == "timeout"

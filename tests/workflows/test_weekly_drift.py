@@ -477,9 +477,9 @@ def test_a_judge_that_is_a_panel_or_embedded_is_not_asked_again(weekly: Weekly, 
     )
     embedded = write_suite(
         tmp_path / "embedded",
-        models={name: {"provider": "lexical", "model": f"overlap-{name}"} for name in ("1", "strict-1")},
-        judges=[{"name": "groundedness", "model": "1"}],
-        spot_check={"n": 2, "model": "strict-1"},
+        models={name: {"provider": "lexical", "model": f"overlap-{name}"} for name in ("2", "strict-2")},
+        judges=[{"name": "groundedness", "model": "2"}],
+        spot_check={"n": 2, "model": "strict-2"},
     )
     for config in (path, embedded):
         assert assemble(config, weekly.options(0)).repeats == []

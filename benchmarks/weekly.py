@@ -23,11 +23,11 @@ from judgekit.analysis.drift_states import DRIFTED, DriftReport
 from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict
-from judgekit.workflows.assembly import assemble
 from judgekit.workflows.drift import DriftQuery, drift_reports
-from judgekit.workflows.jobs import open_job
+from judgekit.workflows.job import start
 from judgekit.workflows.models import Options
 from judgekit.workflows.run import run as run_workflow
+from judgekit.workflows.setup import set_up
 
 START = datetime(2026, 1, 5, 6, 0, tzinfo=UTC)
 NOISE = 0.05
@@ -87,7 +87,7 @@ def half_year(seed: int, n_weeks: int, n_cases: int, flips: Callable[[int], floa
                 run_id=f"week-{week + 1:02}",
                 now=lambda: START + timedelta(weeks=judge.week),
             )
-            job = open_job(assemble(path, options), options)
+            job = start(set_up(path, options), options)
             run_local(partial(run_workflow, job, SilentObserver()))
         [report] = drift_reports(DriftQuery(), options)
         return report

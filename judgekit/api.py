@@ -40,10 +40,11 @@ def run(
     """
     from judgekit.engine.observer import SilentObserver
     from judgekit.executors.local import run_local
-    from judgekit.workflows.assembly import assemble, config_path_of
-    from judgekit.workflows.jobs import open_job
+    from judgekit.workflows.job import start
     from judgekit.workflows.models import Options
     from judgekit.workflows.run import run as run_workflow
+    from judgekit.workflows.selectors import config_path_of
+    from judgekit.workflows.setup import set_up
 
     options = Options(
         results_dir=None if results_dir is None else Path(results_dir),
@@ -52,7 +53,7 @@ def run(
         sample=sample,
         use_cache=use_cache,
     )
-    job = open_job(assemble(config_path_of(str(config)), options), options)
+    job = start(set_up(config_path_of(str(config)), options), options)
     return run_local(lambda: run_workflow(job, SilentObserver()))
 
 

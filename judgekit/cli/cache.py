@@ -110,16 +110,14 @@ def why_command(
     """Say why a case of a run would be answered from the cache now, or why not: which part of its key changed."""
     from judgekit.executors.local import run_local
     from judgekit.reports.cache import why_text
-    from judgekit.workflows.assembly import config_path_of
-    from judgekit.workflows.cache_why import explain_case
-    from judgekit.workflows.caches import WhyTarget, open_why
+    from judgekit.workflows.cache_why import WhyTarget, explain_case
     from judgekit.workflows.models import Options
+    from judgekit.workflows.selectors import config_path_of
 
     with reported(debug=debug):
         path = config_path_of(config) if config is not None else None
         target = WhyTarget(run, case, judge, path, asks_server=ask_server)
-        with open_why(target, Options(results_dir=results_dir)) as job:
-            records = run_local(lambda: explain_case(job))
+        records = run_local(lambda: explain_case(target, Options(results_dir=results_dir)))
         if as_json:
             print_json(records)
         else:
@@ -199,10 +197,9 @@ def clear_command(
 
 
 def _folder(results_dir: Path | None) -> Path:
-    from judgekit.workflows.caches import cache_folder
-    from judgekit.workflows.models import Options
+    from judgekit.workflows.selectors import cache_folder
 
-    return cache_folder(Options(results_dir=results_dir))
+    return cache_folder(results_dir)
 
 
 def _print_line(text: str) -> None:

@@ -58,20 +58,20 @@ def validate_command(
 ) -> None:
     """Check config, cases, outputs, prompts and pins without a call."""
     from judgekit.executors.local import run_local
-    from judgekit.workflows.assembly import assemble, config_path_of, open_estimate
-    from judgekit.workflows.dry_run import estimate_run
+    from judgekit.workflows.dry_run import dry_run
     from judgekit.workflows.models import Options
+    from judgekit.workflows.selectors import config_path_of
+    from judgekit.workflows.setup import set_up
 
     with reported(debug=debug):
-        options = Options()
-        assembly = assemble(config_path_of(config), options)
-        estimate = run_local(lambda: estimate_run(open_estimate(assembly)))
-        for code, message in estimate["warnings"]:
+        options = Options(use_cache=False)
+        setup = set_up(config_path_of(config), options)
+        found = run_local(lambda: dry_run(setup, options))
+        for code, message in found["warnings"]:
             say(f"warning: {message} [{code}]")
-        judged = ", ".join(f"{name} {record['n_inputs']}" for name, record in estimate["judges"].items()) or "none"
+        judged = ", ".join(f"{name} {record['n_inputs']}" for name, record in found["judges"].items()) or "none"
         typer.echo(
-            f"{config}: ok; {len(assembly.cases)} cases, {len(assembly.metrics)} metric families, "
-            f"judge inputs: {judged}"
+            f"{config}: ok; {len(setup.cases)} cases, {len(setup.metrics)} metric families, judge inputs: {judged}"
         )
 
 
@@ -89,10 +89,9 @@ def pin_command(
 ) -> None:
     """Ask the servers what they have loaded and print what to put under `pin`."""
     from judgekit.executors.local import run_local
-    from judgekit.workflows.assembly import config_path_of
-    from judgekit.workflows.models import open_models
     from judgekit.workflows.pin import find_pins
+    from judgekit.workflows.selectors import config_path_of
 
     with reported(debug=debug):
-        pins = run_local(lambda: find_pins(open_models(config_path_of(config), model)))
+        pins = run_local(lambda: find_pins(config_path_of(config), model))
         print_json(pins, indent=2)

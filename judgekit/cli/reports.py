@@ -33,9 +33,9 @@ def report_command(
     debug: Debug = False,
 ) -> None:
     """Write a report of a stored run anew: a page, a summary, scores as a table, or gates as JUnit XML."""
-    from judgekit.workflows.jobs import find_run
     from judgekit.workflows.models import Options
     from judgekit.workflows.reporting import write_report
+    from judgekit.workflows.selectors import find_run
 
     with reported(debug=debug):
         folder = find_run(run, None, Options(results_dir=results_dir))
@@ -54,8 +54,8 @@ def view_command(
 
     from judgekit.core.errors import ConfigError
     from judgekit.storage.run_folder import RunFolder
-    from judgekit.workflows.jobs import find_run
     from judgekit.workflows.models import Options
+    from judgekit.workflows.selectors import find_run
     from judgekit.workflows.viewer import open_server
 
     with reported(debug=debug):

@@ -9,9 +9,9 @@ from judgekit.cli.outcome import print_json, reported, say
 
 if TYPE_CHECKING:
     from judgekit.core.runs import RunSummary
-    from judgekit.workflows.assembly import Assembly
     from judgekit.workflows.job import RunJob
     from judgekit.workflows.models import Options
+    from judgekit.workflows.setup import Setup
 
 RUN_EPILOG = """\b
 Examples:
@@ -72,10 +72,11 @@ def run_command(
 ) -> None:
     """Judge the outputs of a system: metrics, judges, spot check, into a new run folder."""
     from judgekit.core.errors import ConfigError
-    from judgekit.workflows.assembly import assemble, config_path_of
-    from judgekit.workflows.jobs import open_job
+    from judgekit.workflows.job import start
     from judgekit.workflows.models import Options
     from judgekit.workflows.resuming import resume_job
+    from judgekit.workflows.selectors import config_path_of
+    from judgekit.workflows.setup import set_up
 
     options = Options(
         results_dir=results_dir, run_id=run_id, limit=limit, sample=sample, shard=shard, use_cache=not no_cache
@@ -90,11 +91,11 @@ def run_command(
             job = resume_job(resume, path, options)
         else:
             assert path is not None  # noqa: S101  # for the type checker: one of the two is given
-            assembly = assemble(path, options)
+            setup = set_up(path, options)
             if dry_run:
-                _print_estimate(assembly, options, as_json=as_json)
+                _print_dry_run(setup, options, as_json=as_json)
                 return
-            job = open_job(assembly, options)
+            job = start(setup, options)
     carry_out(job, as_json=as_json, quiet=quiet, debug=debug, junit=junit)
 
 
@@ -179,16 +180,13 @@ def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> Non
     typer.echo(f"\n{folder}")
 
 
-def _print_estimate(assembly: "Assembly", options: "Options", *, as_json: bool) -> None:
-
+def _print_dry_run(setup: "Setup", options: "Options", *, as_json: bool) -> None:
     from judgekit.executors.local import run_local
     from judgekit.reports.estimate import estimate_text
-    from judgekit.workflows.caches import estimating
-    from judgekit.workflows.dry_run import estimate_run
+    from judgekit.workflows.dry_run import dry_run
 
-    with estimating(assembly, options) as job:
-        estimate = run_local(lambda: estimate_run(job))
+    found = run_local(lambda: dry_run(setup, options))
     if as_json:
-        print_json(estimate)
+        print_json(found)
     else:
-        typer.echo(estimate_text(estimate))
+        typer.echo(estimate_text(found))

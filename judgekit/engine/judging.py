@@ -27,7 +27,7 @@ from judgekit.core.protocols import CallError, Capabilities, ReplyCache
 from judgekit.core.text import clean_text
 from judgekit.engine.billing import Bill, BilledError
 from judgekit.engine.budget import Hold, Spending
-from judgekit.engine.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, decode_reply, encode_reply
+from judgekit.engine.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, cached_reply, encode_reply
 from judgekit.engine.requests import RequestMaker
 from judgekit.judges.parsing import ParsedReply, parse_reply
 from judgekit.storage.recorder import Recorder
@@ -266,10 +266,9 @@ class JudgingPass:
                 raise CallError(error.kind, str(error), fatal=error.fatal, n_requests=0) from None
             return replace(shared, from_cache=True, to_cache=None)
         if self._cache is not None:
-            stored = self._cache.get(key)
-            response = None if stored is None else decode_reply(stored)
-            if response is not None and self.plan.runtime.guard.takes(response):
-                return Reply(_dated(response, self._cache, key), from_cache=True)
+            response = cached_reply(self._cache, key, self.plan.runtime.guard)
+            if response is not None:
+                return Reply(response, from_cache=True)
         if self.plan.runtime.provider.is_deterministic:
             return await self._ask(request, key)
         flight = asyncio.get_running_loop().create_future()
@@ -332,11 +331,6 @@ class JudgingPass:
             raise BilledError(error, bill) from None
         finally:
             spending.finish(hold, n_calls, bill)
-
-
-def _dated(response: ModelResponse, cache: ReplyCache, key: str) -> ModelResponse:
-    """A cached reply with its time; one of an older judgekit does not hold it, but was stored right after it came."""
-    return response if response.replied_at is not None else replace(response, replied_at=cache.stored_at(key))
 
 
 def _check_length(request: ModelRequest, most: int | None) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -12,11 +12,12 @@ from judgekit.core.cases import Usage
 from judgekit.core.components import Judge
 from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Role, Verdict
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import Capabilities
+from judgekit.core.protocols import Capabilities, ReplyCache
 from judgekit.core.spot_checks import RUN_REPEAT
 from judgekit.core.text import canonical_json, clean_text
 from judgekit.engine.billing import Bill, Spent
 from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.pinning import PinGuard
 from judgekit.judges.parsing import PARSER_VERSION, ParsedReply
 
 
@@ -194,3 +195,13 @@ def decode_reply(text: str) -> ModelResponse:
     fields = msgspec.json.decode(text)
     usage = fields.pop("usage")
     return ModelResponse(**fields, usage=Usage.model_construct(**usage) if usage else None, n_requests=0)
+
+
+def cached_reply(cache: ReplyCache, key: str, guard: PinGuard) -> ModelResponse | None:
+    """The cached reply that the pin of this run asks for, if there is one, with the time when it was given."""
+    stored = cache.get(key)
+    response = None if stored is None else decode_reply(stored)
+    if response is None or not guard.takes(response):
+        return None
+    # A reply that an older judgekit cached does not hold its time, but was stored right after it came.
+    return response if response.replied_at is not None else replace(response, replied_at=cache.stored_at(key))

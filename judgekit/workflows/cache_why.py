@@ -15,31 +15,41 @@ from judgekit.core.scores import Failed
 from judgekit.engine.judgment_draft import JudgePlan, decode_reply
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import RequestMaker
-from judgekit.storage.cache_entries import CacheReader
+from judgekit.storage.cache_entries import CacheReader, open_reader
 from judgekit.storage.run_folder import RunFolder
+from judgekit.systems.recorded import Recorded
+from judgekit.workflows.models import Options
+from judgekit.workflows.selectors import cache_folder, config_of, find_run, results_dir_of
+from judgekit.workflows.setup import Setup, set_up
 
 EntryState = Literal["present", "not_pinned", "damaged", "absent"]
 
 
 @dataclass(frozen=True)
-class WhyJob:
-    """One case of a run, and what a run of the config would ask about it now."""
+class WhyTarget:
+    """What `judgekit cache why` was asked about."""
 
-    store: RunFolder
-    found_out: Mapping[str, Mapping[str, Any]]
-    """By model id: what the run found out about the model (manifest.json, `models`)."""
+    run: str
     case_id: str
-    judge: str | None
+    judge: str | None = None
     """Explain this judge only."""
-    plans: Sequence[JudgePlan]
-    case: Case | None
-    """The case in the config's data; None where they do not have it: the run's stored judge input is asked then."""
-    system: System | None
-    """Who answered the case; None where asking would be a call, and the stored judge input is asked then."""
-    cache: CacheReader | None
-    cache_path: Path
+    config_path: Path | None = None
+    """Left out: the config that the run was started with, as it is now."""
     asks_server: bool = False
     """Ask an unpinned server which build it has loaded, as a run does before any look-up; no model is called."""
+
+
+@dataclass(frozen=True)
+class _Now:
+    """What is known of a run of the config now."""
+
+    case: Case | None
+    """The case in the config's data; None if they do not have it: the run's stored judge input is asked then."""
+    cache: CacheReader | None
+    cache_path: Path
+    asks_server: bool
+    found_out: Mapping[str, Mapping[str, Any]]
+    """By model id: what the stored run found out about the model (manifest.json, `models`)."""
 
 
 @dataclass(frozen=True)
@@ -52,54 +62,80 @@ class Question:
     now: JudgeInput
 
 
-async def explain_case(job: WhyJob) -> list[dict[str, Any]]:
+async def explain_case(target: WhyTarget, options: Options) -> list[dict[str, Any]]:
     """One record for each judge that the case was put before; of a panel, one for each member.
+
+    Args:
+        target: a case of a run, and the config that is held against it.
+        options: where runs are kept.
 
     Returns:
         Strict-JSON objects: `parts` (each with `same`, `before`, `now`, `detail`), `changed`, the two keys, `entry`
         (whether the new key is in the cache), `would_hit`, `conclusion` and `notes`.
 
     Raises:
-        ConfigError: the run did not put the case before the judge.
+        ConfigError: no such run, a config that cannot be used, or the run did not put the case before the judge.
         ProviderError: the server was asked for its build and does not answer.
+        StorageError: the run or the cache cannot be read.
     """
-    stored = {item.judge: item for item in job.store.judge_inputs() if item.case_id == job.case_id}
+    folder = RunFolder.open(find_run(target.run, None, options))
+    manifest = folder.manifest()
+    setup = set_up(target.config_path or config_of(folder, manifest), replace(options, needs_keys=target.asks_server))
+    place = folder.path.parent
+    if target.config_path is not None:
+        place = results_dir_of(setup.config, target.config_path, options)
+    cache = open_reader(cache_folder(place))
+    for runtime in setup.models.values():
+        runtime.cache = cache
+    case = next((case for case in setup.cases if case.id == target.case_id), None)
+    now = _Now(case, cache, cache_folder(place), target.asks_server, manifest.models)
+    try:
+        return await _explained(target, folder, setup, now)
+    finally:
+        if cache is not None:
+            cache.close()
+
+
+async def _explained(target: WhyTarget, folder: RunFolder, setup: Setup, now: _Now) -> list[dict[str, Any]]:
+    case_id = target.case_id
+    stored = {item.judge: item for item in folder.judge_inputs() if item.case_id == case_id}
     if not stored:
         raise ConfigError(
-            f"{job.store.path}: case {job.case_id!r} was put before no judge; "
+            f"{folder.path}: case {case_id!r} was put before no judge; "
             "judge_inputs.jsonl there names the cases that were, scores.jsonl why others were not"
         )
-    if job.judge is not None and job.judge not in stored:
-        hint = did_you_mean(job.judge, stored)
-        raise ConfigError(f"--judge {job.judge!r}: case {job.case_id!r} was not put before it{hint}")
-    wanted = stored if job.judge is None else {job.judge: stored[job.judge]}
-    judgments = last_judgments(item for item in job.store.judgments() if item.case_id == job.case_id)
-    output = await _output(job)
+    if target.judge is not None and target.judge not in stored:
+        hint = did_you_mean(target.judge, stored)
+        raise ConfigError(f"--judge {target.judge!r}: case {case_id!r} was not put before it{hint}")
+    judgments = last_judgments(item for item in folder.judgments() if item.case_id == case_id)
+    output = await _output(setup.system, now.case)
     records = []
-    for name, judge_input in wanted.items():
-        plans = [plan for plan in job.plans if plan.judge.name == name]
+    for name, judge_input in stored.items():
+        if target.judge not in (None, name):
+            continue
+        plans = [plan for plan in setup.judges if plan.judge.name == name]
         if not plans:
-            judgment = judgments.get(JudgmentKey("primary", name, job.case_id))
-            record = {"case_id": job.case_id, "judge": name, **_then(judgment)}
+            judgment = judgments.get(JudgmentKey("primary", name, case_id))
+            record = {"case_id": case_id, "judge": name, **_then(judgment)}
             records.append(record | _not_asked(f"the config has no judge {name}"))
         for plan in plans:
             member = plan.runtime.model_id if plan.role == "member" else None
-            judgment = judgments.get(JudgmentKey(plan.role, name, job.case_id, member=member))
-            record = {"case_id": job.case_id, "judge": plan.label, **_then(judgment)}
-            now = plan.judge.build_input(job.case, output) if job.case and output else judge_input
-            if isinstance(now, JudgeInput):
-                records.append(record | await _explain(job, Question(judge_input, judgment, plan, now)))
+            judgment = judgments.get(JudgmentKey(plan.role, name, case_id, member=member))
+            record = {"case_id": case_id, "judge": plan.label, **_then(judgment)}
+            built = plan.judge.build_input(now.case, output) if now.case and output else judge_input
+            if isinstance(built, JudgeInput):
+                records.append(record | await _explain(now, Question(judge_input, judgment, plan, built)))
             else:
-                why = f"failed: {now.kind}" if isinstance(now, Failed) else now.reason
+                why = f"failed: {built.kind}" if isinstance(built, Failed) else built.reason
                 records.append(record | _not_asked(f"the config's data do not put the case before {name}: {why}"))
     return records
 
 
-async def _output(job: WhyJob) -> SystemOutput | None:
-    if job.case is None or job.system is None:
-        return None
-    async for output in job.system.outputs([job.case]):
-        return output
+async def _output(system: System, case: Case | None) -> SystemOutput | None:
+    """Recorded outputs cost nothing to look up; any other system would be called."""
+    if case is not None and isinstance(system, Recorded):
+        async for output in system.outputs([case]):
+            return output
     return None
 
 
@@ -121,17 +157,17 @@ def _not_asked(why: str) -> dict[str, Any]:
     return {**nothing, "would_hit": False, "conclusion": f"would not be asked: {why}"}
 
 
-async def _explain(job: WhyJob, question: Question) -> dict[str, Any]:
+async def _explain(now: _Now, question: Question) -> dict[str, Any]:
     runtime, judgment = question.plan.runtime, question.judgment
-    found_out = job.found_out.get(judgment.model_id if judgment is not None else runtime.model_id, {})
-    is_build_known, note = await _identify(job, runtime, judgment, found_out)
+    found_out = now.found_out.get(judgment.model_id if judgment is not None else runtime.model_id, {})
+    is_build_known, note = await _identify(now, runtime, judgment, found_out)
     capabilities, notes = _capabilities(runtime, found_out)
     notes += [note] if note else []
     requests = RequestMaker(question.plan, capabilities)
     request = requests.request(question.now, 1, None)
     key_now, parts_now = requests.key_and_parts(request)
     parts: list[dict[str, Any]] = []
-    if job.case is None:
+    if now.case is None:
         notes.append("the config's data do not have this case; asked is what the run stored")
     if judgment is not None:
         if judgment.earlier_attempts:
@@ -144,7 +180,7 @@ async def _explain(job: WhyJob, question: Question) -> dict[str, Any]:
             _leave_build_open(parts)
         if question.stored.sha256 != judgment.input_sha256:
             notes.append("the stored judge input is not the one that was judged: judge_inputs.jsonl was altered")
-    entry = _state(job.cache, key_now, runtime)
+    entry = _state(now.cache, key_now, runtime)
     changed = [part["part"] for part in parts if part["same"] is False]
     would_hit = entry == "present" and not runtime.provider.is_deterministic
     return {
@@ -153,7 +189,7 @@ async def _explain(job: WhyJob, question: Question) -> dict[str, Any]:
         "key_now": key_now,
         "entry": entry,
         "would_hit": would_hit,
-        "conclusion": conclude(job, question, entry, changed, key_now),
+        "conclusion": conclude(now, question, entry, changed, key_now),
         "notes": notes,
     }
 
@@ -175,7 +211,7 @@ def _capabilities(runtime: ModelRuntime, found_out: Mapping[str, Any]) -> tuple[
 
 
 async def _identify(
-    job: WhyJob, runtime: ModelRuntime, judgment: Judgment | None, found_out: Mapping[str, Any]
+    now: _Now, runtime: ModelRuntime, judgment: Judgment | None, found_out: Mapping[str, Any]
 ) -> tuple[bool, str]:
     """Set the build that the server has loaded, where the config does not pin one; whether it is known, and a note."""
     config = runtime.config
@@ -184,7 +220,7 @@ async def _identify(
     if not runtime.provider.needs_network:
         runtime.identity = await runtime.provider.identify()
         return True, ""
-    if job.asks_server:
+    if now.asks_server:
         if runtime.identity is not None:
             return True, ""
         try:
@@ -295,7 +331,7 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {shown(before, name)} -> {shown(now, name)}" for name in names)
 
 
-def conclude(job: WhyJob, question: Question, entry: EntryState, changed: Sequence[str], key_now: str) -> str:
+def conclude(now: _Now, question: Question, entry: EntryState, changed: Sequence[str], key_now: str) -> str:
     """One sentence: whether the model would be asked, and why."""
     provider = question.plan.runtime.provider
     if provider.is_deterministic:
@@ -310,7 +346,7 @@ def conclude(job: WhyJob, question: Question, entry: EntryState, changed: Sequen
         return "would be asked: its entry is damaged, see `judgekit cache verify`"
     if names:
         return f"would be asked: {names} changed"
-    why = f"there is no cache at {job.cache_path}" if job.cache is None else "the cache has no entry for it"
+    why = f"there is no cache at {now.cache_path}" if now.cache is None else "the cache has no entry for it"
     return f"would be asked: {why}{_never_stored(question.judgment, key_now)}"
 
 

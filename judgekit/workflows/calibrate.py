@@ -29,7 +29,7 @@ from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.judge_reliability import add_parts, pairs_of, pass_score_of, scale_of
 from judgekit.workflows.models import Options
-from judgekit.workflows.panels import PANEL
+from judgekit.workflows.panel_rulings import PANEL
 from judgekit.workflows.stored import StoredRun, finished_summary, open_stored
 
 Verdicts = Mapping[str, Verdict]

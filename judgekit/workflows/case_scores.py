@@ -1,6 +1,7 @@
 """From the cases, outputs and judgments of a run to its scores: what `run` and `rescore` share."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,9 @@ from judgekit.core.config import RunConfig
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict
 from judgekit.core.runs import SCORES
 from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
-from judgekit.judges.passages import NO_TEXT
-from judgekit.metrics.abstention import Decided
+from judgekit.judges.passages import ABSTAINED, NO_TEXT
+from judgekit.metrics.abstention import Decided, whether_abstained
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.abstentions import Abstentions, following
 
 Unjudged = dict[str, dict[str, NotApplicable | Failed]]
 """By judge and case id: why a case is not put before a judge."""
@@ -101,17 +101,26 @@ def score_cases(
     joint = joint_columns(columns)
     columns += joint
     pooled = [figure for component in components for figure in component.pooled()]
-    rules = FigureRules(scoring.config.resampling_seed, scoring.config.min_n, scoring.config.cluster_by)
-    tally = RunTally(columns, pooled, scoring.config.slices, scoring.config.errors, rules)
+    config = scoring.config
+    rules = FigureRules(config.resampling_seed, config.min_n, config.cluster_by)
+    tally = RunTally(columns, pooled, config.slices, config.errors, rules)
     reports = {metric.name: report for metric in scoring.metrics if (report := metric.open_report()) is not None}
-    deciding = Abstentions()
-    metrics = [reports.get(metric.name, metric) for metric in scoring.metrics]
+    families = [(metric, reports.get(metric.name, metric)) for metric in scoring.metrics]
+    faults, deciding = scoring.faults, _Abstentions()
 
     def lines() -> Iterator[bytes]:
         for case, output in zip(cases, store.outputs(), strict=False):
-            verdicts = _verdicts(scoring, case, unjudged, judgments)
-            outcomes, sources = _metric_outcomes(scoring, metrics, case, output, verdicts)
-            outcomes.update(_judge_outcomes(scoring, case, verdicts, deciding.of(case, output, verdicts)))
+            verdicts = {
+                judge.name: _verdict_or_reason(
+                    unjudged.get(judge.name, {}).get(case.id),
+                    judgments.get(JudgmentKey("primary", judge.name, case.id)),
+                )
+                for judge in scoring.judges
+            }
+            outcomes, sources = _metric_outcomes(families, case, output, verdicts, faults)
+            decided = deciding.of(case, output, verdicts)
+            for judge in scoring.judges:
+                outcomes.update(_judge_outcomes(judge, case, decided, verdicts[judge.name], faults))
             if joint:
                 outcomes.update(joint_outcomes(outcomes))
             tally.add(case, output, outcomes)
@@ -160,16 +169,16 @@ def _write_reports(
 
 
 def _metric_outcomes(
-    scoring: Scoring,
-    metrics: Sequence[Metric | MetricReport],
+    families: Sequence[tuple[Metric, Metric | MetricReport]],
     case: Case,
     output: SystemOutput,
     verdicts: Verdicts,
+    faults: Faults,
 ) -> tuple[Outcomes, dict[str, str]]:
     """Every score of one case by a metric family, and what those rest on that say so."""
     found: Outcomes = {}
     sources: dict[str, str] = {}
-    for family, metric in zip(scoring.metrics, metrics, strict=True):
+    for family, metric in families:
         try:
             outcomes = metric.calculate(case, output)
             wanted = {name: verdicts[name] for name in family.judges_wanted if name in verdicts}
@@ -178,50 +187,31 @@ def _metric_outcomes(
             found.update(outcomes)
             sources.update(family.sources(output, wanted))
         except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
-            found.update(dict.fromkeys(_names(family), scoring.faults.note(family.name, case.id, error)))
+            found.update(dict.fromkeys(_names(family), faults.note(family.name, case.id, error)))
     return found, sources
 
 
-def _verdicts(
-    scoring: Scoring,
-    case: Case,
-    unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
-    judgments: Mapping[JudgmentKey, Judgment],
-) -> dict[str, Verdict | NotApplicable | Failed]:
-    """What every judge of the run says of one case."""
-    return {
-        judge.name: verdict_or_reason(
-            unjudged.get(judge.name, {}).get(case.id), judgments.get(JudgmentKey("primary", judge.name, case.id))
-        )
-        for judge in scoring.judges
-    }
-
-
-def _judge_outcomes(scoring: Scoring, case: Case, verdicts: Verdicts, decided: Decided) -> Outcomes:
-    """Every score of one case by a judge."""
-    found: Outcomes = {}
-    for judge in scoring.judges:
-        try:
-            said = verdicts[judge.name]
-            found.update(following(judge, case, decided, said) or judge_outcomes(judge, said))
-        except Exception as error:  # noqa: BLE001
-            found.update(dict.fromkeys(_names(judge), scoring.faults.note(judge.name, case.id, error)))
-    return found
+def _judge_outcomes(
+    judge: Judge, case: Case, decided: Decided, said: Verdict | NotApplicable | Failed, faults: Faults
+) -> Outcomes:
+    """Every score of one case by a judge: from its verdict, from the abstention, or the reason why there is none."""
+    try:
+        outcomes = _following(judge, case, decided, said)
+        if outcomes:
+            return outcomes
+        return judge.scores(said) if isinstance(said, Verdict) else dict.fromkeys(_names(judge), said)
+    except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
+        return dict.fromkeys(_names(judge), faults.note(judge.name, case.id, error))
 
 
 def _names(component: Metric | Judge) -> list[str]:
     return [column.name for column in component.columns()]
 
 
-def verdict_or_reason(
+def _verdict_or_reason(
     reason: NotApplicable | Failed | None, judgment: Judgment | None
 ) -> Verdict | NotApplicable | Failed:
-    """What a judge says of one case: its verdict, or why there is none.
-
-    Args:
-        reason: why the case was not put before the judge; None where it was.
-        judgment: the judgment that counts, if any.
-    """
+    """What a judge says of one case, by why it was not put before the judge, and the judgment that counts."""
     if reason is not None:
         return reason
     if judgment is None:
@@ -231,13 +221,6 @@ def verdict_or_reason(
         return verdict.model_copy(update={"reasoning": ""}) if verdict.reasoning else verdict
     kind = judgment.failure.kind if judgment.failure is not None else "internal"
     return Failed(f"judge {kind}", by_judge=True)
-
-
-def judge_outcomes(judge: Judge, said: Verdict | NotApplicable | Failed) -> Outcomes:
-    """The scores of one judge for one case: from its verdict, or the reason why there is none."""
-    if isinstance(said, Verdict):
-        return judge.scores(said)
-    return {column.name: said for column in judge.columns()}
 
 
 def _score_line(case_id: str, name: str, outcome: Outcome, source: str | None) -> bytes:
@@ -252,3 +235,63 @@ def _score_line(case_id: str, name: str, outcome: Outcome, source: str | None) -
     if source is not None:
         score["source"] = source
     return json.dumps(score, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _following(judge: Judge, case: Case, decided: Decided, said: Verdict | NotApplicable | Failed) -> Outcomes | None:
+    """The scores that a judge gets from what decides about abstentions; None where its own word stands.
+
+    An abstention has the worst scores on an answerable case, and none otherwise. Where it is not known whether the
+    output abstained, since the abstention judge failed, it is not known whether the judge applies either. What cannot
+    be judged for another reason, such as no retrieved text, stays so; and a blank answer stays a failure
+    but where it is right, so that a system that falls silent cannot raise a mean.
+    """
+    worst = judge.abstained_scores()
+    value, source = decided
+    if worst is None or (isinstance(said, NotApplicable) and said != ABSTAINED):
+        return None
+    names = [column.name for column in judge.columns()]
+    if isinstance(value, Failed) and source == "judge" and isinstance(said, Verdict):
+        return dict.fromkeys(names, Failed(f"abstention {value.kind}", by_judge=True))
+    if value is not True or (source == "blank" and case.answerable is not False):
+        return None
+    return worst if case.answerable else dict.fromkeys(names, ABSTAINED)
+
+
+class _Abstentions:
+    """Which outputs of a run are abstentions, and what says so, counted case by case."""
+
+    def __init__(self) -> None:
+        """None so far."""
+        self._sources: Counter[str] = Counter()
+        self._found: Counter[str] = Counter()
+        self._n_answered = 0
+
+    def of(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Decided:
+        """Whether an output abstained; counted."""
+        value, source = decided = whether_abstained(output, verdicts.get("abstention"))
+        self._sources[source] += 1
+        self._found[source] += value is True
+        self._n_answered += source == "rule" and value is False and case.answerable is False
+        return decided
+
+    def record(self) -> dict[str, Any] | None:
+        """`source`: what decides where the system does not say; counts of cases and of abstentions by source."""
+        if not self._sources.keys() - {"no_answer", "error"}:
+            return None
+        source = next((name for name in ("judge", "rule") if self._sources[name]), "flag")
+        return {"source": source, "by_source": dict(self._sources), "n_abstained": dict(+self._found)}
+
+    def warnings(self) -> list[tuple[str, str]]:
+        """Said where the rule found an abstention, or none where one is due: figures hang on it."""
+        if not self._found["rule"] and not self._n_answered:
+            return []
+        text = (
+            f"the shipped rule took {self._found['rule']} of {self._sources['rule']} answers for abstentions by their "
+            "words, and figures follow it; outputs with `abstained`, or the judge abstention, would say it better"
+        )
+        if self._n_answered:
+            text += (
+                f"; {self._n_answered} to unanswerable questions count as answers, which is wrong where they decline "
+                "in words that the rule does not know"
+            )
+        return [("abstention_by_rule", text)]

@@ -19,9 +19,9 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.providers.lookup import provider_class_of
 from judgekit.storage.prompt_files import prompt_versions
 from judgekit.storage.stored_summary import read_summary
-from judgekit.workflows.jobs import fresh_seed, open_cache
 from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_check_kind
-from judgekit.workflows.models import Options, most_connections, price_models
+from judgekit.workflows.models import Options, most_connections, open_cache, price_models
+from judgekit.workflows.run_checks import fresh_seed
 from judgekit.workflows.spotcheck import SpotCheckJob
 from judgekit.workflows.stored import StoredRun, model_runtime, models_of, open_stored
 

@@ -8,8 +8,8 @@ from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import Database
 from judgekit.storage.run_index import FolderIndex
-from judgekit.workflows.jobs import find_run
 from judgekit.workflows.models import Options
+from judgekit.workflows.selectors import find_run
 from judgekit.workflows.stored_runs import runs_dir
 
 

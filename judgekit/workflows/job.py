@@ -1,46 +1,30 @@
-"""What a run works on: everything put together from a config."""
+"""A run in its folder: what it works on, and how far it has come."""
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from judgekit.analysis.reliability import Sampler
-from judgekit.core.cases import Case
-from judgekit.core.components import Judge, Metric
-from judgekit.core.config import RunConfig, SpotCheck
+import judgekit
+from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import ReplyCache, System
+from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import Manifest, RunSummary
 from judgekit.core.spot_checks import SpotCheckRecord
-from judgekit.engine.judgment_draft import JudgePlan
-from judgekit.engine.model_runtime import ModelRuntime
-from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.case_scores import Faults
-from judgekit.workflows.data_checks import Asked, asked_of
-from judgekit.workflows.panels import Panel
-
-
-@dataclass(frozen=True)
-class SpotCheckPlan:
-    """The second opinion on one judge."""
-
-    check: SpotCheck
-    primary: JudgePlan
-    second: JudgePlan
-
-
-@dataclass(frozen=True)
-class Seeded:
-    """A source of randomness, and the seed that it was begun with."""
-
-    seed: int
-    rng: Sampler
+from judgekit.core.text import canonical_sha256
+from judgekit.judges.parsing import PARSER_VERSION
+from judgekit.storage.git import commit_of
+from judgekit.storage.run_folder import RunFolder, new_run_id
+from judgekit.workflows.case_scores import Unjudged
+from judgekit.workflows.models import Options, open_cache
+from judgekit.workflows.selectors import results_dir_of
+from judgekit.workflows.setup import Setup
 
 
 @dataclass(frozen=True)
 class Reopened:
-    """What a complete run was before it is gone on with."""
+    """What a complete run was before it is resumed."""
 
     manifest: Manifest
     summary: RunSummary
@@ -48,43 +32,21 @@ class Reopened:
     """(judge, case id) of what is asked again."""
 
 
-@dataclass
-class RunJob:
-    """One run, ready to go."""
+@dataclass(kw_only=True)
+class RunJob(Setup):
+    """A setup and the folder that its run is written to."""
 
-    config: RunConfig
+    store: RunFolder
     resolved: Mapping[str, Any]
     """config.json: the config as used, with hashes of prompts and data."""
     manifest: Manifest
-    cases: Sequence[Case]
-    cases_record: Mapping[str, Any]
-    """Path, sha256 and number of the cases, for metrics.json."""
-    system: System
-    metrics: Sequence[Metric]
-    judges: Sequence[JudgePlan]
-    """Judges as they are asked: one plan each, of a panel one for each member."""
-    spot_checks: Sequence[SpotCheckPlan]
-    models: Mapping[str, ModelRuntime]
-    store: RunFolder
     cache: ReplyCache | None
-    draws: Seeded
-    """What the sample of the second opinions is drawn with."""
     now: Callable[[], datetime]
-    repeats: Sequence[JudgePlan] = ()
-    """Judges that are asked again about verdicts older than a day."""
-    repeat_draws: Seeded | None = None
-    """What these samples are drawn with; None where there are no repeats."""
-    panels: Sequence[Panel] = ()
-    price_list: str | None = None
-    corpus_chunk_ids: frozenset[str] | None = None
-    """Ids of all chunks of the corpus; None if the run was given none."""
-    indexing: Mapping[str, Any] | None = None
-    """Indexing coverage, for metrics.json."""
-    warnings: list[tuple[str, str]] = field(default_factory=list)
     found: Manifest | None = None
     """The manifest that a resumed run was found with; None for a new run."""
     reopened: Reopened | None = None
-    """A complete run that is gone on with, since some of its calls failed on the way; None for any other."""
+    """A complete run that is resumed, since some of its calls failed on the way; None for any other."""
+
     parent: RunFolder | None = None
     """The run whose stored inputs are judged again; None for a run of its own."""
     kept: frozenset[str] = frozenset()
@@ -96,17 +58,86 @@ class RunJob:
     kept_prompts: Mapping[str, PromptTemplate] = field(default_factory=dict)
     """Wordings of the parent, kept beside those in use."""
 
-    @property
-    def faults(self) -> Faults:
-        """Where faults of our own code are noted: among the warnings."""
-        return Faults(self.warnings)
-
-    def asked(self) -> Asked:
-        """What the run is to calculate, and what of it the config names."""
-        is_part = len(self.cases) < self.cases_record["n_in_file"]
-        return asked_of(self.config, self.metrics, self.judge_components, is_part=is_part)
+    is_begun: bool = False
+    """Everything was checked, so the folder holds a run that can be resumed."""
+    is_prepared: bool = False
+    """All that is judged is on disk."""
+    unjudged: Unjudged = field(default_factory=dict)
+    checks: list[SpotCheckRecord] = field(default_factory=list)
+    """Spot checks, those that the folder holds already and the run's own."""
 
     @property
-    def judge_components(self) -> Sequence[Judge]:
-        """The judges without their prompts and models, each once."""
-        return list({plan.judge.name: plan.judge for plan in self.judges}.values())
+    def cases_sha256(self) -> str | None:
+        """SHA-256 of the file of cases; None in a rejudge of a run that did not keep it."""
+        found: str | None = self.resolved["resolved"].get("cases", {}).get("sha256")
+        return found
+
+
+def start(setup: Setup, options: Options) -> RunJob:
+    """A new run in a new folder.
+
+    Raises:
+        ConfigError: the run id is taken, or is not a name of a folder.
+        StorageError: the folder cannot be made.
+    """
+    now = options.now()
+    config, path = setup.config, setup.config_path
+    suffix = f"-shard{options.shard.replace('/', 'of')}" if options.shard else ""
+    run_id = options.run_id or new_run_id(config.name, now) + suffix
+    if not run_id.replace("-", "").replace("_", "").replace(".", "").isalnum() or run_id.startswith("."):
+        raise ConfigError(f"--run-id {run_id!r}: expected letters, digits, '.', '_' and '-'")
+    resolved = resolved_config(setup)
+    manifest = Manifest(
+        run_id=run_id,
+        name=config.name,
+        status="running",
+        created_at=now.isoformat(timespec="seconds"),
+        config_path=str(path.resolve()),
+        config_sha256=canonical_sha256(resolved),
+        n_cases_in_file=setup.n_cases_in_file,
+        **setup.part.record(),
+        versions=versions(),
+        commit_hash=commit_of(path.resolve().parent),
+    )
+    folder = RunFolder.create(results_dir_of(config, path, options), run_id)
+    return job_of(setup, folder, manifest, resolved, options)
+
+
+def job_of(
+    setup: Setup,
+    folder: RunFolder,
+    manifest: Manifest,
+    resolved: Mapping[str, Any],
+    options: Options,
+    found: Manifest | None = None,
+) -> RunJob:
+    """The run of a setup in a folder that is there, with the reply cache beside it."""
+    cache, notices = open_cache(folder.path.parent, setup.models, options)
+    known = vars(setup) | {"warnings": [*setup.warnings, *notices]}
+    return RunJob(
+        **known, store=folder, resolved=resolved, manifest=manifest, cache=cache, now=options.now, found=found
+    )
+
+
+def resolved_config(setup: Setup) -> dict[str, Any]:
+    """config.json: the config as used, and hashes of everything that it names."""
+    plans = [*setup.judges, *(check.second for check in setup.spot_checks)]
+    in_a_file = None if setup.corpus_chunk_ids is None else {"corpus_chunk_ids"}  # one of the run's own
+    resolved = {
+        **setup.files,
+        "prompts": {f"{plan.judge.name}/{plan.prompt.version}": plan.prompt.sha256 for plan in plans},
+        "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in setup.judges},
+        "metrics": {metric.name: metric.model_dump(mode="json", exclude=in_a_file) for metric in setup.metrics},
+        "judgekit": judgekit.__version__,
+        "parser_version": PARSER_VERSION,
+    }
+    return {**setup.config.model_dump(mode="json", by_alias=True, exclude_none=True), "resolved": resolved}
+
+
+def versions() -> dict[str, str]:
+    """What a run is made with, for its manifest."""
+    return {
+        "judgekit": judgekit.__version__,
+        "python": platform.python_version(),
+        "parser": str(PARSER_VERSION),
+    }

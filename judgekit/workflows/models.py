@@ -12,15 +12,15 @@ from pathlib import Path
 from judgekit.core.addresses import has_hidden_values
 from judgekit.core.components import Judge
 from judgekit.core.config import Budget, ModelConfig, is_local
-from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.errors import ConfigError
 from judgekit.core.model_names import is_floating
+from judgekit.core.protocols import ReplyCache
 from judgekit.core.request_fields import header_problem
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
 from judgekit.engine.pinning import PinGuard
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
-from judgekit.storage.config_files import load_config
 
 _HEADER_TEXT = re.compile(r"[!-~]+")
 """What can stand in an HTTP header without blanks; a client would show anything else in its error."""
@@ -148,17 +148,19 @@ def price_models(models: Mapping[str, ModelRuntime], budget: Budget) -> str | No
     return found
 
 
-def open_models(config_path: Path, only: str | None) -> dict[str, ModelRuntime]:
-    """The models of a config, or one of them.
+def open_cache(
+    results_dir: Path, models: Mapping[str, ModelRuntime], options: Options
+) -> tuple[ReplyCache | None, list[tuple[str, str]]]:
+    """The reply cache beside the runs, given to the models that need a network, and warnings about it.
 
-    Raises:
-        ConfigError: no model of that name.
+    None if no such model is asked or the cache is not wanted.
     """
-    config = load_config(config_path)
-    if only is not None and only not in config.models:
-        raise ConfigError(f"--model {only!r}{did_you_mean(only, config.models)}")
-    return {
-        name: build_model(name, model, Options(), needs_key=False)
-        for name, model in config.models.items()
-        if only in (None, name)
-    }
+    networked = [runtime for runtime in models.values() if runtime.provider.needs_network]
+    if not networked or not options.use_cache:
+        return None, []
+    from judgekit.storage.reply_cache import CACHE_FOLDER, open_reply_cache
+
+    cache, notices = open_reply_cache(results_dir / CACHE_FOLDER)
+    for runtime in networked:
+        runtime.cache = cache
+    return cache, list(notices)

@@ -14,8 +14,7 @@ from judgekit.core.probe_sets import PROBES, ProbeSet
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.probes import PROBES as ALL_PROBES
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.jobs import open_cache
-from judgekit.workflows.models import Options, check_plays, most_connections, price_models
+from judgekit.workflows.models import Options, check_plays, most_connections, open_cache, price_models
 from judgekit.workflows.probe import ProbeJob, ProbePlan
 from judgekit.workflows.stored import StoredRun, finished_summary, model_runtime, models_of, open_stored
 

@@ -1,6 +1,5 @@
 """From a stored run to a job that judges its inputs again, new or resumed."""
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,11 +23,17 @@ from judgekit.storage.id_files import stored_ids
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.stored_summary import read_summary
 from judgekit.systems.recorded import Recorded
-from judgekit.workflows.assembly import build_metrics, panels_of
-from judgekit.workflows.job import RunJob
-from judgekit.workflows.jobs import open_cache, seeded
+from judgekit.workflows.job import RunJob, versions
 from judgekit.workflows.judge_reliability import spot_check_kind
-from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
+from judgekit.workflows.models import (
+    Options,
+    build_model,
+    check_plays,
+    most_connections,
+    open_cache,
+    price_models,
+)
+from judgekit.workflows.setup import build_metrics, panels_of
 from judgekit.workflows.stored import StoredRun, models_of, open_stored
 
 Wording = Callable[[str, str], PromptTemplate]
@@ -115,11 +120,7 @@ def rejudge_job(
         n_cases_in_file=parent.manifest.n_cases_in_file,
         **part_of(parent.manifest).record(),
         models={name: parent.manifest.models[name] for name in _stay(config, names) if name in parent.manifest.models},
-        versions={
-            "judgekit": judgekit.__version__,
-            "python": platform.python_version(),
-            "parser": str(PARSER_VERSION),
-        },
+        versions=versions(),
     )
     return _job(parent, StoredRun(folder, manifest, config, resolved), plans, options, found=None)
 
@@ -245,23 +246,17 @@ def _job(
         resolved=_with_resolved(child.config, child.resolved),
         manifest=child.manifest,
         cases=cases,
-        cases_record={
-            "path": child.config.cases_file.path,
-            "sha256": child.resolved.get("cases", {}).get("sha256"),
-            "n": len(cases),
-            "n_in_file": len(cases) if before is None else before.cases.get("n_in_file", len(cases)),
-            **part_of(child.manifest).record(),
-        },
+        config_path=Path(child.manifest.config_path),
+        n_cases_in_file=len(cases) if before is None else before.cases.get("n_in_file", len(cases)),
+        part=part_of(child.manifest),
         system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
         metrics=build_metrics(child.config, corpus),
         corpus_chunk_ids=corpus,
         judges=plans,
         panels=panels_of(child.config, plans),
-        spot_checks=[],
         models=models,
         store=folder,
         cache=cache,
-        draws=seeded(child.config.resampling_seed),
         now=options.now,
         price_list=price_models(models, child.config.budget),
         indexing=None if before is None else before.indexing_coverage,

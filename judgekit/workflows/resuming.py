@@ -1,25 +1,26 @@
-"""Going on with a run that stopped, whatever kind of run it is."""
+"""A run that stopped, of whatever kind, opened again; a complete one if calls of it failed on the way."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 from judgekit.core.errors import ConfigError, JudgekitError
-from judgekit.core.runs import REPORT, Manifest
+from judgekit.core.runs import CONFIG, JUDGMENTS, REPORT, Manifest, config_changes
 from judgekit.engine.unanswered import unanswered
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.closing import INDEX_SECONDS
-from judgekit.workflows.job import Reopened, RunJob
-from judgekit.workflows.jobs import find_run
-from judgekit.workflows.jobs import resume_job as resume_first_judging
+from judgekit.workflows.job import Reopened, RunJob, job_of, resolved_config
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import resume_rejudge
+from judgekit.workflows.selectors import config_of, find_run
+from judgekit.workflows.setup import set_up
 from judgekit.workflows.stored import StoredRun, open_stored
 
 
 def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
-    """A run that stopped early, or a complete one of which calls failed on the way, ready to go on.
+    """A run that stopped early, or a complete one of which calls failed on the way, ready to be resumed.
 
     Args:
         run: a run id, or the path of a run folder.
@@ -33,19 +34,45 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
     """
     path = find_run(run, config_path, options)
     folder = RunFolder.open(path)
+    # The run is refused if the manifest has changed since it was read here.
     manifest = folder.manifest()
     if manifest.kind != "run" and config_path is not None:
         raise ConfigError(f"{path}: is a rejudge, which holds its own config; leave the config file out")
     reopened = _reopened(folder, manifest) if manifest.status == "complete" else None
     if manifest.kind == "run":
-        job = resume_first_judging(folder, manifest, config_path, options)
+        job = _resume_run(folder, manifest, config_path or config_of(folder, manifest), options)
     else:
         job = resume_rejudge(replace(open_stored(str(path), options), manifest=manifest), options)
     return replace(job, reopened=reopened)
 
 
+def _resume_run(folder: RunFolder, manifest: Manifest, config_path: Path, options: Options) -> RunJob:
+    options = replace(options, run_id=None, limit=manifest.limit, sample=manifest.sample, shard=manifest.shard)
+    setup = set_up(config_path, options)
+    resolved = resolved_config(setup)
+    old = folder.read_json(CONFIG) if (folder.path / CONFIG).exists() else resolved
+    changed = config_changes(old, json.loads(json.dumps(resolved)))
+    replaced: set[str] = set()
+    if changed:
+        # A run that stopped at a model that refused what its config says can be resumed once that is set right: a model
+        # that has given no judgment yet may change.
+        tried = {judgment.model_id for judgment in folder.judgments()} if folder.has(JUDGMENTS) else set()
+        replaced = set(setup.config.models) - tried
+        changed = [path for path in changed if not path.startswith(tuple(f"models.{name}." for name in replaced))]
+    if changed:
+        raise ConfigError(
+            f"{folder.path}: cannot be resumed, since {', '.join(changed)} changed since it was started; "
+            "start a new run (what is cached costs nothing)"
+        )
+    for name, runtime in setup.models.items():
+        if name not in replaced:
+            runtime.guard.go_on(manifest.models.get(name, {}))
+    here = {"n_resumed": manifest.n_resumed + 1, "config_path": str(config_path.resolve())}
+    return job_of(setup, folder, manifest.model_copy(update=here), resolved, options, found=manifest)
+
+
 def is_open(run: Path) -> bool:
-    """Whether `resume_job` has something to go on with; what cannot be told is.
+    """Whether `resume_job` has something to ask; also if that cannot be told.
 
     Args:
         run: path of a run folder.
@@ -68,12 +95,12 @@ def _reopened(folder: RunFolder, manifest: Manifest) -> Reopened:
     left = unanswered(folder, stored.config, manifest)
     summary = read_summary(folder) if left else None
     if summary is None:
-        close_again(stored)
+        _close_again(stored)
         raise ConfigError(f"{folder.path}: this run is complete; there is nothing to resume")
     return Reopened(manifest, summary, left)
 
 
-def close_again(stored: StoredRun) -> None:
+def _close_again(stored: StoredRun) -> None:
     """Take the last steps of a complete run that was killed before it could: its report and its entry in the database.
 
     Raises:

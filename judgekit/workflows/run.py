@@ -9,22 +9,11 @@ import json
 import time
 from collections.abc import Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from judgekit.analysis.gates import check_gates
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.judgments import JudgmentKey, last_judgments
-from judgekit.core.runs import (
-    CASES,
-    CHUNK_IDS,
-    CONFIG,
-    JUDGE_INPUTS,
-    JUDGMENTS,
-    OUTPUTS,
-    RunStatus,
-    RunSummary,
-)
-from judgekit.core.spot_checks import SpotCheckRecord
+from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
 from judgekit.engine.budget import Spending
 from judgekit.engine.observer import Observer
 from judgekit.engine.passes import Passes, Wanted, left_for, ready
@@ -32,31 +21,16 @@ from judgekit.engine.pinning import Seen
 from judgekit.storage.id_files import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
-from judgekit.workflows.case_scores import Unjudged, judge_inputs
+from judgekit.workflows.case_scores import Faults, judge_inputs
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
-from judgekit.workflows.coverage import coverage_notices
-from judgekit.workflows.data_checks import check_data
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
-from judgekit.workflows.panels import rule, says_the_same
-from judgekit.workflows.preflight import check_applies, one_version
+from judgekit.workflows.panel_rulings import rule, says_the_same
+from judgekit.workflows.preflight import check_applies, check_data, one_version
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
-from judgekit.workflows.run_checks import begun_repeats, check_plan, is_own, own_checks, repeat_plans
-from judgekit.workflows.summarise import summarise
-
-
-@dataclass
-class Progress:
-    """What a run has so far; enough to write its figures at any moment."""
-
-    is_prepared: bool = False
-    """All that is judged is on disk."""
-    is_begun: bool = False
-    """Everything was checked, so the folder holds a run that can be gone on with."""
-    unjudged: Unjudged = field(default_factory=dict)
-    checks: list[SpotCheckRecord] = field(default_factory=list)
-    """Spot checks, those that the folder holds already and the run's own."""
+from judgekit.workflows.run_checks import all_repeats, begun_repeats, other_checks, own_checks, second_opinions
+from judgekit.workflows.summarise import coverage_notices, summarise
 
 
 async def run(job: RunJob, observer: Observer) -> RunSummary:
@@ -73,26 +47,25 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
         StorageError: the run folder cannot be written.
     """
     started = time.monotonic()
-    progress = Progress()
     try:
         with job.store.locked_as_found(job.found):
             try:
                 if job.reopened is not None:
                     append_history(job.store, replaced_figures(job.reopened.summary, job.now()))
-                await prepare(job, progress)
-                await judge(job, progress, observer)
+                await prepare(job)
+                await judge(job, observer)
             except (ProviderError, Interrupted, StorageError, asyncio.CancelledError) as error:
                 # The figures so far are written even then; a second fault on the way must not hide the first.
                 reason = str(error) or "interrupted by the user"
-                close_early(job, progress, "interrupted", reason, time.monotonic() - started)
+                close_early(job, "interrupted", reason, time.monotonic() - started)
                 raise
             except Exception as error:
-                if isinstance(error, ConfigError) and job.found is None and not progress.is_begun:
+                if isinstance(error, ConfigError) and job.found is None and not job.is_begun:
                     job.store.discard()
                 else:
-                    close_early(job, progress, "failed", str(error) or type(error).__name__, time.monotonic() - started)
+                    close_early(job, "failed", str(error) or type(error).__name__, time.monotonic() - started)
                 raise
-            return conclude(job, progress, time.monotonic() - started)
+            return conclude(job, time.monotonic() - started)
     finally:
         if job.cache is not None:
             job.cache.close()
@@ -100,46 +73,46 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
             await runtime.provider.close()
 
 
-async def prepare(job: RunJob, progress: Progress) -> None:
+async def prepare(job: RunJob) -> None:
     """Collect outputs and write everything that is judged, before any call."""
+    store = job.store
     if job.found is not None:
-        job.store.repair_tail(JUDGMENTS)
-    job.store.write_json(CONFIG, dict(job.resolved))
+        store.repair_tail(JUDGMENTS)
+    store.write_json(CONFIG, dict(job.resolved))
     plans = [*job.judges, *(check.second for check in job.spot_checks)]
     prompts = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt for plan in plans}
-    job.store.write_prompts({**job.kept_prompts, **prompts})
-    _write_manifest(job, status="running")
+    store.write_prompts({**job.kept_prompts, **prompts})
+    _write_manifest(job, "running")
     if job.corpus_chunk_ids is not None:
-        job.store.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
-    job.store.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
+        store.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
+    store.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
     outputs = [output async for output in job.system.outputs(job.cases)]
     job.warnings.extend(job.system.warnings())
     versions = one_version(job.config.versions, outputs)
-    job.warnings.extend(check_data(job.asked(), job.cases, outputs))
+    job.warnings.extend(check_data(job, outputs))
     job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **versions}})
-    job.store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
+    store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
     pairs = zip(job.cases, outputs, strict=True)
     if job.parent is None:
-        inputs = judge_inputs(job.judge_components, pairs, progress.unjudged, job.faults)
+        inputs = judge_inputs(job.judge_components, pairs, job.unjudged, Faults(job.warnings))
     else:
-        inputs = stored_inputs(job, job.parent, pairs, progress.unjudged)
+        inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
         copy_judgments(job, job.parent)
-    job.store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
-    progress.is_prepared = True
-    for judge in job.judge_components:
-        reasons = progress.unjudged[judge.name]
-        job.warnings.extend(check_applies(judge, reasons, outputs))
-    progress.is_begun = True
+    store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
+    job.is_prepared = True
+    for component in job.judge_components:
+        job.warnings.extend(check_applies(component, job.unjudged[component.name], outputs))
+    job.is_begun = True
 
 
-async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
+async def judge(job: RunJob, observer: Observer) -> None:
     """All judges side by side, then the spot check."""
     done = last_judgments(job.store.judgments()) if job.found is not None else {}
     spending = Spending(job.config.budget)
     if job.found is not None:
-        _go_on(job, spending)
-    others = _other_checks(job)
-    progress.checks = [*own_checks(job), *others]
+        _count_stored(job, spending)
+    others = other_checks(job)
+    job.checks = [*own_checks(job), *others]
 
     async def ask(wanted: Sequence[Wanted], left: Set[str] | None = None) -> None:
         """Every judgment is on disk afterwards; that it can be written is known before a model is asked what it is."""
@@ -155,31 +128,31 @@ async def judge(job: RunJob, progress: Progress, observer: Observer) -> None:
 
     async def ask_again(wanted: Sequence[Wanted]) -> None:
         """The samples are on disk before anything is asked."""
-        progress.checks = [*(plan.record for plan in checks), *others]
-        write_spot_checks(job.store, progress.checks)
+        job.checks = [*(plan.record for plan in checks), *others]
+        write_spot_checks(job.store, job.checks)
         if wanted:
             await ask(wanted)
 
     judges: list[Wanted] = [(plan, None) for plan in job.judges if plan.judge.name not in job.kept]
-    checks = [check_plan(job, check) for check in job.spot_checks]
+    checks = second_opinions(job)
     samples = [(plan.second, plan.order if may_grow(job.store, plan) else plan.record.case_ids) for plan in checks]
     samples += [(plan.second, plan.record.case_ids) for plan in begun_repeats(job)]
     await ask(judges, left_for(job.store, [*judges, *samples], done))
-    checks += repeat_plans(job)
+    checks += all_repeats(job)
     await ask_samples(job.store, checks, ask_again)
 
 
-async def _ready(job: RunJob, left_for: Set[str]) -> None:
+async def _ready(job: RunJob, left: Set[str]) -> None:
     """Ask of the models that something is left for what they are; the others are what they were."""
     for name, runtime in job.models.items():
-        if name not in left_for:
+        if name not in left:
             runtime.recall(job.manifest.models.get(name, {}))
-    await ready({name: runtime for name, runtime in job.models.items() if name in left_for})
+    await ready({name: runtime for name, runtime in job.models.items() if name in left})
     # What the models are is kept before anything is paid for, so that a resume after a kill knows it too.
-    _write_manifest(job, status="running")
+    _write_manifest(job, "running")
 
 
-def _go_on(job: RunJob, spending: Spending) -> None:
+def _count_stored(job: RunJob, spending: Spending) -> None:
     """Count on from the stored judgments: what was spent, and which models answered."""
     seen = {name: Seen() for name in job.models}
     for judgment in job.store.judgments():
@@ -190,13 +163,13 @@ def _go_on(job: RunJob, spending: Spending) -> None:
         runtime.guard.recount(seen[name])
 
 
-def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:
+def conclude(job: RunJob, seconds: float) -> RunSummary:
     """Write the figures of a finished run.
 
     Raises:
         ProviderError: a judge has not one verdict; the figures are written all the same.
     """
-    summary = _write_figures(job, progress, "complete", None, seconds)
+    summary = _write_figures(job, "complete", None, seconds)
     for name, record in summary.judges.items():
         if record["n_failed"] and not record["n_judged"]:
             kinds = ", ".join(f"{kind} ({n})" for kind, n in record["failures"].items())
@@ -204,34 +177,27 @@ def conclude(job: RunJob, progress: Progress, seconds: float) -> RunSummary:
     return summary
 
 
-def close_early(job: RunJob, progress: Progress, status: RunStatus, reason: str, seconds: float) -> None:
+def close_early(job: RunJob, status: RunStatus, reason: str, seconds: float) -> None:
     """Write what there is of a run that stopped; on a full disk at least try the manifest.
 
     A complete run stays one, whatever comes of asking again: each of its questions has a judgment, if only a failure.
     """
-    if job.reopened is not None and _stays_complete(job, progress, seconds):
-        return
+    if job.reopened is not None:
+        with suppress(JudgekitError):
+            if not job.is_prepared:
+                job.store.write_manifest(job.reopened.manifest)
+                return
+            if not _is_missing_any(job):
+                _write_figures(job, "complete", None, seconds)
+                return
     try:
-        if status == "interrupted" and progress.is_prepared:
-            _write_figures(job, progress, status, reason, seconds)
+        if status == "interrupted" and job.is_prepared:
+            _write_figures(job, status, reason, seconds)
         else:
-            _write_manifest(job, status=status, reason=reason, seconds=seconds)
+            _write_manifest(job, status, reason, seconds)
     except JudgekitError:
         with suppress(StorageError):
-            _write_manifest(job, status=status, reason=reason, seconds=seconds)
-
-
-def _stays_complete(job: RunJob, progress: Progress, seconds: float) -> bool:
-    """Leave a complete run complete, with what was judged until it was stopped; whether that went well."""
-    assert job.reopened is not None  # noqa: S101  # for the type checker
-    with suppress(JudgekitError):
-        if progress.is_prepared and not _is_missing_any(job):
-            _write_figures(job, progress, "complete", None, seconds)
-            return True
-        if not progress.is_prepared:
-            job.store.write_manifest(job.reopened.manifest)
-            return True
-    return False
+            _write_manifest(job, status, reason, seconds)
 
 
 def _is_missing_any(job: RunJob) -> bool:
@@ -242,24 +208,19 @@ def _is_missing_any(job: RunJob) -> bool:
     return any(JudgmentKey("primary", item.judge, item.case_id) not in done for item in items)
 
 
-def _write_figures(
-    job: RunJob, progress: Progress, status: RunStatus, reason: str | None, seconds: float
-) -> RunSummary:
-    job.manifest = job.manifest.model_copy(
-        update={
-            "wall_seconds": job.manifest.wall_seconds + seconds,
-            "finished_at": job.now().isoformat(timespec="seconds"),
-        }
-    )
+def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: float) -> RunSummary:
+    finished_at = job.now().isoformat(timespec="seconds")
+    wall_seconds = job.manifest.wall_seconds + seconds
+    job.manifest = job.manifest.model_copy(update={"wall_seconds": wall_seconds, "finished_at": finished_at})
     _settle_panels(job)
-    if status == "complete" and progress.checks:
-        progress.checks = [record.model_copy(update={"complete": True}) for record in progress.checks]
-        write_spot_checks(job.store, progress.checks)
-    summary = summarise(job, progress.unjudged, progress.checks, status=status, reason=reason)
+    if status == "complete" and job.checks:
+        job.checks = [record.model_copy(update={"complete": True}) for record in job.checks]
+        write_spot_checks(job.store, job.checks)
+    summary = summarise(job, status, reason)
     if status == "complete":
         if job.manifest.shard is None:
             summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
-        notices = [*add_to_history(job, summary), *coverage_notices(job, summary)]
+        notices = coverage_notices(job, summary) if job.parent is None else add_to_history(job, summary)
         summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
     write_summary(job.store, summary)
     counts = {"cases": len(job.cases)}
@@ -267,7 +228,7 @@ def _write_figures(
         counts[f"{name}.judged"] = record["n_judged"]
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
-    _write_manifest(job, status=status, reason=reason)
+    _write_manifest(job, status, reason)
     return closed(job.store, summary, report=job.config.report)
 
 
@@ -288,28 +249,20 @@ def _settle_panels(job: RunJob) -> None:
         sink.close()
 
 
-def _other_checks(job: RunJob) -> list[SpotCheckRecord]:
-    """Checks that the run does not make itself: carried over from the parent, or made between two parts of the run."""
-    carried = {(record.judge, record.check) for record in job.carried}
-    later = [record for record in job.store.checks() if record.complete and not is_own(job, record)]
-    return [*job.carried, *(record for record in later if (record.judge, record.check) not in carried)]
-
-
-def _write_manifest(job: RunJob, *, status: RunStatus, reason: str | None = None, seconds: float = 0.0) -> None:
+def _write_manifest(job: RunJob, status: RunStatus, reason: str | None = None, seconds: float = 0.0) -> None:
     models = dict(job.manifest.models)
     for name, runtime in job.models.items():
         # What is not found out yet, or not again, does not take the place of what was.
         before = models.get(name, {})
         record = runtime.record()
         models[name] = {**record, **{key: before[key] for key in before if record.get(key) is None}}
-    job.manifest = job.manifest.model_copy(
-        update={
-            "status": status,
-            "reason": reason,
-            "models": models,
-            "wall_seconds": job.manifest.wall_seconds + seconds,
-        }
-    )
+    update = {
+        "status": status,
+        "reason": reason,
+        "models": models,
+        "wall_seconds": job.manifest.wall_seconds + seconds,
+    }
+    job.manifest = job.manifest.model_copy(update=update)
     job.store.write_manifest(job.manifest)
 
 

@@ -18,7 +18,7 @@ from judgekit.metrics.ranked_lists import same_ranks
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, RetrievalIds
-from judgekit.workflows.data_checks import label_notices
+from judgekit.workflows.preflight import label_notices
 
 Warnings = list[tuple[str, str]]
 """(code, message)."""

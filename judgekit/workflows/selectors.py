@@ -1,4 +1,4 @@
-"""Which run is meant: a path, an id, the unique beginning of one, `latest`, or `latest:TAG`."""
+"""Which config and which run are meant: a path, a shipped config, an id or its beginning, `latest`, or `latest:TAG`."""
 
 import json
 import os
@@ -6,12 +6,76 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.errors import ConfigError, JudgekitError
-from judgekit.core.runs import MANIFEST
+from judgekit.core.config import RunConfig
+from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
+from judgekit.core.runs import MANIFEST, Manifest
+from judgekit.storage.config_files import load_config
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_tags
+from judgekit.storage.shipped import shipped
+from judgekit.workflows.models import Options
 
 LATEST = "latest"
+
+_NEAREST_FOLDERS = 4
+"""Above a run, in which its config is looked for: results, and what holds them."""
+
+
+def config_path_of(name: str) -> Path:
+    """A config file, or the shipped config of that name such as `quickstart`."""
+    path = Path(name)
+    if not path.exists() and not path.suffix and "/" not in name:
+        known = {file.stem: file for file in shipped("configs").glob("*.json") if file.name != "config.schema.json"}
+        if name in known:
+            return known[name]
+        raise ConfigError(f"{name}: no such file, and no shipped config of that name{did_you_mean(name, known)}")
+    return path
+
+
+def config_of(folder: RunFolder, manifest: Manifest) -> Path:
+    """The config of a run: where it was, or in a folder above the run, if the project was moved.
+
+    Raises:
+        ConfigError: it is in neither.
+    """
+    was = Path(manifest.config_path)
+    # Of /old/project/configs/a.json the end `configs/a.json` may stand in a folder above the run, or `a.json` alone.
+    ends = [Path(*was.parts[-n_parts:]) for n_parts in range(min(_NEAREST_FOLDERS, len(was.parts) - 1), 0, -1)]
+    above = [parent / end for parent in folder.path.resolve().parents[:_NEAREST_FOLDERS] for end in ends]
+    for path in (was, *above):
+        if path.is_file():
+            return path
+    raise ConfigError(
+        f"{was}: the config of this run is not there any more, nor above {folder.path}; name it: "
+        f"judgekit run CONFIG --resume {folder.path}"
+    )
+
+
+def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Path:
+    """Where runs are kept: the flag, the config, or `results` in the current folder."""
+    if options.results_dir is not None:
+        return options.results_dir
+    if config.results_dir is not None:
+        return config_path.resolve().parent / config.results_dir
+    return Path("results")
+
+
+def cache_folder(results_dir: Path | None) -> Path:
+    """Where replies are cached: beside the runs."""
+    from judgekit.storage.reply_cache import CACHE_FOLDER  # loads diskcache
+
+    return (results_dir or Path("results")) / CACHE_FOLDER
+
+
+def find_run(run: str, config_path: Path | None, options: Options, without: str | None = None) -> Path:
+    """The folder of the run that is meant, as `select_run` finds it in the folder of runs.
+
+    Raises:
+        ConfigError: several runs are meant, or there is no newest one.
+    """
+    if options.results_dir is None and config_path is not None:
+        return select_run(run, results_dir_of(load_config(config_path), config_path, options), without)
+    return select_run(run, options.results_dir or Path("results"), without)
 
 
 def select_run(run: str, results_dir: Path, without: str | None = None) -> Path:

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -19,16 +19,15 @@ from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CONFIG, Manifest, RunSummary
-from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.storage.config_files import load_config
 from judgekit.storage.id_files import stored_ids
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_summary import read_summary
-from judgekit.workflows.assembly import build_metrics
-from judgekit.workflows.jobs import find_run
-from judgekit.workflows.models import Options, build_model, check_plays
+from judgekit.workflows.models import Options, build_model
+from judgekit.workflows.selectors import find_run
+from judgekit.workflows.setup import build_metrics
 
 
 @dataclass(frozen=True)
@@ -210,23 +209,3 @@ def model_runtime(models: Mapping[str, ModelConfig], name: str, options: Options
     if name not in models:
         raise ConfigError(f"no model {name!r}{did_you_mean(name, models)}; add others by --config")
     return build_model(name, models[name], options, needs_key=options.needs_keys)
-
-
-def stored_plan(
-    stored: StoredRun,
-    judge: str,
-    runtime: ModelRuntime,
-    *,
-    prompt_version: str | None = None,
-    role: Literal["primary", "spot_check"] = "primary",
-) -> JudgePlan:
-    """A judge of a stored run asked of a model, with the run's wording or another version.
-
-    Raises:
-        ConfigError: no such judge or wording, or the provider cannot play the judge.
-    """
-    wanted = stored.judge_config(judge)
-    component = stored.judge(judge)
-    check_plays(component, runtime, f"judge {judge}")
-    prompt = stored.prompt(judge, prompt_version or wanted.prompt_version)
-    return JudgePlan(component, prompt, runtime, role=role, use_cache=role == "primary")

@@ -15,8 +15,8 @@ from judgekit.storage.run_list import cases_in_file
 from judgekit.storage.run_records import TAG, read_tags, write_tags
 from judgekit.storage.stored_summary import read_summary
 from judgekit.workflows.closing import INDEX_SECONDS
-from judgekit.workflows.jobs import find_run
 from judgekit.workflows.models import Options
+from judgekit.workflows.selectors import find_run
 
 SCHEMA_VERSION = 1
 """Newest version of metrics.json that can be read."""

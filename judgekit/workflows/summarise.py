@@ -1,66 +1,78 @@
-"""From a run's outputs and judgments to its scores and figures."""
+"""From a run's outputs and judgments to its scores and figures, and what a reader of them must know."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judgekit.analysis.asking import asking, not_asked
+from judgekit.analysis.asking import Asking, asking, not_asked
 from judgekit.analysis.costs import cost_record
 from judgekit.analysis.indexing import other_index
-from judgekit.analysis.summary import RunTally, judge_record
+from judgekit.analysis.summary import judge_record
 from judgekit.core.config import is_local
 from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
-from judgekit.core.scores import Failed, NotApplicable
-from judgekit.core.spot_checks import RUN_CHECKS, SpotCheckRecord
+from judgekit.core.spot_checks import RUN_CHECKS
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
-from judgekit.workflows.case_scores import Scored, Scoring, score_cases
+from judgekit.storage.run_index import FolderIndex
+from judgekit.workflows.case_scores import Faults, Scoring, score_cases
+from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of, sampled
-from judgekit.workflows.panels import PANEL, Panel, member_failures, record_of_panel
+from judgekit.workflows.panel_rulings import PANEL, Panel, member_failures, model_facts, record_of_panel
+from judgekit.workflows.preflight import Notices
 from judgekit.workflows.rejudge import other_builds, rejudged
 
+MOST_MOVED = 0.02
+"""Share of the cases by which the coverage of a judge may differ from the baseline's without a warning."""
 
-def summarise(
-    job: RunJob,
-    unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
-    checks: Sequence[SpotCheckRecord],
-    *,
-    status: RunStatus,
-    reason: str | None,
-) -> RunSummary:
+
+def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
     """Write scores.jsonl and the reports of metric families, and return the figures."""
+    config, manifest, judges, checks = job.config, job.manifest, job.judge_components, job.checks
     judgments = last_judgments(job.store.judgments(), sampled(checks))
-    scoring = Scoring(job.config, job.metrics, job.judge_components, job.faults)
-    scored = score_cases(scoring, job.store, job.cases, unjudged, judgments)
+    scoring = Scoring(config, job.metrics, judges, Faults(job.warnings))
+    scored = score_cases(scoring, job.store, job.cases, job.unjudged, judgments)
     before = None if job.reopened is None else job.reopened.summary.judge_reliability
-    clusters = clusters_of(job.config.cluster_by, job.cases, checks)
-    stand, to_redo = parts_that_stand(before, job.judge_components)
-    reliability, unstable = reliability_of(job.judge_components, checks, judgments, stand, clusters)
-    warnings = [*_warnings(job, scored, judgments), *to_redo, *unstable, *_not_asked(job, checks, judgments)]
+    clusters = clusters_of(config.cluster_by, job.cases, checks)
+    stand, to_redo = parts_that_stand(before, judges)
+    reliability, unstable = reliability_of(judges, checks, judgments, stand, clusters)
     cost = cost_record(job.store.judgments(), job.price_list)
-    warnings += _spending_warnings(job, cost)
+    warnings = [
+        *job.warnings,
+        *scored.warnings,
+        *(warning for name, runtime in job.models.items() for warning in _model_warnings(name, runtime)),
+        *(other_builds(job, judgments) if job.parent is not None else ()),
+        *(("indexing_of_other_version", line) for line in other_index(job.indexing, manifest.versions)),
+        *_failures(manifest.run_id, judgments),
+        *(warning for panel in job.panels for warning in member_failures(panel, judgments)),
+        *to_redo,
+        *unstable,
+        *not_asked(_asking(job, judgments), job.now()),
+        *_spending_warnings(job.models, cost),
+    ]
+    wall_seconds, n_resumed = manifest.wall_seconds, manifest.n_resumed
+    of_run = {"wall_seconds": wall_seconds, "n_resumed": n_resumed, "versions": dict(manifest.versions)}
     return RunSummary(
-        run_id=job.manifest.run_id,
-        name=job.manifest.name,
-        created_at=job.manifest.created_at,
+        run_id=manifest.run_id,
+        name=manifest.name,
+        created_at=manifest.created_at,
         status=status,
         reason=reason,
-        config_sha256=job.manifest.config_sha256,
-        errors=job.config.errors,
-        min_n=job.config.min_n,
-        cluster_by=job.config.cluster_by,
-        n_gates=len(job.config.gates),
-        cases=dict(job.cases_record),
+        config_sha256=manifest.config_sha256,
+        errors=config.errors,
+        min_n=config.min_n,
+        cluster_by=config.cluster_by,
+        n_gates=len(config.gates),
+        cases={**job.cases_record, "sha256": job.cases_sha256},
         overall=scored.overall,
         slices=scored.tally.slices(),
         judge_reliability=reliability,
-        rejudged=rejudged(job, judgments),
-        judges=_judge_records(job, judgments),
+        rejudged=rejudged(job, judgments) if job.parent is not None else None,
+        judges=_judge_records(job.judges, job.panels, judgments),
         latency=scored.tally.latency(),
         cost=cost,
-        operational=_operational(job, scored.tally),
+        operational={**scored.tally.operational(), **of_run},
         indexing_coverage=None if job.indexing is None else dict(job.indexing),
         extraction=scored.digests.get("extraction"),
         abstention=scored.abstention,
@@ -69,33 +81,52 @@ def summarise(
     )
 
 
-def _operational(job: RunJob, tally: RunTally) -> dict[str, Any]:
-    return {
-        **tally.operational(),
-        "wall_seconds": job.manifest.wall_seconds,
-        "n_resumed": job.manifest.n_resumed,
-        "versions": dict(job.manifest.versions),
-    }
+def coverage_notices(job: RunJob, summary: RunSummary) -> Iterator[Notice]:
+    """A warning for each judge whose verdicts cover another share of the cases than the baseline's.
+
+    A judge that does not apply to the bad cases of a system any more has a higher mean, though nothing is better. The
+    baseline is the newest complete run with the tag `baseline`, else the newest complete one, of the same suite and
+    data set. A rejudge has none: it judges the answers of its parent.
+    """
+    n_cases = len(job.cases)
+    if not job.judges or not n_cases:
+        return
+    before = FolderIndex(INDEX_SECONDS).judged_before(job.store.path, job.manifest, job.cases_sha256 or "")
+    if before is None:
+        return
+    for name, record in summary.judges.items():
+        then, now = before.n_judged.get(name), int(record["n_judged"])
+        if then is not None and abs(now - then) > MOST_MOVED * n_cases:
+            text = (
+                f"judge {name} has a verdict on {now} of {n_cases} cases, and on {then} in {before.run_id}, the "
+                "baseline; their means are over other cases"
+            )
+            yield Notice(code="coverage_differs", message=text)
 
 
-def _judge_records(job: RunJob, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, dict[str, Any]]:
-    panels = {panel.judge.name: panel for panel in job.panels}
-    return {
-        plan.judge.name: _judge_record(plan, judgments)
-        if plan.role == "primary"
-        else _panel_record(panels[plan.judge.name], judgments)
-        for plan in job.judges
-    }
+def _judge_records(
+    plans: Sequence[JudgePlan], panels: Sequence[Panel], judgments: Mapping[JudgmentKey, Judgment]
+) -> dict[str, dict[str, Any]]:
+    """What metrics.json says of each judge, a panel among them."""
+    by_name = {panel.judge.name: panel for panel in panels}
+    found: dict[str, dict[str, Any]] = {}
+    for plan in plans:
+        name = plan.judge.name
+        if name in found:  # another member of its panel
+            continue
+        own = [item for key, item in judgments.items() if key.role == "primary" and key.judge == name]
+        wording = {"prompt_version": plan.prompt.version, "prompt_sha256": plan.prompt.sha256}
+        instrument = {"model_id": plan.runtime.model_id, **model_facts(plan.runtime)}
+        if plan.role != "primary":
+            instrument = _of_panel(by_name[name], judgments)
+        found[name] = judge_record(own, {**wording, **instrument})
+    return found
 
 
-def _panel_record(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
-    first = panel.members[0]
+def _of_panel(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
     record = record_of_panel(panel, judgments)
     notes = dict.fromkeys(member["note"] for member in record["members"].values() if member["note"])
-    own = [item for key, item in judgments.items() if key.role == "primary" and key.judge == panel.judge.name]
-    about = {
-        "prompt_version": first.prompt.version,
-        "prompt_sha256": first.prompt.sha256,
+    return {
         "model_id": PANEL,
         "model": panel.title,
         "provider": PANEL,
@@ -104,47 +135,14 @@ def _panel_record(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> di
         "note": ", ".join(notes) or None,
         "panel": record,
     }
-    return judge_record(own, about)
 
 
-def _judge_record(plan: JudgePlan, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:
-    runtime = plan.runtime
-    own = [judgment for key, judgment in judgments.items() if key.role == "primary" and key.judge == plan.judge.name]
-    return judge_record(
-        own,
-        {
-            "prompt_version": plan.prompt.version,
-            "prompt_sha256": plan.prompt.sha256,
-            "model_id": runtime.model_id,
-            "model": runtime.config.model,
-            "provider": runtime.config.provider,
-            "build_hash": runtime.build_hash(),
-            "is_llm": runtime.provider.is_llm,
-            "note": runtime.provider.note,
-        },
-    )
-
-
-def _warnings(job: RunJob, scored: Scored, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
-    found = [*job.warnings, *scored.warnings]
-    for name, runtime in job.models.items():
-        found += _model_warnings(name, runtime)
-    found += other_builds(job, judgments)
-    found += [("indexing_of_other_version", line) for line in other_index(job.indexing, job.manifest.versions)]
-    found += _failures(job.manifest.run_id, judgments)
-    for panel in job.panels:
-        found += member_failures(panel, judgments)
-    return found
-
-
-def _spending_warnings(job: RunJob, cost: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _spending_warnings(models: Mapping[str, ModelRuntime], cost: Mapping[str, Any]) -> Notices:
     """What is not known of tokens and money; who runs a model himself pays nobody for it."""
     found = []
     for name in cost["unpriced_models"]:
-        runtime = job.models.get(name)
-        if runtime is None or is_local(runtime.config.base_url):
-            continue
-        if runtime.price is None:
+        runtime = models.get(name)
+        if runtime is not None and runtime.price is None and not is_local(runtime.config.base_url):
             hint = f"set models.{name}.prices"
             found.append(("unknown_price", f"the price of {name} is not known, so cost is null; {hint}"))
     if cost["n_without_usage"]:
@@ -153,11 +151,9 @@ def _spending_warnings(job: RunJob, cost: Mapping[str, Any]) -> list[tuple[str, 
     return found
 
 
-def _not_asked(
-    job: RunJob, checks: Sequence[SpotCheckRecord], judgments: Mapping[JudgmentKey, Judgment]
-) -> list[tuple[str, str]]:
-    """Judges that the run did not ask, since the cache answered."""
-    repeats = {(record.judge, record.check) for record in checks if record.kind == "repeat"}
+def _asking(job: RunJob, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Asking]:
+    """By judge, how far the run really asked it, since the cache may have answered."""
+    repeats = {(record.judge, record.check) for record in job.checks if record.kind == "repeat"}
     found = {}
     for name in {plan.judge.name: None for plan in job.judges if plan.judge.name not in job.kept}:
         plans = [plan for plan in job.judges if plan.judge.name == name]
@@ -166,10 +162,10 @@ def _not_asked(
             verdicts = [item for key, item in judgments.items() if (key.role, key.judge) == (role, name)]
             again = [item for key, item in judgments.items() if key.judge == name and (name, key.check) in repeats]
             found[name] = asking(verdicts, again)
-    return not_asked(found, job.now())
+    return found
 
 
-def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
+def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> Notices:
     """How many calls gave no verdict, and how those are asked again that failed on the way."""
     failed = {key: item.failure.kind for key, item in judgments.items() if item.failure is not None}
     found = []
@@ -186,7 +182,7 @@ def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> list[tu
     return found
 
 
-def _model_warnings(name: str, runtime: ModelRuntime) -> list[tuple[str, str]]:
+def _model_warnings(name: str, runtime: ModelRuntime) -> Notices:
     """What a reader must know about a model: moved, not pinned, not at temperature 0."""
     found = []
     guard, takes = runtime.guard, runtime.capabilities

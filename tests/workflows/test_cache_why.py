@@ -13,8 +13,7 @@ import judgekit
 from judgekit.core.cache_keys import PARTS
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.testing import FaultServer, chat_reply, sequence, verdict
-from judgekit.workflows.cache_why import explain_case
-from judgekit.workflows.caches import WhyTarget, open_why
+from judgekit.workflows.cache_why import WhyTarget, explain_case
 from judgekit.workflows.models import Options
 from tests.builders import REPOSITORY, case, output, read_lines, write_lines, write_suite
 
@@ -43,8 +42,7 @@ def why(config: Path, run: str = "a", case_id: str = CASE, **options: Any) -> di
 
 def all_of(config: Path, run: str = "a", case_id: str = CASE, **options: Any) -> list[dict[str, Any]]:
     target = WhyTarget(str(config.parent / "results" / run), case_id, **{"asks_server": False, **options})
-    with open_why(target, Options()) as job:
-        return asyncio.run(explain_case(job))
+    return asyncio.run(explain_case(target, Options()))
 
 
 def part(record: dict[str, Any], name: str) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def test_a_function_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.Mo
             {"fields": {"a": {"compare": "python", "function": "json:nothing"}}},
             "json:nothing cannot be loaded: Attribut",
         ),
-        ({"fields": {"a": {"compare": "python", "function": "json:__name__"}}}, "json:__name__ is no function"),
+        ({"fields": {"a": {"compare": "python", "function": "json:__name__"}}}, "json:__name__ is not a function"),
         ({"fields": {"a": {"compare": "nmber"}}}, "no comparator 'nmber'; did you mean 'number'?"),
         ({"fields": {"a..b": "exact"}}, "path 'a..b': expected a key at '..b'"),
         ({"schema": {"type": "objekt"}}, "schema: $.type: no type 'objekt'; did you mean 'object'?"),

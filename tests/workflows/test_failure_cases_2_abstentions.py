@@ -8,9 +8,9 @@ import pytest
 from judgekit.core.declining import abstention_rule
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply, verdict
-from judgekit.workflows.assembly import assemble, open_estimate
-from judgekit.workflows.dry_run import estimate_run
+from judgekit.workflows.dry_run import dry_run
 from judgekit.workflows.models import Options
+from judgekit.workflows.setup import set_up
 from tests.builders import case, read_json, read_lines, write_suite
 from tests.workflows.engine import Ran, carried_out
 from tests.workflows.stored_suites import first_run, rejudge
@@ -189,7 +189,7 @@ def test_t2_45_validate_says_that_the_rule_will_decide(
     tmp_path: Path, rows: list[dict[str, Any]], asked: list[dict[str, Any]], is_said: bool
 ) -> None:
     config = write_suite(tmp_path, case_rows=CASES, output_rows=rows, judges=asked)
-    found = run_local(lambda: estimate_run(open_estimate(assemble(config, Options()))))
+    found = run_local(lambda: dry_run(set_up(config, Options()), Options(use_cache=False)))
     messages = [message for code, message in found["warnings"] if code == "abstention_by_rule"]
     assert bool(messages) is is_said
     if messages:

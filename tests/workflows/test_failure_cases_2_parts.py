@@ -13,10 +13,10 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.history_points import dataset_sha256
 from judgekit.core.runs import CasePart, Manifest, cases_text
 from judgekit.testing import FaultServer
-from judgekit.workflows.assembly import assemble
-from judgekit.workflows.jobs import open_job
+from judgekit.workflows.job import start
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
+from judgekit.workflows.setup import set_up
 from tests.builders import case, output, read_json, read_lines, write_suite
 from tests.cli.fork_server import judgekit as command
 from tests.workflows.engine import good
@@ -82,10 +82,10 @@ def test_t2_12_a_sample_is_resumed_and_sharded_as_it_was_drawn(tmp_path: Path) -
         ids = [item["id"] for item in read_lines(tmp_path / "results" / "r" / "cases.jsonl")]
         config.write_text(json.dumps({**read_json(config), "budget": {}}))
         job = resume_job(str(tmp_path / "results" / "r"), None, Options())
-        assert [item.id for item in job.cases] == ids == [item.id for item in assemble(config, options).cases]
+        assert [item.id for item in job.cases] == ids == [item.id for item in set_up(config, options).cases]
         manifest = read_json(tmp_path / "results" / "r" / "manifest.json")
         assert (manifest["sample"], manifest["sample_seed"], manifest["n_cases_in_file"]) == (10, 7, 40)
-        halves = [assemble(config, Options(sample=10, shard=f"{part}/2")).cases for part in (1, 2)]
+        halves = [set_up(config, Options(sample=10, shard=f"{part}/2")).cases for part in (1, 2)]
         assert sorted(item.id for half in halves for item in half) == sorted(ids)
 
 
@@ -93,7 +93,7 @@ def test_t2_12_a_part_is_a_data_set_of_its_own_and_a_cut_of_nothing_is_the_whole
     config = write_sorted(tmp_path)
 
     def dataset(**part: Any) -> str:
-        job = open_job(assemble(config, Options(**part)), Options(**part))
+        job = start(set_up(config, Options(**part)), Options(**part))
         return dataset_sha256("0" * 64, job.manifest)
 
     whole = dataset()
@@ -115,7 +115,7 @@ def test_t2_12_what_was_rejudged_or_scored_again_is_still_a_part(tmp_path: Path)
 def test_t2_12_limit_and_sample_exclude_each_other(tmp_path: Path) -> None:
     config = write_sorted(tmp_path)
     with pytest.raises(ConfigError, match="--limit and --sample: choose one"):
-        assemble(config, Options(limit=3, sample=3))
+        set_up(config, Options(limit=3, sample=3))
     refused = command("run", "--resume", "r", "--sample", "3", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--sample" in refused.stderr

@@ -20,9 +20,9 @@ from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.spans import CharacterSpan
 from judgekit.testing import FaultServer
-from judgekit.workflows.assembly import assemble, open_estimate
-from judgekit.workflows.dry_run import estimate_run
+from judgekit.workflows.dry_run import dry_run
 from judgekit.workflows.models import Options
+from judgekit.workflows.setup import set_up
 from tests.builders import case, output, read_json, read_lines, write_suite
 from tests.readers import cases_of, complaint, needs_shared_files, outputs_of, shared, written
 from tests.workflows.engine import again, carried_out, good
@@ -170,7 +170,7 @@ class TestFieldsThatAreMissing:
     def test_c14_a_dry_run_says_the_same(self, tmp_path: Path) -> None:
         config = write_suite(tmp_path, case_rows=self.rows, output_rows=self.outputs)
         with pytest.raises(InputError, match="judge groundedness needs retrieved, which no output has"):
-            run_local(lambda: estimate_run(open_estimate(assemble(config, Options()))))
+            run_local(lambda: dry_run(set_up(config, Options()), Options(use_cache=False)))
 
     def test_c14_an_empty_list_is_not_missing(self, tmp_path: Path) -> None:
         outputs = [{"id": "1", "answer": "a", "retrieved": []}]

@@ -26,7 +26,7 @@ from judgekit.storage import ready_outputs
 from judgekit.storage.case_files import load_cases, load_outputs
 from judgekit.storage.formats import trec_lines, trec_rankings, trec_ready
 from judgekit.storage.formats.lookup import missing_is_empty
-from judgekit.workflows.data_checks import label_notices
+from judgekit.workflows.preflight import label_notices
 from judgekit.workflows.score import RankingScores
 from tests.builders import write_lines
 from tests.readers import needs_shared_files, shared, written

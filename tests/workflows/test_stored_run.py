@@ -11,7 +11,7 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.case_files import load_cases, load_outputs
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.models import Options
-from judgekit.workflows.stored import StoredRun, model_runtime, models_of, open_stored, stored_plan
+from judgekit.workflows.stored import StoredRun, model_runtime, models_of, open_stored
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,10 @@ def test_cases_and_outputs_come_back_as_they_were_read(stored: StoredRun) -> Non
     }
 
 
-def test_a_judge_is_asked_with_the_wording_that_the_run_kept(stored: StoredRun) -> None:
-    runtime = model_runtime(models_of(stored, None), "baseline", Options())
-    plan = stored_plan(stored, "groundedness", runtime)
-    assert plan.prompt.sha256 == stored.resolved["prompts"]["groundedness/v1"]
-    assert plan.judge.model_dump(mode="json") == stored.resolved["judges"]["groundedness"]
+def test_a_judge_and_its_wording_are_those_that_the_run_kept(stored: StoredRun) -> None:
+    version = stored.judge_config("groundedness").prompt_version
+    assert stored.prompt("groundedness", version).sha256 == stored.resolved["prompts"]["groundedness/v1"]
+    assert stored.judge("groundedness").model_dump(mode="json") == stored.resolved["judges"]["groundedness"]
 
 
 def test_metrics_of_the_run_are_built_from_its_config(stored: StoredRun) -> None:

@@ -26,15 +26,14 @@ from judgekit.storage.cache_entries import open_reader
 from judgekit.storage.cache_transfer import export_entries, import_entries
 from judgekit.storage.reply_cache import DiskReplyCache, checksum_of
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict
-from judgekit.workflows.assembly import assemble
-from judgekit.workflows.caches import estimating
 from judgekit.workflows.drift import DriftQuery, accept_drift, drift_reports
-from judgekit.workflows.dry_run import estimate_run
-from judgekit.workflows.jobs import open_job
+from judgekit.workflows.dry_run import dry_run
+from judgekit.workflows.job import start
 from judgekit.workflows.judge_reliability import drawn
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
+from judgekit.workflows.setup import set_up
 from tests.builders import read_json, read_lines, write_suite
 from tests.workflows.stored_suites import check, models
 
@@ -134,13 +133,12 @@ class Weekly:
         return Options(**values)
 
     def run(self, week: int, path: Path, **fields: Any) -> RunSummary:
-        job = open_job(assemble(path, self.options(week, **fields)), self.options(week, **fields))
+        job = start(set_up(path, self.options(week, **fields)), self.options(week, **fields))
         return run_local(lambda: run_workflow(job, SilentObserver()))
 
     def dry_run(self, week: int, path: Path) -> dict[str, Any]:
         options = self.options(week)
-        with estimating(assemble(path, options), options) as job:
-            return run_local(lambda: estimate_run(job))
+        return run_local(lambda: dry_run(set_up(path, options), options))
 
     def drift(self, **query: Any) -> DriftReport:
         [report] = drift_reports(DriftQuery(**query), self.options(self.week))
@@ -482,4 +480,4 @@ def test_a_judge_that_is_a_panel_or_embedded_is_not_asked_again(weekly: Weekly, 
         spot_check={"n": 2, "model": "strict-2"},
     )
     for config in (path, embedded):
-        assert assemble(config, weekly.options(0)).repeats == []
+        assert set_up(config, weekly.options(0)).repeats == []

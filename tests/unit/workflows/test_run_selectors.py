@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from judgekit.core.errors import ConfigError
-from judgekit.workflows.jobs import find_run
 from judgekit.workflows.models import Options
-from judgekit.workflows.selectors import select_run
+from judgekit.workflows.selectors import find_run, select_run
 
 RUNS = [
     # id, suite, created_at, tags

@@ -10,6 +10,7 @@ from judgekit.core.components import Judge
 from judgekit.core.config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict
 from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.panel import panel_ruling
 from judgekit.workflows.judge_reliability import opinion, pass_score_of
 
@@ -108,17 +109,19 @@ def record_of_panel(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> 
     return {
         "rule": panel.config.rule,
         "quorum": panel.config.least,
-        "members": {
-            plan.runtime.model_id: {
-                "model": plan.runtime.config.model,
-                "provider": plan.runtime.config.provider,
-                "build_hash": plan.runtime.build_hash(),
-                "is_llm": plan.runtime.provider.is_llm,
-                "note": plan.runtime.provider.note,
-            }
-            for plan in panel.members
-        },
+        "members": {plan.runtime.model_id: model_facts(plan.runtime) for plan in panel.members},
         **panel_record(members, opinions, rulings, pass_score_of(panel.judge)),
+    }
+
+
+def model_facts(runtime: ModelRuntime) -> dict[str, Any]:
+    """What metrics.json says of the model of a judge or of a member."""
+    return {
+        "model": runtime.config.model,
+        "provider": runtime.config.provider,
+        "build_hash": runtime.build_hash(),
+        "is_llm": runtime.provider.is_llm,
+        "note": runtime.provider.note,
     }
 
 

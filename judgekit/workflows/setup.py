@@ -1,0 +1,365 @@
+"""From a config file to everything that it names, loaded and checked; nothing is written yet."""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+import judgekit.judges
+import judgekit.metrics
+from judgekit.analysis.gates import check_gate_names
+from judgekit.analysis.indexing import indexing_coverage
+from judgekit.analysis.one_sided import check_positions
+from judgekit.analysis.slices import check_cluster_field, check_dimensions
+from judgekit.core.cases import Case
+from judgekit.core.components import Judge, Metric, build, discover
+from judgekit.core.config import ComponentConfig, JudgeConfig, RunConfig, SpotCheck
+from judgekit.core.data_files import DataFile
+from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
+from judgekit.core.judgments import Role
+from judgekit.core.protocols import System
+from judgekit.core.runs import CasePart
+from judgekit.core.spot_checks import RUN_CHECK, RUN_REPEAT
+from judgekit.core.text import canonical_sha256
+from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.metrics.extraction import Extraction
+from judgekit.metrics.headings import delimiter_notice, heading_texts, recognised_delimiter, split_case, split_output
+from judgekit.metrics.retrieval_ids import RetrievalIds
+from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
+from judgekit.storage.config_files import load_config
+from judgekit.storage.formats.lookup import missing_is_empty
+from judgekit.storage.formats.records import NO_ID
+from judgekit.storage.id_files import load_ids
+from judgekit.storage.indexing_files import load_indexed_documents
+from judgekit.storage.prompt_files import load_prompt
+from judgekit.systems.recorded import Recorded
+from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
+from judgekit.workflows.panel_rulings import Panel
+
+MATCHING = ("retrieval", "multi_hop")
+"""Families that match hits with gold supports as `match` says."""
+
+Notices = list[tuple[str, str]]
+"""(code, message) of what the reader of the figures should know."""
+
+
+@dataclass(frozen=True)
+class SpotCheckPlan:
+    """The second opinion on one judge."""
+
+    check: SpotCheck
+    primary: JudgePlan
+    second: JudgePlan
+
+
+@dataclass(kw_only=True)
+class Setup:
+    """A config with everything that it names."""
+
+    config: RunConfig
+    config_path: Path
+    cases: Sequence[Case]
+    n_cases_in_file: int
+    part: CasePart
+    """Which of them are taken."""
+    system: System
+    metrics: Sequence[Metric]
+    judges: Sequence[JudgePlan]
+    """Judges as they are asked: one plan each, of a panel one for each member."""
+    models: Mapping[str, ModelRuntime]
+    """The models that something asks."""
+    spot_checks: Sequence[SpotCheckPlan] = ()
+    repeats: Sequence[JudgePlan] = ()
+    """Judges that are asked again about verdicts older than a day."""
+    panels: Sequence[Panel] = ()
+    corpus_chunk_ids: frozenset[str] | None = None
+    """Ids of all chunks of the corpus, if the config names a file of them."""
+    indexing: Mapping[str, Any] | None = None
+    """Indexing coverage, if the config names a file for it."""
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What a run stores of the data files: sha256 and number of records."""
+    price_list: str | None = None
+    warnings: Notices = field(default_factory=list)
+
+    @property
+    def cases_record(self) -> dict[str, Any]:
+        """Path and number of the cases, and which part of the file they are."""
+        path, n = self.config.cases_file.path, len(self.cases)
+        return {"path": path, "n": n, "n_in_file": self.n_cases_in_file, **self.part.record()}
+
+    @property
+    def judge_components(self) -> Sequence[Judge]:
+        """The judges without their prompts and models, each once."""
+        return list({plan.judge.name: plan.judge for plan in self.judges}.values())
+
+
+def set_up(config_path: Path, options: Options) -> Setup:
+    """Load and check everything that a config names, without a call and without writing.
+
+    Raises:
+        ConfigError: anything that the user can mend.
+    """
+    config = load_config(config_path)
+    base = config_path.resolve().parent
+    check_dimensions(config.slices)
+    cases_path = base / config.cases_file.path
+    notices: Notices = []
+    all_cases = load_cases(config.cases_file, cases_path, notices)
+    delimiter = _heading_delimiter(config, all_cases, notices)
+    all_cases = [split_case(case, delimiter) for case in all_cases]
+    check_cluster_field(config.cluster_by, all_cases)
+    part = CasePart(options.limit, options.sample, config.seed, options.shard)
+    cases = part.of(all_cases)
+    system, outputs_record = _system(config, base, [case.id for case in all_cases], notices, delimiter)
+    prompts = None if config.prompts_dir is None else base / config.prompts_dir
+    models = _models(config, options)
+    judges = [
+        plan for place, judge in enumerate(config.judges) for plan in _plans(judge, f"judges[{place}]", prompts, models)
+    ]
+    corpus = _corpus_chunk_ids(config.corpus_chunk_ids, base)
+    metrics = build_metrics(config, corpus)
+    components = [*metrics, *(plan.judge for plan in judges)]
+    check_gate_names(config.gates, components, has_indexing=config.indexing is not None)
+    # The plain run after the shards checks and judges the whole; a shard would only check its part.
+    check = None if options.shard else config.spot_check
+    spot_checks = [] if check is None else _spot_checks(check, prompts, models, judges)
+    used = {plan.runtime.model_id for plan in [*judges, *(item.second for item in spot_checks)]}
+    models = {name: runtime for name, runtime in models.items() if name in used}
+    price_list = price_models(models, config.budget)
+    notices = [*dict.fromkeys(notices), *_capped(models)]
+    indexing, indexing_record = _indexing(config.indexing_file, base)
+    files = {
+        "cases": {"sha256": data_sha256(config.cases_file, cases_path), "n": len(cases)},
+        "outputs": outputs_record,
+        "corpus_chunk_ids": None if corpus is None else {"sha256": canonical_sha256(sorted(corpus)), "n": len(corpus)},
+        "indexing": indexing_record,
+    }
+    return Setup(
+        config=config,
+        config_path=config_path,
+        cases=cases,
+        n_cases_in_file=len(all_cases),
+        part=part.where_it_cuts(len(all_cases)),
+        system=system,
+        metrics=metrics,
+        judges=judges,
+        models=models,
+        spot_checks=spot_checks,
+        repeats=[] if check is None else _repeats(check, judges),
+        panels=panels_of(config, judges),
+        corpus_chunk_ids=corpus,
+        indexing=indexing,
+        files={name: record for name, record in files.items() if record is not None},
+        price_list=price_list,
+        warnings=notices,
+    )
+
+
+def _heading_delimiter(config: RunConfig, cases: Sequence[Case], notices: Notices) -> str | None:
+    """Where headings that are one text are split beside ` > `: as the config says, else as the gold does throughout."""
+    if config.match.heading_delimiter is not None:
+        return config.match.heading_delimiter
+    found = recognised_delimiter(text for case in cases for text in heading_texts(case))
+    notices += [] if found is None else [delimiter_notice(found)]
+    return found
+
+
+def _system(
+    config: RunConfig, base: Path, case_ids: list[str], notices: Notices, delimiter: str | None
+) -> tuple[System, dict[str, Any]]:
+    """The system under test, and what a run stores of the file of its outputs."""
+    if config.system.name != "recorded":
+        hint = did_you_mean(config.system.name, ["recorded"])
+        raise ConfigError(f"system: no system called {config.system.name!r}{hint}")
+    try:
+        source = DataFile.model_validate(config.system.args)
+    except ValidationError as error:
+        raise ConfigError(f"system (recorded): {first_problem(error)}") from None
+    path = base / source.path
+    said: Notices = []
+    outputs = load_outputs(source, path, said)
+    numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
+    check_positions(case_ids, [output.case_id for output in outputs], numbered, path.name)
+    notices += said
+    if path.resolve() == (base / config.cases_file.path).resolve():  # positions of one file cannot differ
+        notices[:] = [notice for notice in notices if notice[0] != NO_ID]
+    system = Recorded(
+        {output.case_id: split_output(output, delimiter) for output in outputs},
+        path.name,
+        missing_is_empty=missing_is_empty(source, path),
+    )
+    system.check(case_ids)
+    return system, {"sha256": data_sha256(source, path), "n": len(outputs)}
+
+
+def _models(config: RunConfig, options: Options) -> dict[str, ModelRuntime]:
+    """All models of the config; only those that a judge or the spot check names need a key."""
+    used = {model for judge in config.judges for model in judge.asked}
+    if config.spot_check is not None and config.spot_check.model is not None:
+        used.add(config.spot_check.model)
+    options = replace(options, most_connections=most_connections(len(used)))
+    return {
+        name: build_model(name, model, options, needs_key=options.needs_keys and name in used)
+        for name, model in config.models.items()
+    }
+
+
+def _capped(models: Mapping[str, ModelRuntime]) -> Notices:
+    """Models that are asked less than the config allows."""
+    return [
+        (
+            "concurrency_capped",
+            f"model {name}: at most {runtime.limiter.most} calls at once, since `ulimit -n` allows no more files",
+        )
+        for name, runtime in models.items()
+        if runtime.config.max_concurrency > runtime.limiter.most
+    ]
+
+
+def _plans(
+    wanted: JudgeConfig, where: str, prompts: Path | None, models: Mapping[str, ModelRuntime]
+) -> list[JudgePlan]:
+    """A judge as it is asked: of its model, or of each member of its panel."""
+    judge = build(judgekit.judges, Judge, wanted.name, wanted.args, where)
+    prompt = load_prompt(wanted.name, wanted.prompt_version, prompts)
+    for model in wanted.asked:
+        check_plays(judge, models[model], where)
+    role: Role = "primary" if wanted.panel is None else "member"
+    return [JudgePlan(judge, prompt, models[model], role=role) for model in wanted.asked]
+
+
+def panels_of(config: RunConfig, plans: Sequence[JudgePlan]) -> list[Panel]:
+    """The panels of a config, each with the plans of its members."""
+    return [
+        Panel(members[0].judge, wanted.panel, members)
+        for wanted in config.judges
+        if wanted.panel is not None and (members := [plan for plan in plans if plan.judge.name == wanted.name])
+    ]
+
+
+def _spot_checks(
+    check: SpotCheck, prompts: Path | None, models: Mapping[str, ModelRuntime], judges: Sequence[JudgePlan]
+) -> list[SpotCheckPlan]:
+    found = []
+    for name, plans in _by_judge(judges, check.judge).items():
+        first = plans[0]
+        prompt = first.prompt if check.prompt_version is None else load_prompt(name, check.prompt_version, prompts)
+        runtime = first.runtime if check.model is None else models[check.model]
+        is_same = prompt.sha256 == first.prompt.sha256 and any(runtime is plan.runtime for plan in plans)
+        if is_same and not check.repeat:
+            again, hint = "a member of its panel", ""
+            if len(plans) == 1:
+                again, hint = "the same model", '; "repeat": true asks for that'
+            raise ConfigError(f"spot_check: asks judge {name} with {again} and the same prompt again{hint}")
+        check_plays(first.judge, runtime, "spot_check")
+        second = JudgePlan(first.judge, prompt, runtime, role="spot_check", use_cache=False, check=RUN_CHECK)
+        found.append(SpotCheckPlan(check, first, second))
+    return found
+
+
+def _by_judge(judges: Sequence[JudgePlan], only: str | None) -> dict[str, list[JudgePlan]]:
+    found: dict[str, list[JudgePlan]] = {}
+    for plan in judges:
+        if only in (None, plan.judge.name):
+            found.setdefault(plan.judge.name, []).append(plan)
+    return found
+
+
+def _repeats(check: SpotCheck, judges: Sequence[JudgePlan]) -> list[JudgePlan]:
+    """Judges that a run asks again about verdicts older than a day, as `spot_check` says.
+
+    Not a panel, which is no single model, and not a deterministic one, which is never cached and says the same again.
+    Not if the spot check itself asks the judge again.
+    """
+    if check.repeat or not check.repeat_n:
+        return []
+    return [
+        replace(plan, role="spot_check", use_cache=False, check=RUN_REPEAT)
+        for plan in judges
+        if plan.role == "primary"
+        and check.judge in (None, plan.judge.name)
+        and not plan.runtime.provider.is_deterministic
+    ]
+
+
+def build_metrics(config: RunConfig, corpus_chunk_ids: frozenset[str] | None = None) -> list[Metric]:
+    """The families of the config, or all of them.
+
+    Args:
+        config: of the run.
+        corpus_chunk_ids: ids of all chunks of the corpus, if there is a file of them.
+
+    Raises:
+        ConfigError: no such family, wrong arguments, or a family that is listed twice.
+    """
+    if config.metrics is None:
+        wanted = [ComponentConfig(name=name) for name in sorted(discover(judgekit.metrics, Metric))]
+    else:
+        wanted = [ComponentConfig(name=item) if isinstance(item, str) else item for item in config.metrics]
+    families = []
+    for number, item in enumerate(wanted):
+        args = dict(item.args)
+        if item.name in MATCHING:
+            args.setdefault("snippets", config.match.snippets)
+        where = f"metrics[{number}]"
+        family = _with_functions(build(judgekit.metrics, Metric, item.name, args, where), where)
+        if isinstance(family, RetrievalIds) and corpus_chunk_ids is not None:
+            if family.corpus_chunk_ids is not None:
+                raise ConfigError(f"{where}: corpus_chunk_ids is given here and at the top of the config; keep one")
+            family = family.model_copy(update={"corpus_chunk_ids": corpus_chunk_ids})
+        families.append(family)
+    if len({family.name for family in families}) != len(families):
+        raise ConfigError("metrics: a family is listed twice")
+    return families
+
+
+def _with_functions(metric: Metric, where: str) -> Metric:
+    """The family with the Python functions loaded that its arguments name, such as a comparator of the user's own."""
+    if isinstance(metric, Extraction) and metric.function_names:
+        loaded = {name: _function(name, f"{where} ({metric.name})") for name in metric.function_names}
+        return metric.with_functions(loaded)
+    return metric
+
+
+def _function(name: str, where: str) -> Callable[..., Any]:
+    """The function `package.module:function`.
+
+    Raises:
+        ConfigError: no such module or function, or the module cannot be imported.
+    """
+    module_name, _, path = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # noqa: BLE001  # importing runs the user's own code
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        hint = "; install it or put its folder on PYTHONPATH" if isinstance(error, ModuleNotFoundError) else ""
+        raise ConfigError(f"{where}: {name} cannot be loaded: {what}{hint}") from None
+    if not callable(found):
+        raise ConfigError(f"{where}: {name} is not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def _corpus_chunk_ids(entry: str | DataFile | None, base: Path) -> frozenset[str] | None:
+    if entry is None:
+        return None
+    source = DataFile(path=entry) if isinstance(entry, str) else entry
+    return load_ids(source, base / source.path)
+
+
+def _indexing(source: DataFile | None, base: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Indexing coverage, and what a run stores of the file that it is of."""
+    if source is None:
+        return None, None
+    path = base / source.path
+    documents = load_indexed_documents(source, path)
+    try:
+        coverage = indexing_coverage(documents)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return coverage, {"sha256": file_sha256(path), "n": len(documents)}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from judgekit.analysis.pairs import pair_disagrees
+from judgekit.analysis.verdict_pairs import compare_verdicts, raw_verdict
 from judgekit.core.history_points import HistoryPoint, PointKind, dataset_sha256
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import Manifest
@@ -76,14 +76,14 @@ def checked_verdicts(
 def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | None) -> dict[str, Any]:
     """One row of a check: `first` (stored), `second` (later) and whether it `disagrees`, None without two verdicts.
 
-    See `pair_disagrees` for the rest.
+    See `compare_verdicts` for the rest.
     """
     if first is None or second is None:
         return {"first": None, "second": None, "disagrees": None}
     return {
-        "first": first.answer if first.score is None else first.score,
-        "second": second.answer if second.score is None else second.score,
-        "disagrees": pair_disagrees(first, second, pass_score),
+        "first": raw_verdict(first),
+        "second": raw_verdict(second),
+        "disagrees": compare_verdicts(first, second, pass_score).disagrees,
     }
 
 

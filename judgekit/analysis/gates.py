@@ -1,11 +1,15 @@
-"""Gates: conditions on figures that make a run pass or fail."""
+"""Gates: conditions on the figures of a run, and what `compare --fail-on` asks of the differences between two."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from judgekit.analysis.indexing import FIGURES_WITH_N
+from judgekit.analysis.deltas import coverage_delta
+from judgekit.analysis.indexing_coverage import FIGURES_OVER, coverage_figure
 from judgekit.analysis.joint import joint_columns
 from judgekit.analysis.risk_coverage import risk_score
+from judgekit.core.comparison import COVERAGE, WHOLE_RUNS, Comparison, Delta
 from judgekit.core.components import Component
 from judgekit.core.config import Gate
 from judgekit.core.errors import ConfigError, did_you_mean
@@ -21,10 +25,18 @@ RISK_GATE = "risk_coverage.aurc"
 INDEXING = "indexing_coverage."
 """Begins the names of figures of indexing coverage."""
 
+REGRESSION = "regression"
+SIGNIFICANT = "significant"
 
-COVERAGE = ".coverage"
-"""`<figure>.coverage`: the share of cases with a value, of those that a figure applies to or would, had the output what
-it needs."""
+OPERATION = frozenset({"error_rate", "timeout_rate", "empty_response_rate"})
+"""0/1 scores that every run has, whatever it holds."""
+
+SHOWN = 5
+"""Names in one line."""
+
+_CONDITION = re.compile(
+    r"\s*(?P<metric>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<limit>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*"
+)
 
 
 def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResult, ...]:
@@ -36,12 +48,7 @@ def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResul
 
 
 def check_gate_names(gates: Sequence[Gate], components: Sequence[Component], *, has_indexing: bool = False) -> None:
-    """Refuse a gate on a figure that nothing in the run can give.
-
-    Args:
-        gates: the gates of the config.
-        components: metrics and judges of the run.
-        has_indexing: whether the config names a file for indexing coverage.
+    """Refuse a gate on a figure that nothing in the run can give; `has_indexing`: the config names a file for coverage.
 
     Raises:
         ConfigError: names the nearest figure, or what a figure of indexing coverage lacks.
@@ -51,7 +58,7 @@ def check_gate_names(gates: Sequence[Gate], components: Sequence[Component], *, 
     known = {column.aggregate or column.name for column in columns if column.aggregate != ""}
     known |= {figure.name for component in components for figure in component.pooled()}
     known |= {RISK_GATE} if risk_score(columns) else set()
-    indexing = {INDEXING + name for name in FIGURES_WITH_N}
+    indexing = {INDEXING + name for name in FIGURES_OVER}
     for number, gate in enumerate(gates):
         if gate.metric in indexing:
             _check_indexing_gate(gate, f"gates[{number}]: {gate.metric}", has_indexing=has_indexing)
@@ -103,21 +110,16 @@ def _figures(gate: Gate, summary: RunSummary) -> tuple[Mapping[str, Any], str]:
         return summary.slices.get(dimension, {}).get(value, {}), f" [{dimension}={value}]"
     reliability = summary.judge_reliability or {}
     flat = {f"judge_reliability.{name}": value for name, value in reliability.items()}
-    flat |= {INDEXING + name: figure for name, (figure, _) in _indexing(summary).items()}
+    if summary.indexing_coverage is not None:
+        flat |= {INDEXING + name: coverage_figure(summary.indexing_coverage, name) for name in FIGURES_OVER}
     flat[RISK_GATE] = (summary.operational.get("risk_coverage") or {}).get("aurc")
     return {**flat, **summary.operational, **summary.overall}, ""
-
-
-def _indexing(summary: RunSummary) -> dict[str, tuple[Any, int]]:
-    """Figures of indexing coverage, each with what it counts; empty where the run has none."""
-    coverage = summary.indexing_coverage
-    return {} if coverage is None else {name: read(coverage) for name, read in FIGURES_WITH_N.items()}
 
 
 def _cases_behind(metric: str, summary: RunSummary) -> int:
     """How many documents, chunks or pairs a figure without an estimate rests on."""
     if metric.startswith(INDEXING):
-        return _indexing(summary)[metric.removeprefix(INDEXING)][1]
+        return int(coverage_figure(summary.indexing_coverage or {}, FIGURES_OVER[metric.removeprefix(INDEXING)]) or 0)
     return int((summary.judge_reliability or {}).get("spot_check_n", 1))
 
 
@@ -149,17 +151,162 @@ def _coverage(found: Estimate) -> tuple[float | None, int, str]:
     return found.n / n_wanted, n_wanted, f"{found.n} of {n_wanted} cases"
 
 
-def _holds(observed: float, op: str, limit: float) -> bool:
-    if op == ">=":
-        return observed >= limit - TOLERANCE
-    if op == ">":
-        return observed > limit + TOLERANCE
-    if op == "<=":
-        return observed <= limit + TOLERANCE
-    return observed < limit - TOLERANCE
+def _holds(value: float, op: str, limit: float) -> bool:
+    """Whether a condition holds, equal values within rounding taken for equal."""
+    if op in (">=", "<="):
+        return value >= limit - TOLERANCE if op == ">=" else value <= limit + TOLERANCE
+    return value > limit + TOLERANCE if op == ">" else value < limit - TOLERANCE
 
 
 def _digits(observed: float, limit: float) -> str:
     """Four decimals, or as many as it takes to tell the value from the limit."""
     short = f"{observed:.4f}"
     return short if float(short) != limit or observed == limit else f"{observed:.10g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A difference that fails: `recall_any@5<-0.02`."""
+
+    metric: str
+    op: str
+    limit: float
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.metric}{self.op}{self.limit:g}"
+
+
+FailOn = str | Condition
+"""`regression`, `significant`, or a condition."""
+
+
+def parse_fail_on(texts: Iterable[str]) -> tuple[FailOn, ...]:
+    """What `--fail-on` asks.
+
+    Raises:
+        ConfigError: none of the three forms.
+    """
+    return tuple(_parsed(text) for text in texts)
+
+
+def _parsed(text: str) -> FailOn:
+    if text in (REGRESSION, SIGNIFICANT):
+        return text
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        hint = did_you_mean(text, (REGRESSION, SIGNIFICANT)) if text.isalpha() else ""
+        raise ConfigError(
+            f"--fail-on {text!r}: expected {REGRESSION}, {SIGNIFICANT}, or a difference b - a such as "
+            f"'recall_any@5<-0.02' or 'empty_result>0.02' (in quotes){hint}"
+        )
+    return Condition(match["metric"], match["op"], float(match["limit"]))
+
+
+def failures(comparison: Comparison, wanted: Sequence[FailOn]) -> tuple[str, ...]:
+    """One line for each condition that the comparison meets, naming what was found; empty where none is.
+
+    A difference that is not known meets its condition: missing data must not pass. Where cases failed in one run
+    alone, the difference with the worst value for them is held against the limit too, so that a failing run cannot
+    pass by leaving its hard cases out; where nothing says what the worst value is, as in a figure of sums, the
+    condition is met.
+
+    Raises:
+        ConfigError: a condition names a figure that neither run has, or the two are one run.
+    """
+    if wanted and comparison.same_run is not None:
+        raise ConfigError(f"--fail-on: {comparison.same_run}; a run passes every gate against itself, name another")
+    found = [_failure(comparison, item) for item in wanted]
+    return tuple(line for line in found if line is not None)
+
+
+def _failure(comparison: Comparison, wanted: FailOn) -> str | None:
+    if isinstance(wanted, Condition):
+        return _condition(comparison, wanted)
+    if wanted == REGRESSION:
+        return _regression(comparison)
+    if all(delta.p_holm is None for delta in comparison.deltas):
+        return "significant: no figure of the two runs can be tested"
+    gap = _gap(comparison)
+    if gap is not None:
+        return f"significant: {gap}"
+    worse = [f"{delta.name} {delta.delta:+.4f}" for delta in comparison.deltas if delta.verdict == "worse"]
+    return f"significant: {_some(worse, 'figures')} worse" if worse else None
+
+
+def _regression(comparison: Comparison) -> str | None:
+    """Cases that are one, by their first correct hit or by a judge or 0/1 score; or what cannot be compared."""
+    lost = [query.query_id for query in comparison.per_query if "regression" in query.kinds]
+    if lost:
+        hits = sum(query.kind == "regression" for query in comparison.per_query)
+        counts = {"first correct hit": hits} | {name: found["regression"] for name, found in comparison.kinds.items()}
+        named = [f"{name} {n}" for name, n in counts.items() if n]
+        return f"regression: {_some(lost)}; {_some(named, 'scores')}"
+    gap = _gap(comparison)
+    if gap is None and not _is_anything_compared(comparison):
+        gap = "nothing to compare, no case has an expected hit or a score in both runs"
+    return None if gap is None else f"regression: {gap}"
+
+
+def _gap(comparison: Comparison) -> str | None:
+    """What one of the runs has no value of at all, so that nothing of it is compared."""
+    if comparison.dropped:
+        missing = " and no ".join(comparison.dropped)
+        return f"{comparison.run_b} has no {missing}, so nothing of it can be compared"
+    kinds = comparison.kinds
+    untold = [f"{name} ({n} failed)" for name, n in comparison.untold.items() if name not in kinds]
+    if untold:
+        return f"{comparison.run_a} has no value of {_some(untold, 'scores')}, so nothing can be compared"
+    return None
+
+
+def _is_anything_compared(comparison: Comparison) -> bool:
+    """Whether a case has hits to compare, or a judge or 0/1 score beside those of operation, which any run has."""
+    kinds = comparison.counts
+    if any(kinds[kind] for kind in ("win", "loss", "regression", "draw")):
+        return True
+    return not comparison.kinds.keys() <= OPERATION
+
+
+def _condition(comparison: Comparison, wanted: Condition) -> str | None:
+    by_name = {delta.name: delta for delta in comparison.deltas}
+    of_figure = by_name.get(wanted.metric.removesuffix(COVERAGE))
+    if wanted.metric.endswith(COVERAGE) and of_figure is not None and of_figure.method != WHOLE_RUNS:
+        by_name.setdefault(wanted.metric, coverage_delta(of_figure))
+    if wanted.metric in comparison.left_out:
+        spans = [name for name in by_name if "span" in name]
+        raise ConfigError(
+            f"--fail-on {wanted.text!r}: {wanted.metric} goes by chunk id, and the runs have different chunkers, so it "
+            f"is not compared; those by characters are: {', '.join(spans)}"
+        )
+    if wanted.metric in comparison.without_value:
+        return f"{wanted.text}: {wanted.metric} has no value in either run"
+    if wanted.metric not in by_name:
+        hint = did_you_mean(wanted.metric, by_name)
+        raise ConfigError(f"--fail-on {wanted.text!r}: no figure called {wanted.metric!r} in these runs{hint}")
+    delta = by_name[wanted.metric]
+    if delta.delta is None:
+        values = ("no value" if value is None else f"{value:.4f}" for value in (delta.a, delta.b))
+        where = " then ".join(values) if delta.method == WHOLE_RUNS else f"{delta.n} cases with a value in both runs"
+        return f"{wanted.text}: no difference is known ({where})"
+    if delta.n_unbounded:
+        cases = "1 case" if delta.n_unbounded == 1 else f"{delta.n_unbounded} cases"
+        what = "and nothing says what they would make of the difference"
+        return f"{wanted.text}: {cases} with a value in a failed in b, {what}"
+    held = [("", delta.delta)]
+    if delta.delta_if_failed_worst is not None:
+        held.append((_failed(delta), delta.delta_if_failed_worst))
+    for note, value in held:
+        if _holds(value, wanted.op, wanted.limit):
+            return f"{wanted.text}: {wanted.metric} {delta.a:.4f} to {delta.b:.4f}, difference {value:+.4f}{note}"
+    return None
+
+
+def _failed(delta: Delta) -> str:
+    return f" with failed cases as the worst ({delta.n_failed_a} in a, {delta.n_failed_b} in b)"
+
+
+def _some(names: Sequence[str], what: str = "cases") -> str:
+    more = f", ... ({len(names)} {what})" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from judgekit.analysis.pairs import Pair
+from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.judgments import Verdict
 from judgekit.stats.means import mean_interval, standard_deviation
 from judgekit.stats.paired import benjamini_hochberg, minimum_detectable_effect, sign_flip_p
-from judgekit.stats.proportions import Rate, clopper_pearson_interval, rate
+from judgekit.stats.proportions import clopper_pearson_interval, rate
 
 MARGIN_SHARE = 0.1
 """Of the width of the scale: a mean shift below this is taken for none (half a point from 0 to 5)."""
@@ -65,8 +65,6 @@ def probe_report(probes: Sequence[Probed], scale: tuple[int, int], pass_score: i
 
     Returns:
         A strict-JSON object by probe.
-
-    Source: in-house; the statistics as named in `judgekit.stats.paired`.
     """
     found = {probe.name: _effect(probe, scale, pass_score, seed) for probe in probes}
     tested = [name for name in found if name != "unchanged"]
@@ -79,11 +77,12 @@ def probe_report(probes: Sequence[Probed], scale: tuple[int, int], pass_score: i
 
 
 def _effect(probe: Probed, scale: tuple[int, int], pass_score: int | None, seed: int) -> dict[str, Any]:
-    scored = [
-        (_rating(pair.first), _rating(pair.second))
+    rated = [
+        (pair.case_id, pair.first.rating or 0, pair.second.rating or 0)
         for pair in probe.pairs
         if isinstance(pair.first, Verdict) and isinstance(pair.second, Verdict)
     ]
+    scored = [(first, second) for _, first, second in rated]
     differences = [second - first for first, second in scored]
     effect, low, high = mean_interval(differences)
     p = sign_flip_p(differences, seed)
@@ -102,17 +101,17 @@ def _effect(probe: Probed, scale: tuple[int, int], pass_score: int | None, seed:
         "p": None if p is None else p[0],
         "standard_deviation": sd,
         "minimum_detectable_effect": None if sd is None else minimum_detectable_effect(sd, len(scored)),
-        "changed": _share(rate(sum(gap != 0 for gap in differences), len(scored))),
+        "changed": asdict(rate(sum(gap != 0 for gap in differences), len(scored))),
         "class_flips": None,
         "changed_cases": [
-            {"case_id": pair.case_id, "original": first, "probe": second}
-            for pair, first, second in _ratings(probe.pairs)
+            {"case_id": case_id, "original": first, "probe": second}
+            for case_id, first, second in rated
             if first != second
         ][:50],
     }
     if pass_score is not None:
         flips = sum((first >= pass_score) != (second >= pass_score) for first, second in scored)
-        record["class_flips"] = _share(rate(flips, len(scored)))
+        record["class_flips"] = asdict(rate(flips, len(scored)))
     return {**record, **_particular(probe.expects, scored, scale, pass_score)}
 
 
@@ -122,29 +121,13 @@ def _particular(
     """The share that a probe is about beside its effect."""
     if expects == "resist":
         below = [second for first, second in scored if first < scale[1]]
-        return {"success": _share(rate(sum(second == scale[1] for second in below), len(below)))}
+        return {"success": asdict(rate(sum(second == scale[1] for second in below), len(below)))}
     if expects == "zero":
-        return {"lowest": _share(rate(sum(second == scale[0] for _, second in scored), len(scored)))}
+        return {"lowest": asdict(rate(sum(second == scale[0] for _, second in scored), len(scored)))}
     if expects == "drop" and pass_score is not None:
         passed = [second for first, second in scored if first >= pass_score]
-        return {"still_pass": _share(rate(sum(second >= pass_score for second in passed), len(passed)))}
+        return {"still_pass": asdict(rate(sum(second >= pass_score for second in passed), len(passed)))}
     return {}
-
-
-def _ratings(pairs: Sequence[Pair]) -> list[tuple[Pair, int, int]]:
-    return [
-        (pair, _rating(pair.first), _rating(pair.second))
-        for pair in pairs
-        if isinstance(pair.first, Verdict) and isinstance(pair.second, Verdict)
-    ]
-
-
-def _rating(verdict: Verdict) -> int:
-    return verdict.score if verdict.score is not None else int(bool(verdict.answer))
-
-
-def _share(found: Rate) -> dict[str, Any]:
-    return {"value": found.value, "low": found.low, "high": found.high, "k": found.n_successes, "n": found.n}
 
 
 def _verdict(expects: Expected, record: Mapping[str, Any], margin: float) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from judgekit.analysis.indexing import FIGURES_WITH_N
+from judgekit.analysis.indexing_coverage import FIGURES_OVER, coverage_figure
 from judgekit.core.cases import SystemOutput
 from judgekit.core.comparison import WHOLE_RUNS, Delta
 from judgekit.core.scores import Column, Outcomes
@@ -110,7 +110,7 @@ def whole_run_figures(metrics: Mapping[str, Any]) -> dict[str, float | None]:
     found = {f"cost.{name}": cost.get(name) for name in names}
     found |= {f"latency.judge.{name}": judge.get(name) for _, name in QUANTILES}
     if indexing is not None:
-        found |= {f"indexing_coverage.{name}": read(indexing)[0] for name, read in FIGURES_WITH_N.items()}
+        found |= {f"indexing_coverage.{name}": coverage_figure(indexing, name) for name in FIGURES_OVER}
     return {name: float(value) if isinstance(value, int | float) else None for name, value in found.items()}
 
 

@@ -1,8 +1,8 @@
 """A run as figures: everything that metrics.json holds, from outcomes, outputs and judgments."""
 
 from array import array
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.estimates import DEFAULT_RULES, ErrorPolicy, FigureRules, Figures, SlicedTally
@@ -10,7 +10,6 @@ from judgekit.analysis.label_forms import LabelForms
 from judgekit.analysis.risk_coverage import RiskCoverage, risk_score
 from judgekit.analysis.slices import MOST_VALUES, Clusters, doc_types, slice_values
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.judgments import Judgment
 from judgekit.core.scores import Column, Outcomes, Pooled
 from judgekit.stats.means import quantile, round4
 
@@ -110,52 +109,6 @@ class RunTally:
 
 def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1000
-
-
-def judge_record(judgments: Iterable[Judgment], about: Mapping[str, Any]) -> dict[str, Any]:
-    """What a reader must know about one judge: how many verdicts, why not more, how they were read.
-
-    Args:
-        judgments: the last judgment of each case.
-        about: what the config says of the judge and its model.
-    """
-    kinds: Counter[str] = Counter()
-    paths: Counter[str] = Counter()
-    flags: Counter[str] = Counter()
-    served: Counter[str] = Counter()
-    fingerprints: Counter[str] = Counter()
-    upstreams: Counter[str] = Counter()
-    n_judged = n_failed = n_asked_again = 0
-    accepted = True
-    for judgment in judgments:
-        n_judged += judgment.verdict is not None
-        if judgment.failure is not None:
-            n_failed += 1
-            kinds[judgment.failure.kind] += 1
-        if judgment.parse_path is not None:
-            paths[judgment.parse_path] += 1
-        flags.update(judgment.flags)
-        n_asked_again += bool(judgment.earlier_attempts)
-        accepted = accepted and judgment.temperature_accepted
-        if judgment.served_model is not None:
-            served[judgment.served_model] += 1
-        if judgment.fingerprint is not None:
-            fingerprints[judgment.fingerprint] += 1
-        if judgment.upstream is not None:
-            upstreams[judgment.upstream] += 1
-    return {
-        **about,
-        "n_judged": n_judged,
-        "n_failed": n_failed,
-        "n_asked_again": n_asked_again,
-        "failures": dict(sorted(kinds.items())),
-        "parse_paths": dict(sorted(paths.items())),
-        "flags": dict(sorted(flags.items())),
-        "temperature_accepted": accepted,
-        "served_models": dict(sorted(served.items())),
-        "fingerprints": dict(sorted(fingerprints.items())),
-        "upstreams": dict(sorted(upstreams.items())),
-    }
 
 
 def rounded(value: Any) -> Any:

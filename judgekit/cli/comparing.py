@@ -66,7 +66,7 @@ def compare_command(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
     """Compare two runs: differences with intervals, cases won and lost, and what else changed."""
-    from judgekit.analysis.compare_gates import failures, parse_fail_on
+    from judgekit.analysis.gates import failures, parse_fail_on
     from judgekit.workflows.compare import compare
     from judgekit.workflows.compare_job import CompareOptions
     from judgekit.workflows.comparing import open_comparison

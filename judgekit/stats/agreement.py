@@ -10,15 +10,21 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from judgekit.stats.means import jackknife_interval, mean
 
 Unit = TypeVar("Unit", bound=Hashable)
 Ratings = tuple[int | None, ...]
 """The ratings of a unit, one for each rater with None for a gap."""
-Ends = tuple[float | None, float | None, float | None]
-"""Value, lower end, upper end."""
+
+
+class Ends(NamedTuple):
+    """A figure with the ends of its interval, where they are known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 def quadratic_weighted_kappa(a: Sequence[int], b: Sequence[int], clusters: Sequence[Hashable] | None = None) -> Ends:
@@ -218,17 +224,17 @@ def cluster_jackknife(
     counts = Counter(units)
     value = statistic(counts)
     if value is None or len(by_cluster) < 2:
-        return value, None, None
+        return Ends(value, None, None)
     without_one: Counter[float] = Counter()
     for content, n_clusters in Counter(frozenset(cluster.items()) for cluster in by_cluster.values()).items():
         counts.subtract(dict(content))
         left = statistic(+counts)
         if left is None:
-            return value, None, None
+            return Ends(value, None, None)
         without_one[left] += n_clusters
         counts.update(dict(content))
     ends = jackknife_interval(value, without_one, len(by_cluster), limits)
-    return (value, None, None) if ends is None else (value, *ends)
+    return Ends(value, *(ends or (None, None)))
 
 
 @dataclass(frozen=True)

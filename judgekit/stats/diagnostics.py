@@ -22,12 +22,10 @@ class BinaryDiagnostics:
     """Share of the cases that humans fail which the judge fails too; None values without such cases."""
     agreement: Rate
     """Share of all cases on which both say the same."""
-    kappa: float | None
+    cohen_kappa: float | None
     """Cohen's kappa; None as in `quadratic_weighted_kappa`."""
     youden: float | None
     """Sensitivity + specificity - 1, in [-1, 1], 0 for a judge that does not look; None with either of them."""
-    n: int
-    """Number of cases."""
 
 
 def sensitivity_specificity(human: Sequence[bool], judge: Sequence[bool]) -> BinaryDiagnostics:
@@ -64,9 +62,8 @@ def sensitivity_specificity(human: Sequence[bool], judge: Sequence[bool]) -> Bin
         sensitivity=sensitivity,
         specificity=specificity,
         agreement=rate(both + neither, len(pairs)),
-        kappa=kappa_of_counts(Counter(pairs)),
+        cohen_kappa=kappa_of_counts(Counter(pairs)),
         youden=youden,
-        n=len(pairs),
     )
 
 

@@ -15,11 +15,11 @@ class Rate:
     """A proportion with what it is a proportion of."""
 
     value: float | None
-    """`n_successes / n`, in [0, 1]; None for no trials."""
+    """`k / n`, in [0, 1]; None for no trials."""
     low: float | None
     """Lower end of Wilson's interval; None for no trials."""
     high: float | None
-    n_successes: int
+    k: int
     """Number of trials that count."""
     n: int
     """Number of trials."""

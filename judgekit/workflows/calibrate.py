@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judgekit.analysis.anchors import Anchored, anchor_report, baseline_report, comparator_report
-from judgekit.analysis.corrections import Readings, corrected_report
-from judgekit.analysis.labels import (
+from judgekit.analysis.judge_calibration import LabelledCase, baseline_report, calibration_report, comparator_report
+from judgekit.analysis.label_sets import (
     LabelSet,
+    Readings,
+    corrected_report,
     count_labels,
     label_counts,
     labelled_part,
@@ -16,9 +17,9 @@ from judgekit.analysis.labels import (
     mean_score,
     other_scale,
 )
-from judgekit.analysis.pairs import compare_pair
 from judgekit.analysis.slices import DIMENSIONS, slice_values
 from judgekit.analysis.summary import rounded
+from judgekit.analysis.verdict_pairs import compare_pair
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
@@ -178,7 +179,7 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
         why = f"; {labels.notes[0]}" if labels.notes else ""
         raise ConfigError(f"{file.path}: no label is about a case that {judge.name} judged in this run{why}")
     clusters = _clusters(setting, inputs)
-    cases = _anchored(labels, verdicts, clusters, pass_score)
+    cases = _labelled_cases(labels, verdicts, clusters, pass_score)
     part = labelled_part(judge.name, list(labels.by_case), len(inputs), file.sheets)
     anchors: dict[str, Any] = {
         "labels": {
@@ -192,7 +193,7 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
             **labels.counts,
         },
         "notes": [*labels.notes, *_what_can_be_said(labels, cases, scale)],
-        **anchor_report(cases, scale, pass_score, setting.wanted.cluster_by),
+        **calibration_report(cases, scale, pass_score, setting.wanted.cluster_by),
     }
     anchors["baseline"], comparator = _second_opinions(setting, judge, cases)
     readings = _readings(labels, verdicts, clusters, pass_score)
@@ -256,11 +257,11 @@ def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str] 
     return found
 
 
-def _anchored(
+def _labelled_cases(
     labels: LabelSet, verdicts: Verdicts, clusters: Mapping[str, str] | None, pass_score: int | None
-) -> list[Anchored]:
+) -> list[LabelledCase]:
     return [
-        Anchored(
+        LabelledCase(
             case_id=case_id,
             cluster=None if clusters is None else clusters.get(case_id),
             scores=tuple(labels.scores(case_id)),
@@ -302,7 +303,7 @@ def _readings(
     return {name: item for name, item in found.items() if item.human and item.judge}
 
 
-def _what_can_be_said(labels: LabelSet, cases: Sequence[Anchored], scale: tuple[int, int]) -> list[str]:
+def _what_can_be_said(labels: LabelSet, cases: Sequence[LabelledCase], scale: tuple[int, int]) -> list[str]:
     """What a reader must know of these labels."""
     notes = []
     if len(labels.annotators) == 1:
@@ -332,7 +333,7 @@ def _what_can_be_said(labels: LabelSet, cases: Sequence[Anchored], scale: tuple[
 
 
 def _second_opinions(
-    setting: _Setting, judge: Judge, cases: Sequence[Anchored]
+    setting: _Setting, judge: Judge, cases: Sequence[LabelledCase]
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """The baseline beside the judge, and what a flag of the spot check is worth; None if there is no such thing."""
     pass_score = pass_score_of(judge)

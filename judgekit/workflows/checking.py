@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from judgekit.analysis.alarms import DEFAULT_THRESHOLD
+from judgekit.analysis.disagreement_rates import DEFAULT_THRESHOLD
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate

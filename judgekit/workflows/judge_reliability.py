@@ -4,20 +4,20 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judgekit.analysis.alarms import DEFAULT_THRESHOLD, Draw
-from judgekit.analysis.drift_points import repeats_by_kind
-from judgekit.analysis.pairs import Pair, Sampler, compare_pair, draw_order, draw_sample
-from judgekit.analysis.reliability import (
+from judgekit.analysis.disagreement_rates import (
+    DEFAULT_THRESHOLD,
     KEPT_PARTS,
     PARTS_OF_VERDICTS,
-    instrument,
+    Draw,
     judge_reliability,
     kept_parts,
-    repeat_report,
-    spot_check_report,
     unstable_warning,
 )
+from judgekit.analysis.drift_points import repeats_by_kind
+from judgekit.analysis.judge_calls import instrument
 from judgekit.analysis.slices import Clusters
+from judgekit.analysis.spot_check_findings import repeat_report, spot_check_report
+from judgekit.analysis.verdict_pairs import Pair, Sampler, compare_pair, draw_order, draw_sample
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge
 from judgekit.core.history_points import PointKind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from judgekit.analysis.pairs import draw_order
+from judgekit.analysis.verdict_pairs import draw_order
 from judgekit.core.errors import ConfigError
 from judgekit.core.human_labels import LABELS, SOLE_ANNOTATOR, HumanLabel, LabelFile, LabelItem, Sheet, item_key
 from judgekit.core.judgments import JudgeInput

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judgekit.analysis.panels import panel_record
+from judgekit.analysis.verdict_pairs import panel_record
 from judgekit.core.components import Judge
 from judgekit.core.config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict

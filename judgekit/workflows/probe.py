@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judgekit.analysis.costs import cost_record
-from judgekit.analysis.pairs import Pair
+from judgekit.analysis.judge_calls import cost_record
 from judgekit.analysis.probe_effects import Probed, probe_report
 from judgekit.analysis.summary import rounded
+from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError

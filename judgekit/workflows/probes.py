@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from judgekit.analysis.pairs import draw_sample
+from judgekit.analysis.verdict_pairs import draw_sample
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
 from judgekit.core.probe_sets import PROBES, ProbeSet

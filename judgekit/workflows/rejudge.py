@@ -6,8 +6,7 @@ judged is what was judged then.
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from judgekit.analysis.pairs import Pair
-from judgekit.analysis.rejudged import verdict_changes
+from judgekit.analysis.verdict_pairs import Pair, verdict_changes
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import JUDGMENTS

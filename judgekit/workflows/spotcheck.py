@@ -7,8 +7,8 @@ when it is asked for again; until it is complete, no figure hangs on it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judgekit.analysis.costs import cost_record
 from judgekit.analysis.gates import check_gates
+from judgekit.analysis.judge_calls import cost_record
 from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ProviderError

@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judgekit.analysis.asking import Asking, asking, not_asked
-from judgekit.analysis.costs import cost_record
-from judgekit.analysis.indexing import other_index
-from judgekit.analysis.summary import judge_record
+from judgekit.analysis.indexing_coverage import other_index
+from judgekit.analysis.judge_calls import ReplySources, cache_warnings, cost_record, judge_record, reply_sources
 from judgekit.core.config import is_local
 from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
@@ -48,7 +46,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         *(warning for panel in job.panels for warning in member_failures(panel, judgments)),
         *to_redo,
         *unstable,
-        *not_asked(_asking(job, judgments), job.now()),
+        *cache_warnings(_reply_sources(job, judgments), job.now()),
         *_spending_warnings(job.models, cost),
     ]
     wall_seconds, n_resumed = manifest.wall_seconds, manifest.n_resumed
@@ -151,7 +149,7 @@ def _spending_warnings(models: Mapping[str, ModelRuntime], cost: Mapping[str, An
     return found
 
 
-def _asking(job: RunJob, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Asking]:
+def _reply_sources(job: RunJob, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, ReplySources]:
     """By judge, how far the run really asked it, since the cache may have answered."""
     repeats = {(record.judge, record.check) for record in job.checks if record.kind == "repeat"}
     found = {}
@@ -161,7 +159,7 @@ def _asking(job: RunJob, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str,
             role = plans[0].role
             verdicts = [item for key, item in judgments.items() if (key.role, key.judge) == (role, name)]
             again = [item for key, item in judgments.items() if key.judge == name and (name, key.check) in repeats]
-            found[name] = asking(verdicts, again)
+            found[name] = reply_sources(verdicts, again)
     return found
 
 

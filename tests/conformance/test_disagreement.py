@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.reliability import Pair, spot_check_report
+from judgekit.analysis.spot_check_findings import spot_check_report
+from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.judgments import Verdict
 
 LINES = Path(__file__).with_name("disagreement.jsonl").read_text(encoding="utf-8").split("\n")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.analysis.alarms import Draw, alarm, exact_interval, rate_against_threshold
+from judgekit.analysis.disagreement_rates import Draw, alarm, exact_interval, rate_against_threshold
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.compare_gates import Condition, failures, parse_fail_on
+from judgekit.analysis.gates import Condition, failures, parse_fail_on
 from judgekit.core.comparison import Comparison, Delta, QueryChange, ScoreChange
 from judgekit.core.errors import ConfigError
 

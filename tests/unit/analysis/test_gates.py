@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from judgekit.analysis.gates import check_gate_names, check_gates
-from judgekit.analysis.indexing import indexing_coverage
+from judgekit.analysis.indexing_coverage import indexing_coverage
 from judgekit.core.cases import IndexedDocument
 from judgekit.core.config import Gate
 from judgekit.core.errors import ConfigError

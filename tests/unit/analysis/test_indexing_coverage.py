@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from judgekit.analysis.indexing import indexing_coverage, other_index
+from judgekit.analysis.indexing_coverage import indexing_coverage, other_index
 from judgekit.core.cases import IndexedDocument
 from judgekit.core.errors import InputError
 

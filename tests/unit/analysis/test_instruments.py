@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from judgekit.analysis.costs import cost_record
-from judgekit.analysis.reliability import instrument, kept_parts, unstable_warning
+from judgekit.analysis.disagreement_rates import kept_parts, unstable_warning
+from judgekit.analysis.judge_calls import cost_record, instrument
+from judgekit.analysis.spot_check_findings import spot_check_report
+from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.cases import Usage
 from judgekit.core.judgments import Judgment, Verdict
 
@@ -72,4 +74,14 @@ def test_an_unstable_judge_is_named_with_who_disagrees() -> None:
     }
     assert unstable_warning("a", report, "m, prompt v2").startswith(
         "judge a: 3 of 6 spot-checked verdicts disagree with m, prompt v2 (rate 0.50, 95% interval 0.19 to 0.81)"
+    )
+
+
+def test_a_judge_whose_check_is_of_one_cluster_is_reported_without_an_interval() -> None:
+    pairs = [Pair(f"c{number}", Verdict(score=5), Verdict(score=0)) for number in range(4)]
+    report = spot_check_report(pairs, pass_score=4, seed=0, against={}, clusters=[7, 7, 7, 7])
+    assert report["fired"]
+    assert unstable_warning("a", report).startswith(
+        "judge a: 4 of 4 spot-checked verdicts disagree with the second opinion (rate 1.00, no interval: fewer than 2 "
+        "clusters), more than 0.20; read"
     )

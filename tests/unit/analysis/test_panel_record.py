@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit.analysis.panels import panel_record
+from judgekit.analysis.verdict_pairs import panel_record
 from judgekit.core.judgments import JudgeFailure, Verdict
 
 

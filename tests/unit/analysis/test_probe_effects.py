@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.pairs import Pair
 from judgekit.analysis.probe_effects import Expected, Probed, probe_report
+from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.judgments import JudgeFailure, Verdict
 
 LATE = JudgeFailure(kind="timeout", message="late")

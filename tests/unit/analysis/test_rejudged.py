@@ -2,8 +2,7 @@
 
 import pytest
 
-from judgekit.analysis.pairs import Pair
-from judgekit.analysis.rejudged import verdict_changes
+from judgekit.analysis.verdict_pairs import Pair, verdict_changes
 from judgekit.core.judgments import JudgeFailure, Verdict
 
 LATE = JudgeFailure(kind="timeout", message="late")

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.analysis.reliability import Pair, draw_sample, judge_reliability, pair_disagrees, spot_check_report
+from judgekit.analysis.disagreement_rates import judge_reliability
+from judgekit.analysis.spot_check_findings import spot_check_report
+from judgekit.analysis.verdict_pairs import Pair, compare_verdicts, draw_sample
 from judgekit.core.judgments import JudgeFailure, Verdict
 
 TIMEOUT = JudgeFailure(kind="timeout", message="no reply in 60 s")
@@ -51,27 +53,29 @@ def report_on(pairs: list[Pair], pass_score: int | None = 4, threshold: float = 
 def test_scores_disagree_by_more_than_a_point_or_by_class(
     first: int, second: int, pass_score: int | None, expected: bool
 ) -> None:
-    assert pair_disagrees(Verdict(score=first), Verdict(score=second), pass_score) is expected
+    assert compare_verdicts(Verdict(score=first), Verdict(score=second), pass_score).disagrees is expected
 
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("second", [True, False])
 @pytest.mark.parametrize("pass_score", [None, 4])
 def test_yes_no_verdicts_disagree_where_the_answer_differs(first: bool, second: bool, pass_score: int | None) -> None:
-    assert pair_disagrees(Verdict(answer=first), Verdict(answer=second), pass_score) is (first != second)
+    assert compare_verdicts(Verdict(answer=first), Verdict(answer=second), pass_score).disagrees is (first != second)
 
 
 @pytest.mark.parametrize("second", [Verdict(answer=True), Verdict()])
 def test_verdicts_that_cannot_be_compared_are_refused(second: Verdict) -> None:
     with pytest.raises(ValueError, match="both are scores"):
-        pair_disagrees(Verdict(score=4), second, 4)
+        compare_verdicts(Verdict(score=4), second, 4)
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.none() | st.integers(0, 5))
 def test_disagreement_is_symmetric_and_no_verdict_disagrees_with_itself(a: int, b: int, pass_score: int | None) -> None:
     first, second = Verdict(score=a), Verdict(score=b)
-    assert pair_disagrees(first, second, pass_score) == pair_disagrees(second, first, pass_score)
-    assert not pair_disagrees(first, first, pass_score)
+    assert (
+        compare_verdicts(first, second, pass_score).disagrees == compare_verdicts(second, first, pass_score).disagrees
+    )
+    assert not compare_verdicts(first, first, pass_score).disagrees
 
 
 # spot_check_report

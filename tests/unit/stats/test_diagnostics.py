@@ -39,9 +39,9 @@ def test_passing_and_failing_are_mirrored(pairs: list[tuple[bool, bool]]) -> Non
     found = sensitivity_specificity([a for a, _ in pairs], [b for _, b in pairs])
     turned = sensitivity_specificity([not a for a, _ in pairs], [not b for _, b in pairs])
     assert (found.sensitivity, found.specificity) == (turned.specificity, turned.sensitivity)
-    assert (found.agreement, found.kappa, found.n) == (turned.agreement, turned.kappa, turned.n)
+    assert (found.agreement, found.cohen_kappa) == (turned.agreement, turned.cohen_kappa)
     assert found.youden == (None if turned.youden is None else pytest.approx(turned.youden, abs=1e-12))
-    assert found.sensitivity.n + found.specificity.n == found.n == len(pairs)
+    assert found.sensitivity.n + found.specificity.n == found.agreement.n == len(pairs)
 
 
 def test_a_side_without_cases_has_no_figures() -> None:
@@ -49,7 +49,7 @@ def test_a_side_without_cases_has_no_figures() -> None:
     assert found.sensitivity.value == 0.5
     assert (found.specificity.value, found.specificity.low, found.specificity.n) == (None, None, 0)
     assert found.youden is None
-    assert found.kappa == 0.0
+    assert found.cohen_kappa == 0.0
     assert sensitivity_specificity([], []).agreement.value is None
 
 
@@ -62,8 +62,8 @@ def test_the_sweep_has_a_row_for_each_threshold() -> None:
     assert (rows[4][1].sensitivity, rows[4][1].specificity) == (rate(1, 3), rate(2, 3))
     assert rows[4][1].youden == pytest.approx(0.0)
     for (_, here), (_, there) in itertools.pairwise(rows):
-        assert here.sensitivity.n_successes >= there.sensitivity.n_successes
-        assert here.specificity.n_successes <= there.specificity.n_successes
+        assert here.sensitivity.k >= there.sensitivity.k
+        assert here.specificity.k <= there.specificity.k
 
 
 def test_scores_outside_the_scale_are_refused() -> None:

@@ -189,7 +189,7 @@ def test_numbers_of_pairs_below_none_are_refused() -> None:
 
 def test_a_rate_carries_its_counts() -> None:
     low, high = wilson_interval(4, 20) or (None, None)
-    assert rate(4, 20) == Rate(value=0.2, low=low, high=high, n_successes=4, n=20)
+    assert rate(4, 20) == Rate(value=0.2, low=low, high=high, k=4, n=20)
     assert rate(0, 0) == Rate(None, None, None, 0, 0)
 
 

@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.anchors import Anchored, anchor_report, baseline_report, comparator_report
-from judgekit.analysis.corrections import Readings, corrected_report
-from judgekit.analysis.labels import Part
+from judgekit.analysis.judge_calibration import LabelledCase, baseline_report, calibration_report, comparator_report
+from judgekit.analysis.label_sets import Part, Readings, corrected_report
 
 
-def case(case_id: str, scores: tuple[int | None, ...], judge: int, cluster: str | None = None) -> Anchored:
+def case(case_id: str, scores: tuple[int | None, ...], judge: int, cluster: str | None = None) -> LabelledCase:
     classes = tuple(None if score is None else score >= 4 for score in scores)
-    return Anchored(case_id, cluster, scores, classes, judge, judge >= 4)
+    return LabelledCase(case_id, cluster, scores, classes, judge, judge >= 4)
 
 
 # people 5 5 4 4 2 0 (medians, the lower of two), judge 5 4 4 2 4 0
@@ -25,8 +24,8 @@ SIX = [
 ]
 
 
-def report(cases: list[Anchored], cluster_by: str | None = None) -> dict[str, Any]:
-    return anchor_report(cases, (0, 5), 4, cluster_by)
+def report(cases: list[LabelledCase], cluster_by: str | None = None) -> dict[str, Any]:
+    return calibration_report(cases, (0, 5), 4, cluster_by)
 
 
 def test_the_judge_is_right_as_often_as_counting_says() -> None:
@@ -68,7 +67,7 @@ def test_answers_to_one_question_count_as_a_cluster() -> None:
         for question, score in enumerate([5, 4, 3, 5, 4, 3, 5, 4])
         for copy in range(5)
     ]
-    alone = [Anchored(c.case_id, None, c.scores, c.classes, c.judge_score, c.judge_class) for c in alike]
+    alone = [LabelledCase(c.case_id, None, c.scores, c.classes, c.judge_score, c.judge_class) for c in alike]
     clustered, single = report(alike, "question")["bias"], report(alone)["bias"]
     assert clustered["n_clusters"] == 8
     assert single["n_clusters"] == 40
@@ -89,7 +88,7 @@ def test_equal_scores_give_null_with_a_reason() -> None:
 
 
 def test_pass_labels_leave_the_figures_of_scores_out() -> None:
-    cases = [Anchored(f"c{n}", None, (None,), (n % 2 == 0,), 5 if n % 4 else 1, n % 4 != 0) for n in range(8)]
+    cases = [LabelledCase(f"c{n}", None, (None,), (n % 2 == 0,), 5 if n % 4 else 1, n % 4 != 0) for n in range(8)]
     found = report(cases)
     assert found["agreement"]["score"]["n"] == 0
     assert found["bias"]["undefined_reason"] == "no case has a score from both a person and the judge"

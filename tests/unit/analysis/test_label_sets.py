@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.analysis.labels import count_labels, label_counts, labelled_part, majority, mean_score, typical_score
+from judgekit.analysis.label_sets import count_labels, label_counts, labelled_part, majority, mean_score, typical_score
 from judgekit.core.human_labels import HumanLabel, Sheet
 
 INPUTS = {"a": "ha", "b": "hb", "c": "hc"}

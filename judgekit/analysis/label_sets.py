@@ -1,11 +1,20 @@
-"""Labels of several people on one judge: what counts, what does not and why, and what they say together."""
+"""Human labels on one judge: which count, what part of the run they are, and the mean of the run that they correct."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
+from typing import Any
 
 from judgekit.core.human_labels import HumanLabel, Sheet
+from judgekit.stats.corrected import (
+    LEAST_FOR_CORRECTION,
+    LEAST_LABELS,
+    Corrected,
+    Target,
+    corrected_mean,
+    labels_for_width,
+)
 from judgekit.stats.means import mean
 
 LEAST_TOLD = 3
@@ -28,23 +37,18 @@ class LabelSet:
     counts: Mapping[str, int]
 
     def scores(self, case_id: str) -> list[int | None]:
-        """Scores of a case by annotator; None where one gave none."""
+        """Scores of a case by annotator; None if one gave none."""
         given = self.by_case[case_id]
         return [given[name].score if name in given else None for name in self.annotators]
 
     def classes(self, case_id: str, pass_score: int | None) -> list[bool | None]:
         """Pass or fail of a case by annotator; a score passes from `pass_score` on."""
         given = self.by_case[case_id]
-        return [label_class(given[name], pass_score) if name in given else None for name in self.annotators]
+        return [_label_class(given[name], pass_score) if name in given else None for name in self.annotators]
 
 
-def label_class(label: HumanLabel, pass_score: int | None) -> bool | None:
-    """Whether a label passes its case; None where that cannot be told.
-
-    Args:
-        label: a score, or pass or fail.
-        pass_score: lowest score that passes; None: the judge has no pass class.
-    """
+def _label_class(label: HumanLabel, pass_score: int | None) -> bool | None:
+    """Whether a label passes its case; None if that cannot be told."""
     if label.passed is not None:
         return label.passed
     return None if label.score is None or pass_score is None else label.score >= pass_score
@@ -81,21 +85,24 @@ def count_labels(
         cases: ids of all cases of the run.
         inputs: by case id, hash of the judge input, for all cases that the judge was asked about, in order.
         scale: lowest and highest score of the judge.
-
-    Source: in-house.
     """
+    faults = {
+        "unknown": "for cases that the run does not have",
+        "not_asked": f"for cases that {judge} was not asked about",
+        "another": "given to another answer than the one judged here",
+        "off_scale": f"off the scale of {scale[0]} to {scale[1]}",
+    }
     known = set(cases)
-    low, high = scale
-    left_out: dict[str, list[HumanLabel]] = {"unknown": [], "not_asked": [], "another": [], "off_scale": []}
+    left_out: dict[str, list[HumanLabel]] = {name: [] for name in faults}
     kept: dict[str, dict[str, HumanLabel]] = {}
     twice: list[HumanLabel] = []
     n_equal = 0
     for label in labels:
         if label.judge not in (None, judge):
             continue
-        why = _fault(label, known, inputs, low, high)
-        if why is not None:
-            left_out[why].append(label)
+        fault = _fault(label, known, inputs, scale)
+        if fault is not None:
+            left_out[fault].append(label)
             continue
         given = kept.setdefault(label.case_id, {})
         old = given.get(label.annotator)
@@ -104,26 +111,57 @@ def count_labels(
             n_equal += same
             twice += [] if same else [label]
         given[label.annotator] = label
-    annotators = sorted({name for given in kept.values() for name in given})
-    counts = {f"n_{name}": len(items) for name, items in left_out.items()}
-    counts |= {"n_duplicates": n_equal + len(twice), "n_contradictions": len(twice)}
-    notes = _notes(left_out, twice, n_equal, judge, scale)
-    ordered = {case_id: kept[case_id] for case_id in inputs if case_id in kept}
-    return LabelSet(ordered, tuple(annotators), tuple(notes), counts)
+    notes = [
+        f"{_n(len(items), 'label')} left out, {faults[name]}: {_named(items)}"
+        for name, items in left_out.items()
+        if items
+    ]
+    if twice:
+        notes.append(
+            f"{_n(len(twice), 'label')} given again by the same annotator with another value; the last one counts: "
+            f"{_named(twice)}"
+        )
+    if n_equal:
+        notes.append(f"{_n(n_equal, 'label')} given again by the same annotator with the same value; they count once")
+    return LabelSet(
+        by_case={case_id: kept[case_id] for case_id in inputs if case_id in kept},
+        annotators=tuple(sorted({name for given in kept.values() for name in given})),
+        notes=tuple(notes),
+        counts={f"n_{name}": len(items) for name, items in left_out.items()}
+        | {"n_duplicates": n_equal + len(twice), "n_contradictions": len(twice)},
+    )
+
+
+def _fault(label: HumanLabel, known: set[str], inputs: Mapping[str, str], scale: tuple[int, int]) -> str | None:
+    if label.case_id not in inputs:
+        return "not_asked" if label.case_id in known else "unknown"
+    if label.input_sha256 is not None and label.input_sha256 != inputs[label.case_id]:
+        return "another"
+    if label.score is not None and not scale[0] <= label.score <= scale[1]:
+        return "off_scale"
+    return None
+
+
+def _n(n: int, noun: str) -> str:
+    return f"{n} {noun}" + ("" if n == 1 else "s")
+
+
+def _named(labels: Sequence[HumanLabel]) -> str:
+    names = [f"{label.case_id!r}" + (f" ({label.place})" if label.place else "") for label in labels[:MOST_NAMED]]
+    more = len(labels) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def other_scale(labels: Iterable[HumanLabel], judge: str, scale: tuple[int, int]) -> str | None:
-    """Why scores do not seem to be on the judge's scale, in words; None where they may be.
+    """Why scores do not seem to be on the judge's scale, in words; None if they may be.
 
-    They are not where all scores of a person are 0 or 1 on a wider scale, and not all 0, which is how pass and fail are
-    often written, or where every fifth score, and three at least, lies beyond the scale. Few labels say nothing.
+    They are not if all scores of a person are 0 or 1 on a wider scale, and not all 0, which is how pass and fail are
+    often written, or if every fifth score, and three at least, lies beyond the scale. Few labels say nothing.
 
     Args:
-        labels: as read from a file.
-        judge: name of the judge; labels of other judges are not looked at.
+        labels: as read from a file; those of other judges are not looked at.
+        judge: name of the judge.
         scale: lowest and highest score of the judge.
-
-    Source: in-house.
     """
     low, high = scale
     given: dict[str, list[int]] = {}
@@ -140,53 +178,6 @@ def other_scale(labels: Iterable[HumanLabel], judge: str, scale: tuple[int, int]
                 who = "every score" if len(given) == 1 else f"every score of {annotator!r}"
                 return f"{who} is 0 or 1, but {judge} gives {low} to {high}"
     return None
-
-
-def _fault(label: HumanLabel, known: set[str], inputs: Mapping[str, str], low: int, high: int) -> str | None:
-    if label.case_id not in known and label.case_id not in inputs:
-        return "unknown"
-    if label.case_id not in inputs:
-        return "not_asked"
-    if label.input_sha256 is not None and label.input_sha256 != inputs[label.case_id]:
-        return "another"
-    if label.score is not None and not low <= label.score <= high:
-        return "off_scale"
-    return None
-
-
-def _notes(
-    left_out: Mapping[str, Sequence[HumanLabel]],
-    twice: Sequence[HumanLabel],
-    n_equal: int,
-    judge: str,
-    scale: tuple[int, int],
-) -> Iterable[str]:
-    why = {
-        "unknown": "for cases that the run does not have",
-        "not_asked": f"for cases that {judge} was not asked about",
-        "another": "given to another answer than the one judged here",
-        "off_scale": f"off the scale of {scale[0]} to {scale[1]}",
-    }
-    for name, items in left_out.items():
-        if items:
-            yield f"{_n(len(items), 'label')} left out, {why[name]}: {_named(items)}"
-    if twice:
-        yield (
-            f"{_n(len(twice), 'label')} given again by the same annotator with another value; the last one counts: "
-            f"{_named(twice)}"
-        )
-    if n_equal:
-        yield f"{_n(n_equal, 'label')} given again by the same annotator with the same value; they count once"
-
-
-def _n(n: int, noun: str) -> str:
-    return f"{n} {noun}" + ("" if n == 1 else "s")
-
-
-def _named(labels: Sequence[HumanLabel]) -> str:
-    names = [f"{label.case_id!r}" + (f" ({label.place})" if label.place else "") for label in labels[:MOST_NAMED]]
-    more = len(labels) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 @dataclass(frozen=True)
@@ -209,8 +200,6 @@ def labelled_part(judge: str, labelled: Sequence[str], n_inputs: int, sheets: It
         labelled: ids of cases with a label.
         n_inputs: cases that the judge was asked about.
         sheets: of the label files.
-
-    Source: in-house.
     """
     if n_inputs and len(labelled) == n_inputs:
         return Part("census", "every judged case is labelled")
@@ -235,3 +224,72 @@ def labelled_part(judge: str, labelled: Sequence[str], n_inputs: int, sheets: It
 def label_counts(labels: LabelSet) -> dict[str, int]:
     """Labels by annotator."""
     return dict(sorted(Counter(name for given in labels.by_case.values() for name in given).items()))
+
+
+@dataclass(frozen=True)
+class Readings:
+    """One figure of a run, by case: what people say where they were asked, and what the judge says everywhere."""
+
+    human: Mapping[str, float]
+    judge: Mapping[str, float]
+    clusters: Mapping[str, Hashable] | None
+    """By case id; None if cases stand for themselves."""
+
+
+def corrected_report(readings: Readings, part: Part, width: float | None) -> dict[str, Any]:
+    """The mean of all cases with a verdict as people would score it, from the judge corrected by the labels.
+
+    Args:
+        readings: of this figure.
+        part: which part of the run is labelled; decides whether the mean is of this run or of cases like these.
+        width: wanted distance of the ends; None: not asked for.
+
+    Returns:
+        A strict-JSON object; `estimate` is null under 20 labels.
+
+    Source: see `corrected_mean`.
+    """
+    labelled = [case_id for case_id in readings.judge if case_id in readings.human]
+    further = [case_id for case_id in readings.judge if case_id not in readings.human]
+    human = [readings.human[case_id] for case_id in labelled]
+    judge, unlabelled = ([readings.judge[case_id] for case_id in ids] for ids in (labelled, further))
+    target: Target = "population" if part.kind == "unknown" else "run"
+    clusters = None if readings.clusters is None else [readings.clusters[case_id] for case_id in [*labelled, *further]]
+    found = corrected_mean(human, judge, unlabelled, clusters, target)
+    return {
+        "estimate": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "lambda": found.lambda_,
+        "n_human": found.n_human,
+        "n_unlabelled": found.n_unlabelled,
+        "n_effective": found.n_effective,
+        "standard_error": found.standard_error,
+        "rule": found.method,
+        "target": target,
+        "target_reason": part.reason,
+        "judge_mean": mean([*judge, *unlabelled]),
+        "human_mean": mean(human),
+        "reason": _reason(found),
+        "labels_for_width": None if width is None else _needed(width, found, target),
+    }
+
+
+def _reason(found: Corrected) -> str | None:
+    n = found.n_human
+    if found.method == "none":
+        return f"no mean is given under {LEAST_LABELS} labels ({n})"
+    if found.method == "human-only" and n < LEAST_FOR_CORRECTION:
+        return f"the labels alone: the judge is used from {LEAST_FOR_CORRECTION} labels on ({n})"
+    if found.method == "human-only":
+        return "the labels alone: there is no further case, or the judge is right on every label"
+    return None
+
+
+def _needed(width: float, found: Corrected, target: Target) -> dict[str, Any]:
+    if found.low is None or found.high is None or found.high <= found.low:
+        return {"width": width, "n": None, "reason": "there is no interval to start from"}
+    n_run = found.n_human + found.n_unlabelled if target == "run" else None
+    now = found.high - found.low
+    n = labels_for_width(width, now, found.n_human, n_run)
+    return {"width": width, "n": n, "width_now": now, "reason": None}

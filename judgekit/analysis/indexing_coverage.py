@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from judgekit.analysis.slices import doc_type
@@ -13,32 +13,27 @@ from judgekit.stats.means import mean, quantile
 VERSION_FIELDS = ("chunker_version", "embedding_model", "index_version")
 
 
-def _figure(name: str, over: str) -> Callable[[Mapping[str, Any]], tuple[Any, int]]:
-    return lambda coverage: (coverage[name], int(coverage[over] or 0))
-
-
-def _tokens(name: str) -> Callable[[Mapping[str, Any]], tuple[Any, int]]:
-    return lambda coverage: (coverage["tokens_per_chunk"][name], int(coverage["tokens_per_chunk"]["n"]))
-
-
-FIGURES_WITH_N: Mapping[str, Callable[[Mapping[str, Any]], tuple[Any, int]]] = {
-    **{
-        name: _figure(name, "n_docs_processed")
-        for name in ("no_chunks_rate", "n_docs_processed", "n_docs_without_chunks", "n_chunks")
-    },
-    **{
-        name: _figure(name, "n_chunks_attempted")
-        for name in (
-            "chunks_skipped_context_rate",
-            "n_chunks_attempted",
-            "n_chunks_embedded",
-            "n_chunks_skipped",
-            "n_chunks_skipped_context",
-        )
-    },
-    **{f"tokens_per_chunk.{name}": _tokens(name) for name in ("min", "max", "mean", "p95")},
+FIGURES_OVER: Mapping[str, str] = {
+    "no_chunks_rate": "n_docs_processed",
+    "n_docs_processed": "n_docs_processed",
+    "n_docs_without_chunks": "n_docs_processed",
+    "n_chunks": "n_docs_processed",
+    "chunks_skipped_context_rate": "n_chunks_attempted",
+    "n_chunks_attempted": "n_chunks_attempted",
+    "n_chunks_embedded": "n_chunks_attempted",
+    "n_chunks_skipped": "n_chunks_attempted",
+    "n_chunks_skipped_context": "n_chunks_attempted",
+    **{f"tokens_per_chunk.{name}": "tokens_per_chunk.n" for name in ("min", "max", "mean", "p95")},
 }
-"""By name of a figure that a gate can name: reads it from the coverage, with the documents or chunks behind it."""
+"""Figures that a gate can name, each with the name of the count that it rests on."""
+
+
+def coverage_figure(coverage: Mapping[str, Any], name: str) -> Any:
+    """A figure of `indexing_coverage` by its name in `FIGURES_OVER`; None for one without a value."""
+    value: Any = coverage
+    for part in name.split("."):
+        value = value[part]
+    return value
 
 
 def indexing_coverage(rows: Iterable[IndexedDocument]) -> dict[str, Any]:

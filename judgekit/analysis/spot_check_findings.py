@@ -7,17 +7,19 @@ agreement and the signed shift stand beside it.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from judgekit.analysis.alarms import (
+from judgekit.analysis.disagreement_rates import (
     DEFAULT_THRESHOLD,
     Draw,
     alarm,
     exact_interval,
     future_interval,
+    inconsistent_rate,
     rate_against_threshold,
 )
-from judgekit.analysis.pairs import Pair, ScoredPair, compare_pair
+from judgekit.analysis.verdict_pairs import Pair, ScoredPair, compare_pair, raw_verdict
 from judgekit.core.judgments import JudgeFailure, Verdict
-from judgekit.stats.agreement import Ends, gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
+from judgekit.core.spot_checks import DESIGN
+from judgekit.stats.agreement import gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
 from judgekit.stats.clusters import cluster_sums
 from judgekit.stats.means import mean
 from judgekit.stats.paired import sign_flip_p
@@ -28,10 +30,10 @@ INDICATIVE_BELOW = 50
 MOST_SHOWN = 50
 """Disagreeing pairs that are kept with their reasonings."""
 
-_UNKNOWN = Draw()
-
 REASONING_CHARACTERS = 400
 """Of a reasoning, what is kept beside a disagreeing pair."""
+
+_UNKNOWN = Draw()
 
 
 def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
@@ -53,7 +55,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
 
     Assumptions: the pairs are a simple random sample of the judge's verdicts (see `draw_sample`). `interval` is for
     verdicts like these and does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does, and
-    rests on the draw of cases alone. All else takes clusters as independent, or where there are none cases.
+    rests on the draw of cases alone. All else takes clusters as independent, or if there are none, cases.
 
     Args:
         pairs: the sample, in the order in which it is listed.
@@ -67,56 +69,59 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         clusters: number of the cluster of each pair, in the same order; None: cases are independent.
 
     Returns:
-        Strict JSON. What the pairs do not define is None, where all ratings are the same with `undefined_reason`.
+        Strict JSON. What the pairs do not define is None; if all ratings are the same, with `undefined_reason`.
 
     Raises:
         ValueError: a pair's verdicts are of different kinds, or a verdict says nothing.
-
-    Source: in-house; Wilson 1927 for the interval.
     """
-    compared = [compare_pair(pair, pass_score) for pair in pairs]
-    scored = [item for item in compared if item is not None]
-    first, second = [item.first for item in scored], [item.second for item in scored]
-    n_disagree = sum(item.disagrees for item in scored)
-    groups = _of_scored(clusters, compared)
-    agreement = _agreement(first, second, scale, groups)
+    compared, scored, groups = _scored(pairs, pass_score, clusters)
+    n, n_disagree = len(scored), sum(item.disagrees for item in scored)
+    n_gaps, n_flips = sum(item.gap_over_one for item in scored), sum(item.class_flip for item in scored)
+    n_both = sum(item.gap_over_one and item.class_flip for item in scored)
+    n_exact = sum(item.first == item.second for item in scored)
     future = future_interval([item.disagrees for item in scored], groups)
+    agreement, why = _agreement(scored, scale, groups), _why_undefined(scored)
+    if verdicts is None:
+        verdicts = [pair.first for pair in pairs if isinstance(pair.first, Verdict)]
+    flags = [item.inconsistent for item in verdicts]
     return {
-        **rate_against_threshold(n_disagree, len(scored), threshold, draw, future),
-        **_counts(pairs, scored),
-        "exact_agreement": sum(item.first == item.second for item in scored) / len(scored) if scored else None,
+        **rate_against_threshold(n_disagree, n, threshold, draw, future),
+        "n_asked": len(pairs),
+        "n_unscored": len(pairs) - n,
+        "n_failed_first": sum(isinstance(pair.first, JudgeFailure) for pair in pairs),
+        "n_failed_second": sum(isinstance(pair.second, JudgeFailure) for pair in pairs),
+        "n_gap_over_one": n_gaps,
+        "n_class_flips": n_flips,
+        "n_both": n_both,
+        "exact_agreement": n_exact / n if n else None,
         "mean_signed_difference": _mean_shift(scored),
         "quadratic_weighted_kappa": agreement["quadratic_weighted_kappa"]["value"],
         "krippendorff_alpha": agreement["krippendorff_alpha"]["value"],
-        **_why_undefined({*first, *second}),
-        **_inconsistent(_first_verdicts(pairs) if verdicts is None else verdicts),
+        **why,
+        **inconsistent_rate(sum(flags), len(flags)),
         "sample": [_row(pair, item) for pair, item in zip(pairs, compared, strict=True)],
         "seed": seed,
         "against": dict(against),
-        "spot_check": _spot_check(pairs, scored, draw)
-        | {"seed": seed, "interval_future": future, "shift": _shift(scored, seed, groups)},
-        "alarm": alarm(n_disagree, len(scored), threshold, draw, future),
-        "agreement": agreement,
+        "spot_check": {
+            "design": DESIGN,
+            "n_population": draw.n_population,
+            "n_asked": len(pairs),
+            "n_scored": n,
+            "n_unscored": len(pairs) - n,
+            "rate": n_disagree / n if n else None,
+            "interval_this_run": exact_interval(n_disagree, n, draw.n_population),
+            "parts": {"gap_over_one": n_gaps, "class_flip": n_flips, "both": n_both, "exact_match": n_exact},
+            "items": [
+                {"case_id": pair.case_id, "J0": raw_verdict(pair.first), "J1": raw_verdict(pair.second)}
+                for pair in pairs
+            ],
+            "seed": seed,
+            "interval_future": future,
+            "shift": _shift(scored, seed, groups),
+        },
+        "alarm": alarm(n_disagree, n, threshold, draw, future),
+        "agreement": {**agreement, **why},
         "disagreements": _disagreements(pairs, compared),
-    }
-
-
-def _of_scored(clusters: Sequence[int] | None, compared: Sequence[ScoredPair | None]) -> list[int] | None:
-    """The clusters of the pairs with two verdicts."""
-    if clusters is None:
-        return None
-    return [cluster for cluster, item in zip(clusters, compared, strict=True) if item is not None]
-
-
-def _counts(pairs: Sequence[Pair], scored: Sequence[ScoredPair]) -> dict[str, int]:
-    return {
-        "n_asked": len(pairs),
-        "n_unscored": len(pairs) - len(scored),
-        "n_failed_first": sum(isinstance(pair.first, JudgeFailure) for pair in pairs),
-        "n_failed_second": sum(isinstance(pair.second, JudgeFailure) for pair in pairs),
-        "n_gap_over_one": sum(item.gap_over_one for item in scored),
-        "n_class_flips": sum(item.class_flip for item in scored),
-        "n_both": sum(item.gap_over_one and item.class_flip for item in scored),
     }
 
 
@@ -135,71 +140,42 @@ def repeat_report(
         clusters: number of the cluster of each pair, in the same order; None: cases are independent.
 
     Returns:
-        A strict-JSON object; rates are None where no pair has two verdicts.
+        A strict-JSON object; rates are None if no pair has two verdicts.
 
     Raises:
         ValueError: a pair's verdicts are of different kinds, or a verdict says nothing.
-
-    Source: in-house; Wilson 1927 for the intervals.
     """
-    compared = [compare_pair(pair, pass_score) for pair in pairs]
-    scored, groups = [item for item in compared if item is not None], _of_scored(clusters, compared)
-    n, n_flips = len(scored), sum(item.disagrees for item in scored)
-    n_changed = sum(item.first != item.second for item in scored)
+    _, scored, groups = _scored(pairs, pass_score, clusters)
+    n, flips, changes = len(scored), [item.disagrees for item in scored], [item.first != item.second for item in scored]
     return {
         "n_asked": len(pairs),
         "n": n,
         "n_unscored": len(pairs) - n,
-        "n_flips": n_flips,
-        "flip_rate": n_flips / n if n else None,
-        "interval": future_interval([item.disagrees for item in scored], groups),
-        "n_changed": n_changed,
-        "changed_rate": n_changed / n if n else None,
-        "changed_interval": future_interval([item.first != item.second for item in scored], groups),
+        "n_flips": sum(flips),
+        "flip_rate": sum(flips) / n if n else None,
+        "interval": future_interval(flips, groups),
+        "n_changed": sum(changes),
+        "changed_rate": sum(changes) / n if n else None,
+        "changed_interval": future_interval(changes, groups),
         "mean_signed_difference": _mean_shift(scored),
         "seed": seed,
     }
 
 
-def inconsistent(n_inconsistent: int, n_verdicts: int) -> dict[str, Any]:
-    """Share of verdicts that contradict themselves, with its counts; None for no verdicts.
-
-    Args:
-        n_inconsistent: verdicts that contradict themselves.
-        n_verdicts: all verdicts.
-
-    Source: in-house.
-    """
-    return {
-        "inconsistent_rate": n_inconsistent / n_verdicts if n_verdicts else None,
-        "n_inconsistent": n_inconsistent,
-        "n_verdicts": n_verdicts,
-    }
+def _scored(
+    pairs: Sequence[Pair], pass_score: int | None, clusters: Sequence[int] | None
+) -> tuple[list[ScoredPair | None], list[ScoredPair], list[int] | None]:
+    """All pairs compared, those with two verdicts, and the clusters of these."""
+    compared = [compare_pair(pair, pass_score) for pair in pairs]
+    scored = [item for item in compared if item is not None]
+    if clusters is None:
+        return compared, scored, None
+    return compared, scored, [cluster for cluster, item in zip(clusters, compared, strict=True) if item is not None]
 
 
-def _inconsistent(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    flags = [item.inconsistent for item in verdicts]
-    return inconsistent(sum(flags), len(flags))
-
-
-def _spot_check(pairs: Sequence[Pair], scored: Sequence[ScoredPair], draw: Draw) -> dict[str, Any]:
-    n, n_disagree = len(scored), sum(item.disagrees for item in scored)
-    return {
-        "design": draw.design,
-        "n_population": draw.n_population,
-        "n_asked": len(pairs),
-        "n_scored": n,
-        "n_unscored": len(pairs) - n,
-        "rate": n_disagree / n if n else None,
-        "interval_this_run": exact_interval(n_disagree, n, draw.n_population),
-        "parts": {
-            "gap_over_one": sum(item.gap_over_one for item in scored),
-            "class_flip": sum(item.class_flip for item in scored),
-            "both": sum(item.gap_over_one and item.class_flip for item in scored),
-            "exact_match": sum(item.first == item.second for item in scored),
-        },
-        "items": [{"case_id": pair.case_id, "J0": _shown(pair.first), "J1": _shown(pair.second)} for pair in pairs],
-    }
+def _mean_shift(scored: Sequence[ScoredPair]) -> float | None:
+    """How much higher the second opinion rates, in points; below 0 it is stricter."""
+    return mean([item.second - item.first for item in scored])
 
 
 def _shift(scored: Sequence[ScoredPair], seed: int, clusters: Sequence[int] | None) -> dict[str, Any]:
@@ -216,33 +192,22 @@ def _shift(scored: Sequence[ScoredPair], seed: int, clusters: Sequence[int] | No
     }
 
 
-def _agreement(
-    first: Sequence[int], second: Sequence[int], scale: tuple[int, int], clusters: Sequence[int] | None
-) -> dict[str, Any]:
-    pairs = list(zip(first, second, strict=True))
-    ratings = {*first, *second}
-    low, high = min(ratings | {scale[0]}), max(ratings | {scale[1]})
-    found = {
+def _agreement(scored: Sequence[ScoredPair], scale: tuple[int, int], clusters: Sequence[int] | None) -> dict[str, Any]:
+    pairs = [(item.first, item.second) for item in scored]
+    ratings = {*scale, *(rating for pair in pairs for rating in pair)}
+    first, second = [item.first for item in scored], [item.second for item in scored]
+    return {
         "n": len(pairs),
         "indicative": len(pairs) < INDICATIVE_BELOW,
-        "quadratic_weighted_kappa": _ends(quadratic_weighted_kappa(first, second, clusters)),
-        "gwet_ac2": _ends(gwet_ac2(pairs, low, high, clusters)),
-        "krippendorff_alpha": _ends(krippendorff_alpha(pairs, clusters)),
+        "quadratic_weighted_kappa": quadratic_weighted_kappa(first, second, clusters)._asdict(),
+        "gwet_ac2": gwet_ac2(pairs, min(ratings), max(ratings), clusters)._asdict(),
+        "krippendorff_alpha": krippendorff_alpha(pairs, clusters)._asdict(),
         "method": "cluster jackknife 95%" + ("" if clusters is None else f", {len(set(clusters))} clusters"),
     }
-    return {**found, **_why_undefined(ratings)}
 
 
-def _ends(found: Ends) -> dict[str, float | None]:
-    return dict(zip(("value", "low", "high"), found, strict=True))
-
-
-def _mean_shift(scored: Sequence[ScoredPair]) -> float | None:
-    """How much higher the second opinion rates, in points; below 0 it is stricter."""
-    return mean([item.second - item.first for item in scored])
-
-
-def _why_undefined(ratings: set[int]) -> dict[str, str]:
+def _why_undefined(scored: Sequence[ScoredPair]) -> dict[str, str]:
+    ratings = {rating for item in scored for rating in (item.first, item.second)}
     if not ratings:
         return {"undefined_reason": "no case has two verdicts"}
     if len(ratings) == 1:
@@ -257,8 +222,8 @@ def _disagreements(pairs: Sequence[Pair], compared: Sequence[ScoredPair | None])
     return [
         {
             "case_id": pair.case_id,
-            "first": _shown(pair.first),
-            "second": _shown(pair.second),
+            "first": raw_verdict(pair.first),
+            "second": raw_verdict(pair.second),
             "first_reasoning": _beginning(pair.first),
             "second_reasoning": _beginning(pair.second),
         }
@@ -271,21 +236,15 @@ def _beginning(opinion: Verdict | JudgeFailure) -> str:
     return text if len(text) <= REASONING_CHARACTERS else text[: REASONING_CHARACTERS - 1].rstrip() + "\u2026"
 
 
-def _first_verdicts(pairs: Sequence[Pair]) -> list[Verdict]:
-    return [pair.first for pair in pairs if isinstance(pair.first, Verdict)]
-
-
 def _row(pair: Pair, scored: ScoredPair | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"case_id": pair.case_id, "first": _shown(pair.first), "second": _shown(pair.second)}
-    row["disagrees"] = None if scored is None else scored.disagrees
+    row: dict[str, Any] = {
+        "case_id": pair.case_id,
+        "first": raw_verdict(pair.first),
+        "second": raw_verdict(pair.second),
+        "disagrees": None if scored is None else scored.disagrees,
+    }
     if isinstance(pair.first, JudgeFailure):
         row["first_failure"] = pair.first.kind
     if isinstance(pair.second, JudgeFailure):
         row["second_failure"] = pair.second.kind
     return row
-
-
-def _shown(opinion: Verdict | JudgeFailure) -> int | bool | None:
-    if isinstance(opinion, JudgeFailure):
-        return None
-    return opinion.answer if opinion.score is None else opinion.score

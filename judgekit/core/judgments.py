@@ -1,7 +1,7 @@
 """The words of judging: what a judge is asked, what it answered, the record of a call, and which call counts."""
 
 import hashlib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -321,24 +321,35 @@ class JudgmentKey:
         return cls(judgment.role, judgment.judge, judgment.case_id, check, member)
 
 
-def last_judgments(
-    judgments: Iterator[Judgment], reasoned: Container[tuple[str, str]] = ()
-) -> dict[JudgmentKey, Judgment]:
+def that_count(judgments: Iterable[Judgment]) -> dict[JudgmentKey, Judgment]:
     """The judgment that counts for each question: the last one, and never a failure after a verdict.
-
-    Without its raw reply and its reasoning, so that memory does not grow with the length of replies.
 
     Args:
         judgments: in the order in which they came.
-        reasoned: (judge, case id) of judgments that keep their reasoning.
     """
     found: dict[JudgmentKey, Judgment] = {}
     for judgment in judgments:
         key = JudgmentKey.of(judgment)
         old = found.get(key)
         if old is None or old.verdict is None or judgment.verdict is not None:
-            verdict = judgment.verdict
-            if verdict is not None and (judgment.judge, judgment.case_id) not in reasoned:
-                verdict = verdict.model_copy(update={"reasoning": ""})
-            found[key] = judgment.model_copy(update={"raw_reply": None, "verdict": verdict})
+            found[key] = judgment
     return found
+
+
+def last_judgments(
+    judgments: Iterable[Judgment], reasoned: Container[tuple[str, str]] = ()
+) -> dict[JudgmentKey, Judgment]:
+    """The judgments that count, without raw replies and reasoning: memory does not grow with the length of replies.
+
+    Args:
+        judgments: in the order in which they came.
+        reasoned: (judge, case id) of judgments that keep their reasoning.
+    """
+
+    def short(judgment: Judgment) -> Judgment:
+        verdict = judgment.verdict
+        if verdict is not None and (judgment.judge, judgment.case_id) not in reasoned:
+            verdict = verdict.model_copy(update={"reasoning": ""})
+        return judgment.model_copy(update={"raw_reply": None, "verdict": verdict})
+
+    return that_count(map(short, judgments))

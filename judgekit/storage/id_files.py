@@ -9,11 +9,11 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.core.runs import CHUNK_IDS
 from judgekit.core.text import canonical_id
-from judgekit.storage.damage import damaged_line
 from judgekit.storage.dotted import ABSENT, look_up
 from judgekit.storage.problems import kind_of, one_line
 from judgekit.storage.rows import OWN_FORMATS, read_rows, read_text
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_lines import damaged_line
 
 _NAMES = ("chunk_id", "id", "_id", "doc_id")
 _FIELD = "chunk_id"

@@ -12,7 +12,7 @@ from judgekit.core.history_points import dataset_sha256
 from judgekit.core.runs import CONFIG, METRICS, Manifest, cases_text
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import run_folders
-from judgekit.storage.run_records import read_tags
+from judgekit.storage.run_records import figures_in, is_figure, read_tags
 from judgekit.storage.seals import check_seals
 
 RestsOn = Callable[[str, Mapping[str, Any]], tuple[tuple[str, ...], tuple[str, ...]]]
@@ -47,7 +47,7 @@ def figures_of_runs(results_dir: Path, metric: str, rests_on: RestsOn) -> Iterat
             check_seals(path, manifest, (METRICS, CONFIG))
             tags = tuple(read_tags(folder))
             metrics = folder.read_json(METRICS) if folder.has(METRICS) else {}
-            names = tuple(name for name, figure in _figures(metrics).items() if _is_figure(figure))
+            names = tuple(name for name, figure in figures_in(metrics).items() if is_figure(figure))
             run = _run(folder, manifest, metrics, metric, rests_on)
         except (JudgekitError, AttributeError, KeyError, TypeError, ValueError) as error:
             names = ()
@@ -56,16 +56,8 @@ def figures_of_runs(results_dir: Path, metric: str, rests_on: RestsOn) -> Iterat
         yield FoundRun(manifest.name, tags, names, run)
 
 
-def _figures(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    return {**metrics.get("overall", {}), **metrics.get("operational", {})}
-
-
-def _is_figure(figure: Any) -> bool:
-    return isinstance(figure, Mapping) and "value" in figure and "n" in figure
-
-
 def _run(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], metric: str, rests_on: RestsOn) -> TrendRun:
-    figure: Any = _figures(metrics).get(metric)
+    figure: Any = figures_in(metrics).get(metric)
     why = _why_not(manifest, figure)
     if why is not None:
         return TrendRun(manifest.run_id, manifest.created_at, why=why)
@@ -91,7 +83,7 @@ def _why_not(manifest: Manifest, figure: Any) -> str | None:
         return f"{manifest.status}, so its figures are of a part"
     if manifest.shard is not None:
         return f"shard {manifest.shard}, so its figures are of a part"
-    if not _is_figure(figure):
+    if not is_figure(figure):
         return "has no such figure"
     if figure["value"] is None:
         failed = f", {figure['n_error']} failed" if figure.get("n_error") else ""

@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-import msgspec
 from pydantic import BaseModel, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
@@ -35,8 +34,7 @@ from judgekit.core.runs import (
 from judgekit.core.scores import Score
 from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
 from judgekit.core.text import clean_text
-from judgekit.storage.appending import repair_tail
-from judgekit.storage.damage import damaged_line, differing_file, whole_line
+from judgekit.storage.run_lines import damaged_line, differing_file, repair_tail, whole_line
 from judgekit.storage.seals import SEALED, check_as_it_changes, seals_of
 
 M = TypeVar("M", bound=BaseModel)
@@ -54,14 +52,6 @@ def is_run_id(name: str) -> bool:
     return _RUN_ID.fullmatch(name) is not None
 
 
-class _StoredInput(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of judge_inputs.jsonl; decoding it here is many times faster than a pydantic model."""
-
-    case_id: str
-    judge: str
-    variables: dict[str, Any]
-
-
 class RunFolder:
     """One run on disk."""
 
@@ -73,11 +63,11 @@ class RunFolder:
         """A new folder; one that a run of this name left when it was killed before it began is taken over.
 
         Raises:
-            ConfigError: a run of this name exists, or the id is no folder name.
+            ConfigError: a run of this name exists, or the id is not a folder name.
             StorageError: the folder cannot be made.
         """
         if not is_run_id(run_id):
-            raise ConfigError(f"run id {run_id!r} is no folder name; use letters, digits, '.', '_' and '-'")
+            raise ConfigError(f"run id {run_id!r} is not a folder name; use letters, digits, '.', '_' and '-'")
         path = results_dir / run_id
         try:
             results_dir.mkdir(parents=True, exist_ok=True)
@@ -88,7 +78,7 @@ class RunFolder:
         except FileExistsError:
             if _is_unbegun(path):
                 return cls(path)
-            raise ConfigError(f"{path}: exists already; choose another --run-id, or go on with --resume") from None
+            raise ConfigError(f"{path}: exists already; choose another --run-id, or resume it with --resume") from None
         except OSError as error:
             raise StorageError(f"{path}: cannot be created: {error.strerror or error}") from None
         return cls(path)
@@ -127,7 +117,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for writing, so that two processes do not go on with the same run.
+        """Hold the folder for writing, so that two processes do not write the same run.
 
         Raises:
             RunBusy: another process holds it.
@@ -157,13 +147,13 @@ class RunFolder:
             found: the manifest that was read before the folder was locked; None for a run that has not begun.
 
         Raises:
-            RunBusy: another process holds it, or went on with the run after `found` was read.
+            RunBusy: another process holds it, or resumed the run after `found` was read.
             StorageError: it cannot be locked.
         """
         with self.locked():
             now = self.manifest() if (self.path / MANIFEST).exists() else None
             if now != found:
-                raise RunBusy(f"{self.path}: another process has just gone on with this run; look at how it ended")
+                raise RunBusy(f"{self.path}: another process has just resumed this run; look at how it ended")
             for leftover in self.path.glob(".*.tmp"):
                 with suppress(OSError):
                     leftover.unlink()
@@ -234,8 +224,7 @@ class RunFolder:
 
     def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:
         """Replace prompts.json; keys of reply schemas keep their order, which stands in the prompt that is sent."""
-        data = {name: prompts[name].model_dump() for name in sorted(prompts)}
-        self.write_text(PROMPTS, json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        self.write_json(PROMPTS, {name: prompts[name].model_dump() for name in sorted(prompts)}, sort_keys=False)
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a text file as a whole."""
@@ -345,13 +334,7 @@ class RunFolder:
         Raises:
             StorageError: a line is damaged.
         """
-        decoder = msgspec.json.Decoder(_StoredInput)
-        for number, line in self.lines(JUDGE_INPUTS):
-            try:
-                stored = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                raise damaged_line(self.path / JUDGE_INPUTS, number, error) from None
-            yield JudgeInput.model_construct(case_id=stored.case_id, judge=stored.judge, variables=stored.variables)
+        yield from self._records(JUDGE_INPUTS, JudgeInput)
 
     def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed; a torn last line is left out.

@@ -10,7 +10,8 @@ from judgekit.core.history_points import HistoryPoint, dataset_sha256
 from judgekit.core.runs import CONFIG, MANIFEST, Manifest
 from judgekit.storage.database import Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_records import append_check, case_results, run_record
+from judgekit.storage.run_records import case_results, run_record
+from judgekit.storage.stored_history import append_check
 
 Notices = list[tuple[str, str]]
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -9,26 +10,13 @@ from typing import Any
 
 import msgspec
 
+from judgekit.core.errors import JudgekitError
 from judgekit.core.runs import MANIFEST, METRICS
-from judgekit.storage.run_folder import is_run_id
+from judgekit.storage.run_folder import RunFolder, is_run_id
 from judgekit.storage.seals import holds
 
 MOST_RUNS = 1000
 """Runs that are listed."""
-
-
-class _Seal(msgspec.Struct, frozen=True):
-    sha256: str = ""
-
-
-class _Manifest(msgspec.Struct, frozen=True):
-    name: str = ""
-    status: str = ""
-    created_at: str = ""
-    wall_seconds: float = 0.0
-    n_cases_in_file: int | None = None
-    files: dict[str, _Seal] = {}
-    changing: bool = False
 
 
 class _Gate(msgspec.Struct, frozen=True):
@@ -55,6 +43,8 @@ class _Reliability(msgspec.Struct, frozen=True):
 
 
 class _Metrics(msgspec.Struct, frozen=True):
+    """What a list shows of metrics.json, which can be a megabyte: `read_summary` takes twenty times as long."""
+
     cases: _Cases = _Cases()
     gates: list[_Gate] = []
     warnings: list[dict[str, Any]] = []
@@ -97,10 +87,9 @@ def list_runs(results_dir: Path) -> list[RunEntry]:
 
 def cases_in_file(folder: Path) -> int | None:
     """How many cases the whole file of a run had; None where its manifest does not say."""
-    try:
-        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Manifest).n_cases_in_file
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
+    with suppress(JudgekitError):
+        return RunFolder(folder).manifest().n_cases_in_file
+    return None
 
 
 def _folders(results_dir: Path) -> Iterator[tuple[Path, int]]:
@@ -131,7 +120,7 @@ def _has_value(figure: msgspec.Raw) -> bool:
 @lru_cache(maxsize=2 * MOST_RUNS)  # figures are large and their part here is small; a changed file has another stamp
 def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
     try:
-        manifest = msgspec.json.decode((path / MANIFEST).read_bytes(), type=_Manifest)
+        manifest = RunFolder(path).manifest()
         data = None if of_metrics is None else (path / METRICS).read_bytes()
         metrics = _Metrics() if data is None else msgspec.json.decode(data, type=_Metrics)
         judges = {
@@ -140,7 +129,7 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
             if name in metrics.overall
         }
         figures = tuple(name for name, figure in metrics.overall.items() if _has_value(figure))
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except (JudgekitError, OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return RunEntry(run_id=path.name)
     if data is not None and not manifest.changing and not holds(data, METRICS, manifest.files):
         return RunEntry(run_id=path.name)

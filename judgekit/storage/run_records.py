@@ -10,27 +10,18 @@ import msgspec
 from pydantic import ValidationError
 
 from judgekit.analysis.aggregate import run_aggregate
-from judgekit.core.errors import StorageError, first_problem
-from judgekit.core.history_points import HistoryPoint
-from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, METRICS_HISTORY, SCORES, TAGS
-from judgekit.storage.appending import appending
+from judgekit.core.errors import JudgekitError, StorageError, first_problem
+from judgekit.core.runs import CONFIG, METRICS, METRICS_HISTORY, SCORES, TAGS, GateResult, Notice, RunSummary
+from judgekit.core.scores import Estimate
 from judgekit.storage.database import RunRecord
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.stored_checks import stored_checks
+from judgekit.storage.stored_cases import StoredScore
+from judgekit.storage.stored_history import read_checks
 
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What a tag may look like."""
 
 _CHUNK_BYTES = 1 << 22
-
-
-class _StoredScore(msgspec.Struct):
-    """A line of scores.jsonl."""
-
-    case_id: str
-    name: str
-    value: float | None = None
-    reason: str | None = None
 
 
 class _Result(msgspec.Struct):
@@ -42,7 +33,7 @@ class _Result(msgspec.Struct):
     failed: dict[str, list[str]] = {}
     """Names of scores by the kind of failure."""
 
-    def add(self, score: _StoredScore) -> None:
+    def add(self, score: StoredScore) -> None:
         """Count one score."""
         if score.value is not None:
             self.scores[score.name] = score.value
@@ -51,10 +42,7 @@ class _Result(msgspec.Struct):
             is_failure = reason.startswith("failed: ")
             group = self.failed if is_failure else self.not_applicable
             reason = reason.removeprefix("failed: " if is_failure else "n/a: ")
-            names = group.get(reason)
-            if names is None:
-                names = group[reason] = []
-            names.append(score.name)
+            group.setdefault(reason, []).append(score.name)
 
 
 def run_record(folder: RunFolder) -> RunRecord:
@@ -68,18 +56,17 @@ def run_record(folder: RunFolder) -> RunRecord:
     config = folder.read_json(CONFIG)
     metrics = folder.read_json(METRICS) if (folder.path / METRICS).exists() else {}
     try:
-        overall = metrics.get("overall", {})
-        figures = {**overall, **metrics.get("operational", {})}
+        figures = figures_in(metrics)
         return RunRecord(
             run_id=manifest.run_id,
             suite=manifest.name,
             created_at=manifest.created_at,
             commit_hash=manifest.commit_hash,
             config=config,
-            aggregate=run_aggregate(overall),
+            aggregate=run_aggregate(metrics.get("overall", {})),
             status=manifest.status,
             n_cases=metrics.get("cases", {}).get("n", manifest.counts.get("cases", 0)),
-            figures={name: _short(figure) for name, figure in figures.items() if _is_figure(figure)},
+            figures={name: _short(figure) for name, figure in figures.items() if is_figure(figure)},
             tags=read_tags(folder),
             history=read_history(folder),
             checks=read_checks(folder),
@@ -97,7 +84,7 @@ def case_results(folder: RunFolder) -> Iterator[tuple[str, str]]:
     path = folder.path / SCORES
     if not path.exists():
         return
-    decode = msgspec.json.Decoder(_StoredScore).decode_lines
+    decode = msgspec.json.Decoder(StoredScore).decode_lines
     case_id: str | None = None
     found = _Result()
     try:
@@ -122,8 +109,14 @@ def case_results(folder: RunFolder) -> Iterator[tuple[str, str]]:
         yield case_id, msgspec.json.encode(found).decode()
 
 
-def _is_figure(figure: Any) -> bool:
-    return isinstance(figure, dict) and "value" in figure and "n" in figure
+def figures_in(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """By name, the figures of metrics.json over all cases, and counts by value."""
+    return {**metrics.get("overall", {}), **metrics.get("operational", {})}
+
+
+def is_figure(figure: Any) -> bool:
+    """Whether it is an estimate, and not counts by value."""
+    return isinstance(figure, Mapping) and "value" in figure and "n" in figure
 
 
 def _short(figure: Mapping[str, Any]) -> list[Any]:
@@ -184,31 +177,60 @@ def append_history(folder: RunFolder, record: Mapping[str, Any]) -> None:
     folder.write_lines(METRICS_HISTORY, [*lines, json.dumps(record, sort_keys=True, allow_nan=False).encode()])
 
 
-def read_checks(folder: RunFolder) -> list[HistoryPoint]:
-    """Checks of the judges of a run: its spot checks, and those that were added to its folder.
+_KNOWN = frozenset(Estimate.model_fields)
+_NEEDED = frozenset(name for name, field in Estimate.model_fields.items() if field.is_required())
+
+
+def read_summary(folder: RunFolder) -> RunSummary | None:
+    """The figures of a run; None where it has none yet. Keys that this version does not know are left out.
+
+    Judges come in the order of the config, which sorted keys do not keep and reports go by.
 
     Raises:
-        ConfigError, StorageError: a file is missing or damaged.
+        StorageError: the file is damaged.
     """
-    found = {check.check_id: check for check in stored_checks(folder)}
-    for number, line in folder.lines(DRIFT_CHECKS):
-        try:
-            check = HistoryPoint.model_validate_json(line)
-        except ValidationError as error:
-            where = f"{folder.path / DRIFT_CHECKS}:{number}"
-            raise StorageError(f"{where}: damaged line: {first_problem(error)}; delete the line") from None
-        found[check.check_id] = check
-    return sorted(found.values(), key=lambda check: (check.created_at, check.check_id))
+    if not (folder.path / METRICS).exists():
+        return None
+    data = folder.read_json(METRICS)
+    try:
+        known = {key: _figures(value) for key, value in data.items() if key in RunSummary.model_fields}
+        known["gates"] = [_only(item, GateResult.model_fields) for item in data.get("gates", ())]
+        known["warnings"] = [_only(item, Notice.model_fields) for item in data.get("warnings", ())]
+        order = _judges_of(folder)
+        known["judges"] = _in_order(known.get("judges"), order)
+        for part in ("judge_reliability", "rejudged"):
+            if isinstance(known.get(part), dict) and "by_judge" in known[part]:
+                known[part]["by_judge"] = _in_order(known[part]["by_judge"], order)
+        return RunSummary.model_validate(known)
+    except ValidationError as error:
+        raise StorageError(f"{folder.path / METRICS}: damaged: {first_problem(error)}") from None
+    except (AttributeError, TypeError) as error:
+        raise StorageError(f"{folder.path / METRICS}: damaged: {error}") from None
 
 
-def append_check(folder: RunFolder, check: HistoryPoint) -> None:
-    """Add a check to the folder of the run whose verdicts were checked; the same one is not written twice.
+def _figures(value: Any) -> Any:
+    """The value with every object that is a figure made one, however deep it stands."""
+    if not isinstance(value, dict):
+        return value
+    if value.keys() >= _NEEDED:
+        return Estimate.model_validate(value if value.keys() <= _KNOWN else _only(value, _KNOWN))
+    return {key: _figures(item) for key, item in value.items()}
 
-    Several processes may add checks at once, also while another one writes the run.
 
-    Raises:
-        ConfigError, StorageError: a file is damaged or cannot be written.
-    """
-    with appending(folder.path / DRIFT_CHECKS) as append:
-        if check.check_id not in {old.check_id for old in read_checks(folder)}:
-            append(check.model_dump_json().encode())
+def _judges_of(folder: RunFolder) -> list[str]:
+    """Names of the judges in the order of the config; none where that cannot be told, which is no fault of figures."""
+    try:
+        return [str(judge["name"]) for judge in folder.read_json(CONFIG)["judges"]]
+    except (JudgekitError, KeyError, TypeError):
+        return []
+
+
+def _in_order(by_name: Any, order: list[str]) -> Any:
+    """An object with the named keys first."""
+    if not isinstance(by_name, dict):
+        return by_name
+    return {name: by_name[name] for name in [*(name for name in order if name in by_name), *by_name]}
+
+
+def _only(value: dict[str, Any], names: Any) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key in names}

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Container, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
 
 from judgekit.core.errors import StorageError
 from judgekit.core.human_labels import CALIBRATION
@@ -28,7 +27,7 @@ from judgekit.core.runs import (
     Manifest,
 )
 from judgekit.core.spot_checks import CHECKS
-from judgekit.storage.damage import differing_file, first_damaged_line
+from judgekit.storage.run_lines import differing_file, first_damaged_line
 
 _NEVER_CHANGED = (CONFIG, CASES, OUTPUTS, JUDGE_INPUTS, CHUNK_IDS)
 """Files that no command changes in a complete run that stays complete."""
@@ -94,15 +93,7 @@ def check_as_it_changes(folder: Path, manifest: Callable[[], Manifest], names: C
                 raise
 
 
-class HasHash(Protocol):
-    """What is known of a file."""
-
-    @property
-    def sha256(self) -> str:
-        """Of its text, hexadecimal."""
-
-
-def holds(data: bytes, name: str, files: Mapping[str, HasHash]) -> bool:
+def holds(data: bytes, name: str, files: Mapping[str, FileSeal]) -> bool:
     """Whether a file that was read as a whole is the one that the run wrote; true if the manifest does not say.
 
     Args:

@@ -15,7 +15,7 @@ from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import BRIDGE, CASES, SCORES
 from judgekit.core.text import canonical_json
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.stored_summary import read_summary
+from judgekit.storage.run_records import read_summary
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import add_parts
 from judgekit.workflows.models import Options

@@ -18,7 +18,7 @@ from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.providers.lookup import provider_class_of
 from judgekit.storage.prompt_files import prompt_versions
-from judgekit.storage.stored_summary import read_summary
+from judgekit.storage.run_records import read_summary
 from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_check_kind
 from judgekit.workflows.models import Options, most_connections, open_cache, price_models
 from judgekit.workflows.run_checks import fresh_seed

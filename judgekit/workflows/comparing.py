@@ -14,9 +14,9 @@ from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.runs import CONFIG, MANIFEST, METRICS
 from judgekit.reports.compare_page import ComparedCase, chosen_queries, render_comparison
-from judgekit.storage.compared_run import ComparedRun
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.stored_cases import ComparedRun
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.compare_job import ComparedSide, CompareJob, CompareOptions, Notices
 from judgekit.workflows.models import Options

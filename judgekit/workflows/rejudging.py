@@ -21,7 +21,7 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.storage.id_files import stored_ids
 from judgekit.storage.run_folder import RunFolder, new_run_id
-from judgekit.storage.stored_summary import read_summary
+from judgekit.storage.run_records import read_summary
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.job import RunJob, versions
 from judgekit.workflows.judge_reliability import spot_check_kind

@@ -15,9 +15,9 @@ from judgekit.reports.junit import render_junit
 from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import Progress, RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
-from judgekit.storage.case_records import StoredCases
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.stored_summary import read_summary
+from judgekit.storage.run_records import read_summary
+from judgekit.storage.stored_cases import StoredCases
 from judgekit.workflows.report_parts import bridge_of, histories_of, labels_of
 
 FORMATS = {"html": REPORT, "md": SUMMARY, "csv": "scores.csv", "parquet": "scores.parquet", "junit": "junit.xml"}

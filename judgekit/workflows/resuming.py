@@ -9,7 +9,7 @@ from judgekit.core.runs import CONFIG, JUDGMENTS, REPORT, Manifest, config_chang
 from judgekit.engine.unanswered import unanswered
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
-from judgekit.storage.stored_summary import read_summary
+from judgekit.storage.run_records import read_summary
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import Reopened, RunJob, job_of, resolved_config
 from judgekit.workflows.models import Options

@@ -24,7 +24,7 @@ from judgekit.storage.config_files import load_config
 from judgekit.storage.id_files import stored_ids
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.stored_summary import read_summary
+from judgekit.storage.run_records import read_summary
 from judgekit.workflows.models import Options, build_model
 from judgekit.workflows.selectors import find_run
 from judgekit.workflows.setup import build_metrics

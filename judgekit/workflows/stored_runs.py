@@ -12,8 +12,7 @@ from judgekit.storage.database import DATABASE, Database, ListedRun
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import Reindexed, put_folder, reindex, run_folders
 from judgekit.storage.run_list import cases_in_file
-from judgekit.storage.run_records import TAG, read_tags, write_tags
-from judgekit.storage.stored_summary import read_summary
+from judgekit.storage.run_records import TAG, read_summary, read_tags, write_tags
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.models import Options
 from judgekit.workflows.selectors import find_run

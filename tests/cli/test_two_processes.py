@@ -11,7 +11,7 @@ import pytest
 
 from judgekit.storage.database import Database
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_records import read_checks
+from judgekit.storage.stored_history import read_checks
 from judgekit.testing import FaultServer, with_latency
 from tests.builders import read_json, read_lines, write_suite
 

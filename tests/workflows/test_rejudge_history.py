@@ -17,7 +17,7 @@ from judgekit.executors.local import run_local
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import reindex
-from judgekit.storage.run_records import append_check, read_checks
+from judgekit.storage.stored_history import append_check, read_checks
 from judgekit.testing import FaultServer, Request, chat_reply, error_reply, plausible_verdict, verdict
 from judgekit.workflows.drift import DriftQuery, drift_reports
 from judgekit.workflows.models import Options

@@ -22,7 +22,8 @@ from judgekit.core.runs import RunSummary
 from judgekit.storage.database import DATABASE, Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex, reindex
-from judgekit.storage.run_records import case_results, read_checks, run_record, write_tags
+from judgekit.storage.run_records import case_results, run_record, write_tags
+from judgekit.storage.stored_history import read_checks
 from judgekit.testing import FaultServer
 from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_suite
 from tests.workflows.engine import again, good, resumed
@@ -272,7 +273,8 @@ def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -
     # All stored verdicts are 5: 4 is near and passes, 3 is two points off, and one call failed.
     lines += again("2", "2099-01-01T00:00:00+00:00", [4, 3, None, 0])
     (folder.path / "judgments.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    against = {"judge": "groundedness", "model": "overlap-2", "prompt_version": "v1", "complete": True}
+    [listed] = read_json(folder.path / "checks.json")["checks"]
+    against = {**listed, "model": "overlap-2", "complete": True}
     ids = [line["case_id"] for line in primary]
     records = [
         {**against, "check": "run", "kind": "model", "model": "overlap-strict-2", "case_ids": asked},

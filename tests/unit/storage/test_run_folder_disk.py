@@ -66,7 +66,7 @@ def test_run_ids_sort_by_time_and_make_a_folder_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("run_id", ["../up", "/abs", "a/b", "", ".", "..", "a\0b", "n" * 200])
 def test_a_run_id_that_is_no_folder_name_is_refused(tmp_path: Path, run_id: str) -> None:
-    with pytest.raises(ConfigError, match="is no folder name"):
+    with pytest.raises(ConfigError, match="is not a folder name"):
         RunFolder.create(tmp_path / "results", run_id)
     assert list(tmp_path.iterdir()) == []
 
@@ -243,10 +243,10 @@ def test_a_run_that_another_process_went_on_with_in_between_is_not_taken_over(fo
     found = folder.manifest()
     with folder.locked_as_found(found):
         pass
-    with pytest.raises(RunBusy, match="has just gone on with this run"), folder.locked_as_found(None):
+    with pytest.raises(RunBusy, match="has just resumed this run"), folder.locked_as_found(None):
         pass
     folder.write_json("manifest.json", MANIFEST.model_copy(update={"status": "complete"}))
-    with pytest.raises(RunBusy, match="has just gone on with this run"), folder.locked_as_found(found):
+    with pytest.raises(RunBusy, match="has just resumed this run"), folder.locked_as_found(found):
         pass
 
 

@@ -1,10 +1,10 @@
-"""Spot checks of a run as points of its judges' histories, read from its folder."""
+"""The histories of the judges of a run: its spot checks, and the points that were added to its folder."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
+from pydantic import ValidationError
 
 from judgekit.analysis.drift_points import (
     AskedAgain,
@@ -14,38 +14,13 @@ from judgekit.analysis.drift_points import (
     pair_row,
     repeats_by_kind,
 )
-from judgekit.core.errors import StorageError
+from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
-from judgekit.core.judgments import Verdict, build_in
-from judgekit.core.runs import CONFIG, JUDGMENTS, METRICS, Manifest
-from judgekit.core.spot_checks import CHECKS
-from judgekit.storage.damage import damaged_line
+from judgekit.core.judgments import Judgment, Verdict
+from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, Manifest
+from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
 from judgekit.storage.run_folder import RunFolder
-
-
-class _StoredVerdict(msgspec.Struct):
-    """The verdict of a line of judgments.jsonl."""
-
-    score: int | None = None
-    answer: bool | None = None
-
-
-class _StoredJudgment(msgspec.Struct):
-    """A line of judgments.jsonl, as far as a check needs it."""
-
-    case_id: str
-    judge: str
-    created_at: str
-    role: str = "primary"
-    check: str | None = None
-    copied_from: str | None = None
-    """The run that it was copied from, in whose history it counts already."""
-    verdict: _StoredVerdict | None = None
-    served_model: str | None = None
-    fingerprint: str | None = None
-    upstream: str | None = None
-    model: str = ""
-    key_parts: dict[str, str] = {}
+from judgekit.storage.run_lines import appending
 
 
 @dataclass
@@ -62,10 +37,9 @@ class _Opinions:
     """By case id, when its verdict was given."""
     last_at: str = ""
 
-    def add(self, judgment: _StoredJudgment) -> None:
+    def add(self, judgment: Judgment) -> None:
         if judgment.verdict is not None:
-            found = Verdict(score=judgment.verdict.score, answer=judgment.verdict.answer)
-            self.verdicts[judgment.case_id] = found
+            self.verdicts[judgment.case_id] = Verdict(score=judgment.verdict.score, answer=judgment.verdict.answer)
             self.times[judgment.case_id] = judgment.created_at
         if judgment.served_model is not None:
             self.served_models.add(judgment.served_model)
@@ -73,13 +47,42 @@ class _Opinions:
             self.fingerprints.add(judgment.fingerprint)
         if judgment.upstream is not None:
             self.upstreams.add(judgment.upstream)
-        build = build_in(judgment.key_parts, judgment.model)
-        if build is not None:
-            self.builds.add(build)
+        if judgment.build is not None:
+            self.builds.add(judgment.build)
         self.last_at = max(self.last_at, judgment.created_at)
 
 
-def stored_checks(folder: RunFolder) -> Iterator[HistoryPoint]:
+def read_checks(folder: RunFolder) -> list[HistoryPoint]:
+    """Checks of the judges of a run: its spot checks, and those that were added to its folder.
+
+    Raises:
+        ConfigError, StorageError: a file is missing or damaged.
+    """
+    found = {check.check_id: check for check in _spot_checks(folder)}
+    for number, line in folder.lines(DRIFT_CHECKS):
+        try:
+            check = HistoryPoint.model_validate_json(line)
+        except ValidationError as error:
+            where = f"{folder.path / DRIFT_CHECKS}:{number}"
+            raise StorageError(f"{where}: damaged line: {first_problem(error)}; delete the line") from None
+        found[check.check_id] = check
+    return sorted(found.values(), key=lambda check: (check.created_at, check.check_id))
+
+
+def append_check(folder: RunFolder, check: HistoryPoint) -> None:
+    """Add a check to the folder of the run whose verdicts were checked; the same one is not written twice.
+
+    Several processes may add checks at once, also while another one writes the run.
+
+    Raises:
+        ConfigError, StorageError: a file is damaged or cannot be written.
+    """
+    with appending(folder.path / DRIFT_CHECKS) as append:
+        if check.check_id not in {old.check_id for old in read_checks(folder)}:
+            append(check.model_dump_json().encode())
+
+
+def _spot_checks(folder: RunFolder) -> Iterator[HistoryPoint]:
     """The spot checks of a finished run, and a point for each judge whose verdicts nobody was asked about.
 
     Raises:
@@ -101,26 +104,24 @@ def stored_checks(folder: RunFolder) -> Iterator[HistoryPoint]:
 
 def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[HistoryPoint]:
     """From checks.json and the judgments of each check."""
-    records = [record for record in folder.read_json(CHECKS)["checks"] if record["complete"]]
+    records = [record for record in folder.checks() if record.complete]
     if not records:
         return
     opinions = _opinions(folder)
     arguments = folder.read_json(CONFIG).get("resolved", {}).get("judges", {})
     for record in records:
-        judge = record["judge"]
+        judge = record.judge
         first = opinions.get((judge, None), _Opinions())
-        second = opinions.get((judge, record["check"]), _Opinions())
+        second = opinions.get((judge, record.check), _Opinions())
         if not second.last_at:
             continue
         pass_score = arguments.get(judge, {}).get("pass_score")
         for kind, cases in _by_kind(record, first, second).items():
             # Those of the stored verdicts would be in every check of this run, and hide that the server changed.
-            fingerprints = (
-                second.fingerprints if record["kind"] == "repeat" else first.fingerprints | second.fingerprints
-            )
+            fingerprints = second.fingerprints if record.kind == "repeat" else first.fingerprints | second.fingerprints
             asked = AskedAgain(
                 kind=kind,
-                comparator=f"{record['model']} with {record['prompt_version']}",
+                comparator=f"{record.model} with {record.prompt_version}",
                 created_at=second.last_at,
                 served_models=[*first.served_models, *second.served_models],
                 fingerprints=[*fingerprints],
@@ -132,10 +133,10 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
             yield history_point(_verdicts(folder, manifest, metrics, judge), asked, rows)
 
 
-def _by_kind(record: Mapping[str, Any], first: _Opinions, second: _Opinions) -> dict[PointKind, list[str]]:
+def _by_kind(record: SpotCheckRecord, first: _Opinions, second: _Opinions) -> dict[PointKind, list[str]]:
     """The sample of a check, apart by what it shows: a repeat may hold verdicts of today and older ones."""
-    cases = record["case_ids"]
-    if record["kind"] != "repeat":
+    cases = record.case_ids
+    if record.kind != "repeat":
         return {"spot_check": [*cases]}
     times = [(case, first.times.get(case, second.last_at), second.times.get(case, second.last_at)) for case in cases]
     return repeats_by_kind(times, first.builds, second.builds)
@@ -186,13 +187,8 @@ def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any],
 
 def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
     """By judge and check (None: the run's own verdicts), what was said; the last verdict of a case counts."""
-    decoder = msgspec.json.Decoder(_StoredJudgment)
     found: dict[tuple[str, str | None], _Opinions] = {}
-    for number, line in folder.lines(JUDGMENTS):
-        try:
-            judgment = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise damaged_line(folder.path / JUDGMENTS, number, error) from None
+    for judgment in folder.judgments():
         if judgment.role == "primary":
             found.setdefault((judgment.judge, None), _Opinions()).add(judgment)
         elif judgment.role == "spot_check" and judgment.copied_from is None:

@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
 
 def stats_command(results_dir: ResultsDir = None, as_json: AsJson = False, debug: Debug = False) -> None:
     """Count entries: replies, what probes found out, other key versions, damage, bytes on disk."""
-    from judgekit.reports.cache import stats_text
+    from judgekit.reports.cache_text import stats_text
     from judgekit.storage.cache_entries import cache_record, open_reader
 
     with reported(debug=debug):
@@ -109,7 +109,7 @@ def why_command(
 ) -> None:
     """Say why a case of a run would be answered from the cache now, or why not: which part of its key changed."""
     from judgekit.executors.local import run_local
-    from judgekit.reports.cache import why_text
+    from judgekit.reports.cache_text import why_text
     from judgekit.workflows.cache_why import WhyTarget, explain_case
     from judgekit.workflows.models import Options
     from judgekit.workflows.selectors import config_path_of
@@ -203,6 +203,6 @@ def _folder(results_dir: Path | None) -> Path:
 
 
 def _print_line(text: str) -> None:
-    from judgekit.reports.figures import printable
+    from judgekit.reports.safe_text import printable
 
     typer.echo(printable(text))

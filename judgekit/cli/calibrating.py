@@ -70,7 +70,7 @@ def calibrate_command(
 ) -> None:
     """Hold the judges of a run against human labels, and write what comes out into the run."""
     from judgekit.cli.progress import ProgressObserver
-    from judgekit.reports.calibration import calibration_lines
+    from judgekit.reports.calibration_report import calibration_lines
     from judgekit.workflows.calibrate import CalibrationWanted, calibrate
     from judgekit.workflows.models import Options
 
@@ -145,8 +145,8 @@ def _label(labelling: "Labelling") -> None:
     """Case by case until the end, `q`, or the end of what is typed."""
     import sys
 
-    from judgekit.reports.figures import printable
-    from judgekit.reports.labelling import case_text, prompt_text, rubric_text
+    from judgekit.reports.label_text import case_text, prompt_text, rubric_text
+    from judgekit.reports.safe_text import printable
     from judgekit.workflows.label import Session
 
     journal = labelling.journal()
@@ -175,6 +175,6 @@ def _label(labelling: "Labelling") -> None:
 
 
 def _print_next(run: str, path: Path, judge: str) -> None:
-    from judgekit.reports.figures import printable
+    from judgekit.reports.safe_text import printable
 
     typer.echo(printable(f"{path}\nnext: judgekit calibrate {run} --judge {judge} --labels {path}"))

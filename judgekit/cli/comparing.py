@@ -120,13 +120,13 @@ def _write(
 def _pieces(job: "CompareJob", comparison: "Comparison", failed: Sequence[str], form: FormatChoice) -> Iterator[str]:
     """The comparison in a format, as pieces of text."""
     if form is FormatChoice.JSON:
-        from judgekit.reports.compare_json import compare_document
-        from judgekit.reports.json_text import json_text
+        from judgekit.reports.compare_text import compare_document
+        from judgekit.reports.safe_text import json_text
 
         document = compare_document(comparison, failed)
         yield json_text(document, indent=2, sort_keys=False) + "\n"
     elif form is FormatChoice.MD:
-        from judgekit.reports.compare_markdown import compare_markdown
+        from judgekit.reports.compare_text import compare_markdown
 
         yield compare_markdown(comparison, failed)
     elif form is FormatChoice.HTML:

@@ -33,7 +33,7 @@ def init_command(
     debug: Debug = False,
 ) -> None:
     """Write a commented config, ready to run: with a few example cases and outputs, or for your own data file."""
-    from judgekit.reports.first_look import look_lines
+    from judgekit.reports.run_text import columns_text
     from judgekit.storage.first_look import look_at
     from judgekit.storage.starter import write_config_for, write_starter
 
@@ -43,8 +43,7 @@ def init_command(
         else:
             look = look_at(from_)
             columns = [(column.name, column.taken_for, column.example) for column in look.columns]
-            for line in look_lines(f"{from_}: {look.form}, first {look.n_rows} rows", columns, look.notes):
-                typer.echo(line)
+            typer.echo(columns_text(f"{from_}: {look.form}, first {look.n_rows} rows", columns, look.notes))
             written = write_config_for(look, folder, format_, replace=force)
         for path in written:
             say(f"wrote {path}")

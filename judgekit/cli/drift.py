@@ -52,7 +52,7 @@ def drift_command(
 ) -> None:
     """Say whether a judge drifts, from the history of its spot checks and re-judgings; no model is asked."""
     from judgekit.core.errors import ConfigError
-    from judgekit.reports.drift import drift_svg, drift_text
+    from judgekit.reports.timelines import drift_svg, drift_text
     from judgekit.workflows.drift import DriftQuery, accept_drift, drift_reports, write_svg
     from judgekit.workflows.models import Options
 
@@ -81,7 +81,7 @@ def drift_command(
 def _fail_on_drift(reports: "list[DriftReport]") -> None:
     """End with exit code 1 where a judge drifted or was never asked, and name what does not say either way."""
     from judgekit.analysis.drift_states import FAILING, UNKNOWN
-    from judgekit.reports.figures import printable_line
+    from judgekit.reports.safe_text import printable_line
 
     for report in reports:
         if report.state in UNKNOWN:

@@ -24,7 +24,7 @@ def announce(summary: "RunSummary") -> None:
     """Say on stderr (stdout may be JSON) what GitHub turns into annotations, and add summary.md to the job's page."""
     if not is_on_github():
         return
-    from judgekit.reports.github import annotations
+    from judgekit.reports.ci_servers import annotations
     from judgekit.reports.markdown import render_markdown
 
     for line in annotations(summary):
@@ -45,6 +45,6 @@ def announce(summary: "RunSummary") -> None:
 def announce_error(message: str) -> None:
     """An annotation for a run that did not come to its end."""
     if is_on_github():
-        from judgekit.reports.github import annotation
+        from judgekit.reports.ci_servers import annotation
 
         typer.echo(annotation("error", "judgekit", message), err=True)

@@ -65,7 +65,7 @@ def _interrupt() -> None:
 
 def say_error(text: str) -> None:
     """Each line of an error on stderr, without control characters."""
-    from judgekit.reports.figures import printable
+    from judgekit.reports.safe_text import printable
 
     for line in text.splitlines() or [""]:
         typer.echo(f"judgekit: error: {printable(line)}", err=True)
@@ -73,13 +73,13 @@ def say_error(text: str) -> None:
 
 def say(text: str) -> None:
     """A line on stderr that is not an error."""
-    from judgekit.reports.figures import printable
+    from judgekit.reports.safe_text import printable
 
     typer.echo(printable(text), err=True)
 
 
 def print_json(document: Any, *, indent: int | None = None) -> None:
     """JSON on stdout."""
-    from judgekit.reports.json_text import json_text
+    from judgekit.reports.safe_text import json_text
 
     typer.echo(json_text(document, indent=indent))

@@ -45,7 +45,7 @@ def probe_command(
     """Change one thing about stored inputs and see whether the judge's scores do what they should."""
     from judgekit.cli.progress import ProgressObserver
     from judgekit.executors.local import run_local
-    from judgekit.reports.probes import probe_lines
+    from judgekit.reports.probe_report import probe_lines
     from judgekit.workflows.models import Options
     from judgekit.workflows.probe import probe
     from judgekit.workflows.probes import ProbesWanted, open_probes

@@ -144,8 +144,8 @@ def _checked(job: "SpotCheckJob", *, quiet: bool) -> "RunSummary":
 def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -> None:
 
     from judgekit.analysis.summary import rounded
-    from judgekit.reports.figures import printable_line
-    from judgekit.reports.reliability import reliability_lines
+    from judgekit.reports.safe_text import printable_line
+    from judgekit.reports.spot_check_report import reliability_lines
 
     if as_json:
         document = {
@@ -180,7 +180,7 @@ def bridge_command(
     debug: Debug = False,
 ) -> None:
     """Split the change between two runs into what the system did and what the judge did."""
-    from judgekit.reports.bridge import bridge_markdown, bridge_text
+    from judgekit.reports.bridge_text import bridge_markdown, bridge_text
     from judgekit.workflows.bridge import bridge
     from judgekit.workflows.models import Options
 

@@ -164,7 +164,7 @@ def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> Non
     import sys
 
     from judgekit.analysis.summary import rounded
-    from judgekit.reports.terminal import plain_text, rich_table
+    from judgekit.reports.run_text import plain_text, rich_table
 
     if as_json:
         metrics = rounded(summary.model_dump(mode="json"))
@@ -182,11 +182,11 @@ def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> Non
 
 def _print_dry_run(setup: "Setup", options: "Options", *, as_json: bool) -> None:
     from judgekit.executors.local import run_local
-    from judgekit.reports.estimate import estimate_text
+    from judgekit.reports.run_text import dry_run_text
     from judgekit.workflows.dry_run import dry_run
 
     found = run_local(lambda: dry_run(setup, options))
     if as_json:
         print_json(found)
     else:
-        typer.echo(estimate_text(found))
+        typer.echo(dry_run_text(found))

@@ -98,12 +98,12 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
 def _print(scores: "RankingScores", *, as_json: bool) -> None:
 
     from judgekit.analysis.summary import rounded
-    from judgekit.reports.ranking import ranking_text
+    from judgekit.reports.run_text import score_text
 
     for code, message in scores.warnings:
         say(f"warning: {message} [{code}]")
     if not as_json:
-        typer.echo(ranking_text(scores.estimates, scores.files))
+        typer.echo(score_text(scores.estimates, scores.files))
         return
     figures: dict[str, Any] = {name: rounded(figure.model_dump()) for name, figure in scores.estimates.items()}
     warnings = [{"code": code, "message": message} for code, message in scores.warnings]

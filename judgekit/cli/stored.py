@@ -55,7 +55,7 @@ def list_command(
 ) -> None:
     """List stored runs, the newest first, with the figures that are read first."""
     from judgekit.core.runs import AGGREGATE_NAMES
-    from judgekit.reports.runs import RunRow, runs_text
+    from judgekit.reports.run_text import RunRow, runs_text
     from judgekit.workflows.stored_runs import listed_runs
 
     with reported(debug=debug):
@@ -89,8 +89,8 @@ def show_command(run: Run, results_dir: ResultsDir = None, as_json: AsJson = Fal
     """Show the figures of a stored run, from its metrics.json."""
     import sys
 
-    from judgekit.reports.figures import printable
-    from judgekit.reports.terminal import plain_text, rich_table
+    from judgekit.reports.run_text import plain_text, rich_table
+    from judgekit.reports.safe_text import printable
     from judgekit.workflows.stored_runs import shown_run
 
     with reported(debug=debug):
@@ -125,7 +125,7 @@ def trend_command(
     debug: Debug = False,
 ) -> None:
     """Show a figure over the runs of a suite, with intervals, and where data or judge changed in between."""
-    from judgekit.reports.trend import trend_svg, trend_text
+    from judgekit.reports.timelines import trend_svg, trend_text
     from judgekit.workflows.drift import write_svg
     from judgekit.workflows.trends import TrendQuery, find_trend
 
@@ -216,7 +216,7 @@ def rescore_command(
 ) -> None:
     """Calculate scores and figures of stored runs anew, from their folders alone; stored verdicts are kept."""
     from judgekit.core.errors import ConfigError, JudgekitError
-    from judgekit.reports.rescore import rescored_text
+    from judgekit.reports.run_text import rescored_text
     from judgekit.workflows.rescore import rescore
     from judgekit.workflows.stored_runs import all_runs_of
 

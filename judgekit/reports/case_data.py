@@ -14,7 +14,7 @@ from typing import Any
 
 from judgekit.core.case_records import CaseRecord
 from judgekit.reports.case_details import Caps, CaseViewer
-from judgekit.reports.pages import inert
+from judgekit.reports.safe_text import inert
 
 MOST_ROWS = 50_000
 """Cases in the table of a report."""

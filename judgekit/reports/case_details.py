@@ -11,7 +11,7 @@ from judgekit.core.human_labels import HumanLabel
 from judgekit.core.judgments import Judgment
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.spot_checks import RUN_CHECK
-from judgekit.reports.pages import inert
+from judgekit.reports.safe_text import inert
 
 Text = str | list[Any]
 """A text as the page's script reads it: as it is, or `[beginning, length of the whole]` where it was cut."""

@@ -1,77 +1,128 @@
-"""Small inline drawings. They repeat what stands beside them as text, so they are hidden from screen readers."""
+"""Small inline drawings, and the rows of tables that hold them.
+
+A drawing repeats what stands beside it as text, so it is hidden from screen readers.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 
-from judgekit.core.scores import Estimate
+from judgekit.reports.figures import between, number
 
 WIDTH = 120
 HEIGHT = 14
 
 Ends = tuple[float | None, float | None]
-"""The ends of an interval."""
+"""The ends of an interval; None: no band is drawn."""
 
-
-def interval_bar(figure: Estimate, top: float) -> Markup:
-    """A track from 0 to `top` with the interval as a band and the value as a mark; empty without a value in range."""
-    return share_bar(figure.value, (figure.low, figure.high), top)
+Part = Mapping[str, Any]
 
 
 def share_bar(value: float | None, ends: Ends, top: float = 1.0, limit: float | None = None) -> Markup:
-    """The same of a plain number.
+    """A track from 0 to `top` with the interval as a band and the value as a mark.
 
     Args:
         value: in [0, top]; anything else draws nothing.
-        ends: of its interval; None: no band.
+        ends: of its interval.
         top: where the track ends.
         limit: drawn as a line across the track, such as a threshold.
     """
     if value is None or not top > 0 or not -1e-9 <= value <= top + 1e-9:
         return Markup("")
-    return _bar(value, ends, (0.0, top), limit)
+    return _svg(_track() + _band(ends, 0.0, top) + _limit(limit, 0.0, top) + _mark(value, 0.0, top))
 
 
 def signed_bar(value: float | None, ends: Ends, reach: float) -> Markup:
     """A track from -reach to reach with a line at 0; what lies outside is drawn at its end. Empty without a value."""
     if value is None or not reach > 0:
         return Markup("")
-    return _bar(value, ends, (-reach, reach), 0.0)
+    return _svg(_track() + _band(ends, -reach, reach) + _limit(0.0, -reach, reach) + _mark(value, -reach, reach))
+
+
+def difference_bar(delta: float | None, ends: Ends, reach: float) -> Markup:
+    """The same of a difference of two runs, with 0 as a part of the track."""
+    if delta is None or not reach > 0:
+        return Markup("")
+    zero = f'<rect class="track" x="{WIDTH / 2 - 0.5}" y="0" width="1" height="{HEIGHT}"/>'
+    return _svg(_track() + zero + _band(ends, -reach, reach) + _mark(delta, -reach, reach))
 
 
 def span_bar(low: float, high: float, top: float) -> Markup:
-    """Two marks on one track, such as p50 and p95 of a latency."""
-    if not top > 0:
-        return Markup("")
-    return _svg(_track() + _band(_x(low, (0.0, top)), _x(high, (0.0, top))), WIDTH, HEIGHT, "interval")
-
-
-def _bar(value: float, ends: Ends, scale: tuple[float, float], line: float | None) -> Markup:
-    parts = [_track()]
-    low, high = ends
-    if low is not None and high is not None:
-        parts.append(_band(_x(low, scale), _x(high, scale)))
-    if line is not None:
-        parts.append(f'<rect class="limit" x="{min(_x(line, scale), WIDTH - 1.0):.1f}" y="0" width="1" height="14"/>')
-    mark = min(max(_x(value, scale) - 1.5, 0.0), WIDTH - 3.0)
-    parts.append(f'<rect class="mark" x="{mark:.1f}" y="1" width="3" height="12" rx="1.5"/>')
-    return _svg("".join(parts), WIDTH, HEIGHT, "interval")
+    """A band on a track from 0 to `top`, such as from p50 to p95 of a latency."""
+    return _svg(_track() + _band((low, high), 0.0, top)) if top > 0 else Markup("")
 
 
 def _track() -> str:
     return f'<rect class="track" x="0" y="6" width="{WIDTH}" height="2" rx="1"/>'
 
 
-def _band(left: float, right: float) -> str:
+def _band(ends: Ends, bottom: float, top: float) -> str:
+    low, high = ends
+    if low is None or high is None:
+        return ""
+    left, right = _x(low, bottom, top), _x(high, bottom, top)
     return f'<rect class="band" x="{left}" y="4" width="{max(1.0, right - left):.1f}" height="6" rx="3"/>'
 
 
-def _x(value: float, scale: tuple[float, float]) -> float:
-    low, high = scale
-    return round(min(max((value - low) / (high - low), 0.0), 1.0) * WIDTH, 1)
+def _limit(at: float | None, bottom: float, top: float) -> str:
+    if at is None:
+        return ""
+    return f'<rect class="limit" x="{min(_x(at, bottom, top), WIDTH - 1.0):.1f}" y="0" width="1" height="14"/>'
 
 
-def _svg(inner: str, width: int, height: int, kind: str) -> Markup:
+def _mark(value: float, bottom: float, top: float) -> str:
+    left = min(max(_x(value, bottom, top) - 1.5, 0.0), WIDTH - 3.0)
+    return f'<rect class="mark" x="{left:.1f}" y="1" width="3" height="12" rx="1.5"/>'
+
+
+def _x(value: float, bottom: float, top: float) -> float:
+    return round(min(max((value - bottom) / (top - bottom), 0.0), 1.0) * WIDTH, 1)
+
+
+def _svg(inner: str) -> Markup:
     # Everything inside is made of numbers, so there is nothing to escape.
     return Markup(  # noqa: S704
-        f'<svg class="{kind}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'<svg class="interval" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'aria-hidden="true" focusable="false">{inner}</svg>'
     )
+
+
+def ends_text(found: Part | None) -> str:
+    """`0.181 to 0.567` of an interval, or nothing."""
+    return between(found.get("low"), found.get("high")) if found else ""
+
+
+def interval_row(label: str, found: Part, reach: float) -> dict[str, Any]:
+    """A signed figure with its interval as a row of a table."""
+    value = found.get("value")
+    return {
+        "name": label,
+        "value": "n/a" if value is None else f"{value:+.3f}",
+        "interval": ends_text(found),
+        "bar": signed_bar(value, (found.get("low"), found.get("high")), reach),
+    }
+
+
+def share_row(label: str, found: Part | None) -> dict[str, Any] | None:
+    """A share with its interval as a row of a table; None if it is of nothing."""
+    if not found or not found.get("n"):
+        return None
+    return {
+        "name": label,
+        "value": number(found["value"]),
+        "interval": ends_text(found),
+        "bar": share_bar(found["value"], (found.get("low"), found.get("high"))),
+        "n": found["n"],
+    }
+
+
+def agreement_rows(found: Part, figures: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Coefficients with their intervals, drawn from -1 to 1, and what to think of them.
+
+    Args:
+        found: the coefficients by name, `indicative`, and `undefined_reason` if one is undefined.
+        figures: (name, label) of those to show.
+    """
+    rows = [interval_row(label, found[key], 1.0) for key, label in figures if key in found]
+    return {"rows": rows, "indicative": found.get("indicative", False), "why": found.get("undefined_reason")}

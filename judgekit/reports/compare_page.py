@@ -8,6 +8,7 @@ from typing import Any
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.comparison import QUERY_KINDS, SCORE_KINDS, Comparison, Delta, QueryChange
 from judgekit.core.scores import Outcome
+from judgekit.reports.charts import difference_bar
 from judgekit.reports.compare_lines import (
     case_line,
     change_values,
@@ -31,7 +32,6 @@ from judgekit.reports.compare_lines import (
     whole_runs,
 )
 from judgekit.reports.compare_lines import failed as failed_text
-from judgekit.reports.difference_bar import difference_bar
 from judgekit.reports.figures import is_headline, number
 from judgekit.reports.pages import render
 
@@ -121,7 +121,7 @@ def _rows(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
             "a": value(delta, delta.a),
             "b": value(delta, delta.b),
             "delta": signed(delta, delta.delta),
-            "bar": difference_bar(delta.delta, delta.low, delta.high, _top(delta, small)),
+            "bar": difference_bar(delta.delta, (delta.low, delta.high), _top(delta, small)),
             "interval": interval(delta),
             "n": pairs(delta),
             "p": p_text(delta.p),

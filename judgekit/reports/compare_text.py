@@ -1,54 +1,92 @@
-"""A comparison on the terminal: a table by rich, or plain columns where output is not a terminal."""
+"""A comparison on the terminal (a table by rich, or plain columns), as markdown, and as JSON."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judgekit.core.comparison import Comparison
+from judgekit.core.runs import AGGREGATE_NAMES
 from judgekit.reports.compare_lines import (
     case_line,
     changed_lines,
     chunker_line,
     flip_table,
     headline_deltas,
+    losing_cases,
     losing_lines,
+    losses,
     moved,
     n_tested,
+    outcome_line,
+    p_text,
     same_line,
     set_lines,
     table_notes,
     table_of,
     unmoved_line,
 )
-from judgekit.reports.figures import printable
+from judgekit.reports.safe_text import printable
+from judgekit.reports.tables import aligned, bullets, cell, section, table
+from judgekit.stats.means import round4
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+MOST_CASES = 20
+"""Rows of the markdown table of cases."""
+
 _STYLES = {"better": "green", "worse": "red"}
-_LEFT = ("figure", "verdict")
+_P_VALUES = ("p", "p_holm")
 
 
-def title(comparison: Comparison) -> str:
-    """The two runs."""
+def plain_text(comparison: Comparison) -> str:
+    """The comparison as aligned columns."""
+    table_lines = aligned(_rows(comparison))
+    lines = [_title(comparison), "", *table_lines, *([""] if table_lines else [])]
+    return "\n".join([*lines, *(line for _, line in _notes(comparison))])
+
+
+def rich_table(comparison: Comparison) -> "RenderableType":
+    """The comparison for a colour terminal; foreign text is never read as markup."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(_title(comparison), style="bold"), Text("")]
+    found = _rows(comparison)
+    if found:
+        shown = Table(show_edge=False, pad_edge=False)
+        for name in found[0]:
+            is_text = name in ("figure", "verdict")
+            shown.add_column(name, justify="left" if is_text else "right", no_wrap=name != "figure")
+        for name, word, *cells in found[1:]:
+            shown.add_row(Text(name), Text(word, style=_STYLES.get(word.split(",")[0], "")), *map(Text, cells))
+        parts += [shown, Text("")]
+    styles = {"plain": "", "head": "bold", "bad": "yellow"}
+    return Group(*parts, *(Text(line, style=styles[kind]) for kind, line in _notes(comparison)))
+
+
+def _title(comparison: Comparison) -> str:
     return printable(f"a: {comparison.run_a}\nb: {comparison.run_b}")
 
 
-def rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Header and differences as texts; empty where nothing differs."""
+def _rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Header and differences as texts; empty if nothing differs."""
     deltas = moved(headline_deltas(comparison))
     return [tuple(map(printable, cells)) for cells in table_of(deltas)] if deltas else []
 
 
-def notes(comparison: Comparison) -> list[tuple[str, str]]:
+def _notes(comparison: Comparison) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `head` or `bad`."""
     deltas = headline_deltas(comparison)
     different = moved(deltas)
     lines = [same_line(deltas), *(table_notes(different, n_tested(comparison)) if different else [])]
     found = [("plain", line) for line in lines if line]
     found += [("plain", ""), ("plain", case_line(comparison)), ("plain", chunker_line(comparison))]
+    flips = flip_table(comparison)
     unmoved = unmoved_line(comparison)
+    flip_lines = [*(aligned(flips) if len(flips) > 1 else []), *([unmoved] if unmoved else [])]
     for head, below in (
-        ("cases by judge and 0/1 score", [*_flips(comparison), *([unmoved] if unmoved else [])]),
+        ("cases by judge and 0/1 score", flip_lines),
         (f"worst cases first (chunks lost within {comparison.k})", losing_lines(comparison)),
         ("what changed besides the answers", changed_lines(comparison)),
         ("cases that are not compared", set_lines(comparison)),
@@ -59,41 +97,87 @@ def notes(comparison: Comparison) -> list[tuple[str, str]]:
     return [(kind, printable(line)) for kind, line in found]
 
 
-def _flips(comparison: Comparison) -> list[str]:
-    """The table of kinds as aligned lines; empty where no score moved."""
-    table = flip_table(comparison)
-    return _aligned(table) if len(table) > 1 else []
+def compare_markdown(comparison: Comparison, failed: Sequence[str] = ()) -> str:
+    """The comparison as GitHub-flavoured markdown, to be read in a pull request.
+
+    Args:
+        comparison: what was compared.
+        failed: what `--fail-on` found.
+    """
+    parts = [f"# {cell(comparison.run_a)} and {cell(comparison.run_b)}", "", _verdicts(comparison)]
+    parts += section("Failed", bullets(failed))
+    parts += section("Warnings", [f"* `{code}`: {cell(message)}" for code, message in comparison.notices])
+    parts += ["", "## Figures", "", *_figures(comparison)]
+    parts += section("Cases", _cases(comparison))
+    parts += section("What changed besides the answers", bullets(changed_lines(comparison)))
+    parts += section("Cases that are not compared", bullets(set_lines(comparison)))
+    return "\n".join([*parts, ""])
 
 
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table]
+def _verdicts(comparison: Comparison) -> str:
+    """Better and worse in one sentence."""
+    named = {word: [delta for delta in comparison.deltas if delta.verdict == word] for word in ("better", "worse")}
+    parts = [
+        f"**{word}:** {', '.join(f'`{cell(delta.name)}` ({p_text(delta.p_holm)})' for delta in deltas)}"
+        for word, deltas in named.items()
+        if deltas
+    ]
+    figures = "; ".join(parts) if parts else "No evidence of a difference in any figure"
+    return f"{figures}. Cases: {outcome_line(comparison)}."
 
 
-def plain_text(comparison: Comparison) -> str:
-    """The comparison as aligned columns."""
-    table = rows(comparison)
-    lines = [title(comparison), ""]
-    if table:
-        lines += [*_aligned(table), ""]
-    return "\n".join([*lines, *(line for _, line in notes(comparison))])
+def _figures(comparison: Comparison) -> list[str]:
+    deltas = headline_deltas(comparison)
+    different = moved(deltas)
+    parts = []
+    if different:
+        header, *rows = table_of(different)
+        parts += [*table(header, map(_marked, rows)), "", *bullets(table_notes(different, n_tested(comparison)))]
+    same = same_line(deltas)
+    return [*parts, *bullets([same] if same else [])]
 
 
-def rich_table(comparison: Comparison) -> "RenderableType":
-    """The comparison for a colour terminal; foreign text is never read as markup."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+def _marked(cells: Sequence[str]) -> list[str]:
+    """A row with what is better or worse in bold."""
+    name, verdict, *rest = cells
+    word, *mixed = verdict.split(", ")
+    return [f"`{cell(name)}`", ", ".join([f"**{word}**" if word in _STYLES else word, *mixed]), *map(cell, rest)]
 
-    parts: list[RenderableType] = [Text(title(comparison), style="bold"), Text("")]
-    found = rows(comparison)
-    if found:
-        table = Table(show_edge=False, pad_edge=False)
-        for name in found[0]:
-            table.add_column(name, justify="left" if name in _LEFT else "right", no_wrap=name != "figure")
-        for name, word, *cells in found[1:]:
-            style = _STYLES.get(word.split(",")[0], "")
-            table.add_row(Text(name), Text(word, style=style), *map(Text, cells))
-        parts += [table, Text("")]
-    styles = {"plain": "", "head": "bold", "bad": "yellow"}
-    return Group(*parts, *(Text(line, style=styles[kind]) for kind, line in notes(comparison)))
+
+def _cases(comparison: Comparison) -> list[str]:
+    chosen = losing_cases(comparison)
+    parts = [f"{cell(case_line(comparison))}.", "", f"{cell(chunker_line(comparison))}."]
+    header, *rows = flip_table(comparison)
+    if rows:
+        parts += ["", *table(header, [[f"`{cell(name)}`", *counts] for name, *counts in rows])]
+    unmoved = unmoved_line(comparison)
+    parts += ["", *bullets([unmoved])] if unmoved else []
+    shown = [
+        [cell(query.query_id), cell("; ".join(losses(query))), cell(query.note or "")] for query in chosen[:MOST_CASES]
+    ]
+    if shown:
+        parts += ["", *table(["case, worst first", f"lost (chunks within {comparison.k})", "note"], shown)]
+    if len(chosen) > len(shown):
+        parts += ["", f"The first {len(shown)} of {len(chosen)}."]
+    return parts
+
+
+def compare_document(comparison: Comparison, failed: Sequence[str] = ()) -> dict[str, Any]:
+    """A strict-JSON object, which other tools read: figures at four decimals, p values at six significant digits.
+
+    Args:
+        comparison: what was compared.
+        failed: what `--fail-on` found.
+    """
+    document = comparison.document()
+    document["deltas"] = {
+        name: _rounded(value) if isinstance(value, dict) else value for name, value in document["deltas"].items()
+    }
+    return {**document, "aggregate_names": AGGREGATE_NAMES, "failed": list(failed)}
+
+
+def _rounded(delta: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value if not isinstance(value, float) else float(f"{value:.6g}") if name in _P_VALUES else round4(value)
+        for name, value in delta.items()
+    }

@@ -1,7 +1,6 @@
 """How figures are written in every report: one wording, one number of digits."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
@@ -71,9 +70,14 @@ def shown(figure: Estimate) -> str:
     return number(figure.value, 0 if figure.method == SUM_METHOD else 3)
 
 
-def interval(figure: Estimate) -> str:
+def between(low: float | None, high: float | None) -> str:
     """`0.512 to 0.734`, or nothing."""
-    return "" if figure.low is None or figure.high is None else f"{number(figure.low)} to {number(figure.high)}"
+    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def interval(figure: Estimate) -> str:
+    """The interval of a figure as `between` writes it."""
+    return between(figure.low, figure.high)
 
 
 def coverage(figure: Estimate) -> str:
@@ -88,7 +92,7 @@ def coverage(figure: Estimate) -> str:
 
 def if_failed(figure: Estimate) -> str:
     """What the failed cases could make of the value: `0.41 to 0.62`; nothing where none failed."""
-    return "" if figure.worst is None or figure.best is None else f"{number(figure.worst)} to {number(figure.best)}"
+    return between(figure.worst, figure.best)
 
 
 def gate_lines(summary: RunSummary) -> list[tuple[bool | None, str]]:
@@ -310,41 +314,16 @@ def _ms(value: float | int | None) -> str:
     return f"{value / 1000:.1f} s" if value >= 10_000 else f"{value:.0f} ms"
 
 
-_ALLOWED_CONTROLS = "\n\t"
-_LINE_BREAKS = re.compile(r"[\n\t]")
-
-
-def printable_line(text: str) -> str:
-    """The text as one printable line, so that a line feed in a name cannot begin a line that nobody wrote."""
-    return _LINE_BREAKS.sub(" ", printable(text))
-
-
 def p_value(value: float) -> str:
     """`0.034`; a p value is never 0, so a small one is `< 0.001`."""
     return "< 0.001" if value < 0.0005 else f"{value:.3f}"
 
 
-COMMAND_MARK = re.compile(r"##(?=\[|vso\[|teamcity\[)|(?<![\w:>)\]])::(?=[A-Za-z])", re.IGNORECASE)
-"""What begins a command to GitHub Actions, Azure Pipelines or TeamCity in the log of a job."""
-_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+def p_text(value: float | None) -> str:
+    """A p value with the digits of a figure; `n/a` if there is none."""
+    return "< 0.001" if value is not None and value < 0.001 else number(value)
 
 
-def printable(text: str) -> str:
-    """The text without what could act on what shows it.
-
-    Control characters and direction marks, which could rewrite a terminal, are replaced; marks that begin a command to
-    a CI in its log are parted by a space.
-    """
-    if "##" in text or "::" in text:
-        text = COMMAND_MARK.sub(lambda match: f"{match[0][0]} {match[0][1]}", text)
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        "\ufffd" if character not in _ALLOWED_CONTROLS and is_unprintable(character) else character
-        for character in text
-    )
-
-
-def is_unprintable(character: str) -> bool:
-    """Whether a character is a control character, a direction mark or the like."""
-    return unicodedata.category(character) in _UNPRINTABLE
+def counted_names(counts: Mapping[str, int] | None) -> str:
+    """`a (3), b (1)`."""
+    return ", ".join(f"{name} ({n})" for name, n in (counts or {}).items())

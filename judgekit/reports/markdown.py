@@ -1,11 +1,11 @@
 """summary.md: the figures of a run, to be read in a pull request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 
 from judgekit.core.runs import RunSummary, cases_text
 from judgekit.core.scores import Estimate
-from judgekit.reports.calibration import calibration_section
+from judgekit.reports.calibration_report import calibration_section
 from judgekit.reports.figures import (
     Figures,
     coverage,
@@ -16,13 +16,13 @@ from judgekit.reports.figures import (
     instrument_lines,
     interval,
     number,
-    printable,
     shown,
     slice_figures,
 )
-from judgekit.reports.probes import probes_section
-from judgekit.reports.reliability import reliability_section
-from judgekit.reports.tables import cell, table
+from judgekit.reports.probe_report import probes_section
+from judgekit.reports.safe_text import printable
+from judgekit.reports.spot_check_report import reliability_section
+from judgekit.reports.tables import bullets, cell, section, table
 
 SMALL = ", small"
 """Behind a number of cases that is below `min_n`."""
@@ -38,20 +38,20 @@ def render_markdown(summary: RunSummary) -> str:
     if summary.reason:
         parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]
     gates = [f"* {'**missed**: ' if passed is False else ''}{cell(line)}" for passed, line in gate_lines(summary)]
-    parts += _section("Gates", gates)
-    parts += _section("Warnings", [f"* `{_code(item.code)}`: {cell(item.message)}" for item in summary.warnings])
+    parts += section("Gates", gates)
+    parts += section("Warnings", [f"* `{_code(item.code)}`: {cell(item.message)}" for item in summary.warnings])
     parts += ["", "## Figures", ""]
     rows = [
         [f"`{_code(name)}`", shown(figure), interval(figure), coverage(figure), if_failed(figure)]
         for name, figure in headline(summary)
     ]
     parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
-    parts += _section("Instruments", [f"* {cell(line)}" for line in instrument_lines(summary)])
+    parts += section("Instruments", bullets(instrument_lines(summary)))
     parts += reliability_section(summary.judge_reliability)
     parts += calibration_section(summary.judge_reliability)
     parts += probes_section(summary.judge_reliability)
     parts += _extraction_tables(summary)
-    parts += _section("Indexing", [f"* {cell(line)}" for line in indexing_lines(summary.indexing_coverage)])
+    parts += section("Indexing", bullets(indexing_lines(summary.indexing_coverage)))
     slices = [line for dimension, values in summary.slices.items() for line in _slice_table(summary, dimension, values)]
     if any(SMALL in line for line in slices):
         slices += [
@@ -101,10 +101,6 @@ def _slice_table(summary: RunSummary, dimension: str, values: Mapping[str, Figur
 
 def _size(figure: Estimate) -> str:
     return f"{figure.n}{SMALL}" if figure.small and figure.n else str(figure.n)
-
-
-def _section(title: str, lines: Sequence[str]) -> list[str]:
-    return ["", f"## {title}", "", *lines] if lines else []
 
 
 def _code(text: str) -> str:

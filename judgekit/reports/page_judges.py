@@ -6,17 +6,14 @@ from typing import Any
 from markupsafe import Markup
 
 from judgekit.core.runs import RunSummary
-from judgekit.reports.bridge import HEADER as BRIDGE_HEADER
-from judgekit.reports.bridge import bridge_notes, bridge_rows
-from judgekit.reports.charts import share_bar
-from judgekit.reports.drift import HEADER as DRIFT_HEADER
-from judgekit.reports.drift import drift_svg, timeline_cells
-from judgekit.reports.figures import number, rejudged_line
-from judgekit.reports.page_labels import label_parts
-from judgekit.reports.page_probes import probe_part
-from judgekit.reports.page_rows import agreement_rows, between
-from judgekit.reports.probes import p_text
-from judgekit.reports.reliability import AGREEMENT, REPEATS, against_text, repeat_line
+from judgekit.reports.bridge_text import HEADER as BRIDGE_HEADER
+from judgekit.reports.bridge_text import bridge_notes, bridge_rows
+from judgekit.reports.calibration_report import label_parts
+from judgekit.reports.charts import ends_text
+from judgekit.reports.figures import counted_names, number, p_text, rejudged_line
+from judgekit.reports.probe_report import probe_part
+from judgekit.reports.spot_check_report import STATUS_BADGES, check_parts
+from judgekit.reports.timelines import DRIFT_HEADER, drift_svg, timeline_cells
 
 Part = Mapping[str, Any]
 
@@ -26,7 +23,6 @@ OPENED = 3
 MOST_CHANGED = 12
 """Changed verdicts of a rejudge that are listed for each judge."""
 
-_STATUS = {"alarm": "bad", "ok": "good"}
 _DRIFT = {"none": "good", "insufficient": "plain", "not asked": "warn"}
 
 
@@ -44,10 +40,7 @@ def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[di
     for name in names:
         report = by_judge.get(name) or {}
         block = {
-            "identity": _identity(report.get("identity")),
-            "checks": [_check(check) for check in _checks(report)],
-            "agreement": _agreement(report.get("agreement")),
-            "floor": _floor(report),
+            **check_parts(report),
             **label_parts(report),
             "probes": probe_part(report.get("probes")),
             "rejudged": _changed(rejudged.get(name), (summary.rejudged or {}).get("parent")),
@@ -76,7 +69,7 @@ def _badges(block: Part) -> Iterator[tuple[str, str]]:
     """(kind, text) beside the name of a judge: where it stands, in a few words."""
     if block["checks"]:
         status = block["checks"][0]["status"]
-        yield _STATUS.get(status, "warn"), f"spot check: {status}"
+        yield STATUS_BADGES.get(status, "warn"), f"spot check: {status}"
     if block["anchors"]:
         yield "plain", f"{block['anchors']['n']} labels"
     if block["probes"]:
@@ -88,103 +81,6 @@ def _badges(block: Part) -> Iterator[tuple[str, str]]:
     for found in block["drift"]:
         if found["state"] != "insufficient":
             yield found["kind"], f"drift: {found['state']}"
-
-
-def _checks(report: Part) -> list[Part]:
-    """The spot check that counts and those with other comparators."""
-    return [check for check in (report, *(report.get("other_checks") or ())) if "against" in check]
-
-
-def _check(check: Part) -> dict[str, Any]:
-    """One spot check; one of an older version has its plain figures only."""
-    sample, alarm = check.get("spot_check") or {}, check.get("alarm") or check
-    rate = check.get("disagreement_rate")
-    here, future = sample.get("interval_this_run"), sample.get("interval_future") or check.get("interval")
-    drawn = here or future or {}
-    return {
-        "against": against_text(check["against"]),
-        "prompt_sha256": check["against"].get("prompt_sha256") or "",
-        "status": alarm["status"],
-        "kind": _STATUS.get(alarm["status"], "warn"),
-        "rate": number(rate),
-        "bar": share_bar(rate, (drawn.get("low"), drawn.get("high")), 1.0, alarm["threshold"]),
-        "this_run": between(here),
-        "future": between(future),
-        "threshold": f"{alarm['threshold']:.2f}",
-        "n_to_decide": alarm.get("n_to_decide"),
-        "n": check["spot_check_n"],
-        "n_population": sample.get("n_population"),
-        "n_unscored": check.get("n_unscored") or 0,
-        "notes": list(_check_notes(check, sample, alarm)),
-    }
-
-
-def _check_notes(check: Part, sample: Part, alarm: Part) -> Iterator[str]:
-    parts, shift = sample.get("parts"), sample.get("shift") or {}
-    if parts:
-        yield (
-            f"{check['n_disagree']} disagree: {parts['gap_over_one']} more than a point apart, "
-            f"{parts['class_flip']} on the other side of the pass line, {parts['both']} both; "
-            f"{parts['exact_match']} are equal"
-        )
-    if shift.get("mean") is not None:
-        yield f"mean shift {shift['mean']:+.2f} (second less first), p {p_text(shift['p'])}"
-    if sample.get("design"):
-        yield f"{sample['design']}, seed {sample['seed']}"
-    adaptive = alarm.get("adaptive")
-    if adaptive is not None:
-        decided = adaptive["decided"]
-        yield f"drawn until decided: {f'the rate is {decided} the threshold' if decided else 'open'}"
-
-
-def _identity(found: Part | None) -> list[tuple[str, str, str]]:
-    """(what, judge, second opinion) of the instruments of a spot check."""
-    if not found:
-        return []
-    pairs = [found.get(who) or {} for who in ("judge", "comparator")]
-
-    def row(label: str, *texts: str) -> tuple[str, str, str]:
-        return (label, texts[0] or "not known", texts[1] or "not known")
-
-    upstreams = [_counted(item.get("upstreams")) for item in pairs]
-    return [
-        row("model asked for", *(str(item.get("model") or "") for item in pairs)),
-        row("served as", *(_counted(item.get("served_models")) for item in pairs)),
-        row("fingerprint", *(_counted(item.get("fingerprints")) for item in pairs)),
-        *([row("upstream", *upstreams)] if any(upstreams) else []),
-        row("prompt", *(_prompt(item) for item in pairs)),
-        row("temperature", *(_temperature(item) for item in pairs)),
-        row("parser", *(", ".join(map(str, item.get("parser_versions") or ())) for item in pairs)),
-    ]
-
-
-def _counted(names: Mapping[str, int] | None) -> str:
-    return ", ".join(f"{name} ({n})" for name, n in (names or {}).items())
-
-
-def _prompt(item: Part) -> str:
-    if not item.get("prompt_version"):
-        return ""
-    return f"{item['prompt_version']}, sha256 {str(item.get('prompt_sha256') or '')[:12]}"
-
-
-def _temperature(item: Part) -> str:
-    accepted = item.get("temperature_accepted")
-    if accepted is None:
-        return ""
-    return f"{item.get('temperature')}, {'accepted' if accepted else 'refused by the server'}"
-
-
-def _agreement(found: Part | None) -> dict[str, Any] | None:
-    """Chance-corrected agreement with the second opinion."""
-    return None if not found else {**agreement_rows(found, AGREEMENT), "n": found["n"]}
-
-
-def _floor(report: Part) -> str | None:
-    """How often the judge contradicts itself."""
-    found = [repeat_line(report.get(part), words) for part, words in REPEATS.items()]
-    lines = [f"The same judge, {line}." for line in found if line is not None]
-    return " ".join(lines) or None
 
 
 def _changed(found: Part | None, parent: str | None) -> dict[str, Any] | None:
@@ -199,7 +95,7 @@ def _changed(found: Part | None, parent: str | None) -> dict[str, Any] | None:
         "n_disagree": found["n_disagree"],
         "n_unscored": found["n_unscored"],
         "shift": None if mean is None else f"{mean:+.3f}",
-        "interval": between(found),
+        "interval": ends_text(found),
         "p": p_text(found["p"]),
         "cases": found["cases"][:MOST_CHANGED],
         "n_more": found["changed"] - len(found["cases"][:MOST_CHANGED]),
@@ -217,7 +113,7 @@ def _panel(found: Part | None) -> dict[str, Any] | None:
             "model": about.get("model") or "",
             "note": about.get("note") or "",
             "mean": number(found["mean_rating"].get(name), 2),
-            "failures": _counted(found["failures"].get(name)),
+            "failures": counted_names(found["failures"].get(name)),
         }
         for name, about in found["members"].items()
     ]

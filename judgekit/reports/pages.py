@@ -6,7 +6,6 @@ foreign text: every expression of a template is escaped, and characters that cou
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -14,18 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]",
-)
-"""Control characters but tab and line feed, overrides of the writing direction, and what UTF-8 cannot hold."""
-
-
-def inert(text: str) -> str:
-    """Foreign text without characters that hide, reorder or break what stands around it; each becomes U+FFFD.
-
-    Marks that scripts need, such as joiners and plain direction marks, stay.
-    """
-    return text if text.isascii() and text.isprintable() else _UNSAFE.sub("\ufffd", text.replace("\r\n", "\n"))
+from judgekit.reports.safe_text import inert
 
 
 def render(template: str, context: Mapping[str, Any], script: str | None = None) -> Iterator[str]:

@@ -12,7 +12,7 @@ from judgekit.core.runs import Manifest, RunSummary, cases_text, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.reports.case_data import MOST_ROWS, CaseData
 from judgekit.reports.case_details import CaseViewer
-from judgekit.reports.charts import interval_bar, span_bar
+from judgekit.reports.charts import share_bar, span_bar
 from judgekit.reports.figures import (
     Figures,
     cost_line,
@@ -29,7 +29,8 @@ from judgekit.reports.figures import (
     tokens_text,
 )
 from judgekit.reports.page_judges import bridge_part, judge_blocks, rejudged_text
-from judgekit.reports.pages import inert, render
+from judgekit.reports.pages import render
+from judgekit.reports.safe_text import inert
 
 TILES = 6
 """Figures shown large at the top."""
@@ -186,11 +187,12 @@ def _tiles(summary: RunSummary) -> list[tuple[str, Estimate]]:
 
 
 def _row(summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
+    top = 0.0 if figure.method == SUM_METHOD else top_of(summary, name, figure)
     return {
         "name": name,
         "value": shown(figure),
         "interval": interval(figure),
-        "bar": interval_bar(figure, 0.0 if figure.method == SUM_METHOD else top_of(summary, name, figure)),
+        "bar": share_bar(figure.value, (figure.low, figure.high), top),
         "n": figure.n,
         "small": figure.small and figure.n > 0,
         "n_not_applicable": figure.n_not_applicable,

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from judgekit.reports.figures import is_headline, number
+from judgekit.reports.figures import between, is_headline, number
 from judgekit.reports.pages import render
-from judgekit.reports.trend import interval_of, latest_lines, trend_svg
+from judgekit.reports.timelines import latest_lines, trend_svg
 
 MOST_RUNS_WITH_TRENDS = 20
 """Runs, from the newest back, whose figures the list leads to."""
@@ -37,7 +37,7 @@ def render_trend(trend: Mapping[str, Any], other_suites: Sequence[str]) -> str:
     context = {
         "title": f"{trend['metric']}: {trend['suite']}",
         "trend": trend,
-        "rows": [(run, number(run["value"]), interval_of(run)) for run in trend["runs"]],
+        "rows": [(run, number(run["value"]), between(run["low"], run["high"])) for run in trend["runs"]],
         "lines": latest_lines(trend),
         "picture": Markup(trend_svg(trend)),  # noqa: S704  # every text in it is escaped
         "others": [(suite, trend_address(trend["metric"], suite)) for suite in other_suites],

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from judgekit.core.case_records import CaseRecord
-from judgekit.reports.pages import inert
+from judgekit.reports.safe_text import inert
 
 Cell = str | float | None
 

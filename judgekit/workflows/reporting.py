@@ -11,7 +11,7 @@ from judgekit.core.runs import CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, REPORT,
 from judgekit.metrics.anchors import GoldSupports, SnippetMode
 from judgekit.reports.case_data import MOST_ROWS, caps_for
 from judgekit.reports.case_details import CaseViewer
-from judgekit.reports.junit import render_junit
+from judgekit.reports.ci_servers import render_junit
 from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import Progress, RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from judgekit.analysis.drift_states import drift_report
-from judgekit.reports.drift import drift_text
+from judgekit.reports.timelines import drift_text
 from tests.builders import REPOSITORY, weekly_check
 
 pytestmark = pytest.mark.slow

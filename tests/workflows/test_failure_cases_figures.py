@@ -22,7 +22,7 @@ from judgekit.metrics.extraction import Extraction
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.reports.figures import coverage, number
-from judgekit.reports.terminal import plain_text
+from judgekit.reports.run_text import plain_text
 from judgekit.testing import FaultServer, sequence, verdict
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job

@@ -12,7 +12,7 @@ from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.judges.probes import PROBES, instruction
-from judgekit.reports.probes import probe_lines
+from judgekit.reports.probe_report import probe_lines
 from judgekit.testing import FaultServer, Reply, Request, error_reply, reset, verdict
 from judgekit.workflows.models import Options
 from judgekit.workflows.probe import probe

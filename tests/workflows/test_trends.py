@@ -12,7 +12,7 @@ import judgekit
 from judgekit.analysis.trends import Trend, TrendRun, latest_stretch
 from judgekit.core.errors import ConfigError
 from judgekit.reports.runs_page import render_runs, render_trend
-from judgekit.reports.trend import trend_svg, trend_text
+from judgekit.reports.timelines import trend_svg, trend_text
 from judgekit.storage.run_list import list_runs
 from judgekit.workflows.models import Options
 from judgekit.workflows.trends import TrendQuery, find_trend, rests_on

@@ -21,7 +21,7 @@ from judgekit.core.judgments import Verdict
 from judgekit.core.runs import RunSummary
 from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
-from judgekit.reports.estimate import estimate_text
+from judgekit.reports.run_text import dry_run_text
 from judgekit.storage.cache_entries import open_reader
 from judgekit.storage.cache_transfer import export_entries, import_entries
 from judgekit.storage.reply_cache import DiskReplyCache, checksum_of
@@ -317,7 +317,7 @@ def test_the_dry_run_of_a_pinned_judge_counts_what_the_run_asks(weekly: Weekly) 
     assert today["repeats"]["groundedness"]["n_calls"] == 0
     estimate = weekly.dry_run(3, path)
     assert (estimate["judges"]["groundedness"]["n_cached"], estimate["repeats"]["groundedness"]["n_calls"]) == (30, 20)
-    assert "  judge groundedness asked again: 30 verdicts older than a day, 20 calls to m\n" in estimate_text(estimate)
+    assert "  judge groundedness asked again: 30 verdicts older than a day, 20 calls to m\n" in dry_run_text(estimate)
     n_before = len(weekly.questions)
     weekly.run(3, path)
     assert len(weekly.questions) - n_before == estimate["n_calls"] == 40
@@ -383,7 +383,7 @@ def test_an_accepted_judge_begins_a_new_history_that_survives_a_reindex(weekly: 
 
 
 def test_twenty_of_twenty_self_flips_beside_an_earlier_check_are_an_alarm(weekly: Weekly) -> None:
-    from judgekit.reports.reliability import reliability_lines
+    from judgekit.reports.spot_check_report import reliability_lines
 
     path = weekly.config(n_cases=20, spot_check={"n": 20, "model": "other", "repeat_n": 0})
     weekly.run(0, path)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judgekit.engine.observer import SilentObserver
-from judgekit.reports.calibration import calibration_lines
+from judgekit.reports.calibration_report import calibration_lines
 from judgekit.testing import Reply, chat_reply
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.models import Options

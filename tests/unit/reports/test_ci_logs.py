@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from judgekit.analysis.slices import slice_values
 from judgekit.core.cases import Case
-from judgekit.reports.figures import printable, printable_line
-from judgekit.reports.github import annotation
-from judgekit.reports.json_text import json_text
+from judgekit.reports.ci_servers import annotation
+from judgekit.reports.safe_text import json_text, printable, printable_line
 
 COMMANDS = [
     "##[command]rm",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.reports.github import annotation
+from judgekit.reports.ci_servers import annotation
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from judgekit.reports import pages
+from judgekit.reports.calibration_report import label_parts
 from judgekit.reports.charts import share_bar, signed_bar
 from judgekit.reports.page_judges import judge_blocks
-from judgekit.reports.page_labels import label_parts
-from judgekit.reports.page_probes import probe_part
+from judgekit.reports.probe_report import probe_part
 from tests.run_folders import a_summary
 
 SHARE = {"value": 0.8, "low": 0.5, "high": 0.9, "k": 8, "n": 10}

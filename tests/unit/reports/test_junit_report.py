@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.runs import GateResult, Manifest, Notice, RunStatus, RunSummary
-from judgekit.reports.junit import render_junit
+from judgekit.reports.ci_servers import render_junit
 
 
 def manifest(status: RunStatus = "complete", reason: str | None = None, name: str = "suite") -> Manifest:

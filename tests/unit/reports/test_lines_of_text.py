@@ -4,8 +4,9 @@ import pytest
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
-from judgekit.reports.figures import p_value, printable_line
-from judgekit.reports.terminal import plain_text
+from judgekit.reports.figures import p_value
+from judgekit.reports.run_text import plain_text
+from judgekit.reports.safe_text import printable_line
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from judgekit.core.cases import Case, Hit, Support, SystemOutput
 from judgekit.core.judgments import JudgeFailure, Judgment
 from judgekit.reports.case_data import CaseData, caps_for, embedded
 from judgekit.reports.case_details import Caps, CaseViewer
-from judgekit.reports.charts import interval_bar
+from judgekit.reports.charts import share_bar
 from judgekit.reports.figures import number
-from judgekit.reports.pages import asset, inert, policy, render
-from tests.run_folders import estimate
+from judgekit.reports.pages import asset, policy, render
+from judgekit.reports.safe_text import inert
 
 VIEWER = CaseViewer(Caps(), {}, lambda case, output: [[0] for _ in output.retrieved], lambda case: {"tags": case.tags})
 
@@ -146,8 +146,8 @@ def test_a_figure_reads_the_same_before_and_after_it_is_stored(value: float | No
 
 
 def test_an_interval_bar_stays_on_its_track_and_is_empty_without_a_value() -> None:
-    assert interval_bar(estimate(None, 0), 1) == ""
-    assert interval_bar(estimate(7.0, 3), 5) == ""
-    drawn = interval_bar(estimate(1.0, 3), 1)
+    assert share_bar(None, (None, None)) == ""
+    assert share_bar(7.0, (6.5, 7.5), 5) == ""
+    drawn = share_bar(1.0, (0.9, 1.1))
     for x, width in re.findall(r'x="([\d.]+)" y="\d+" width="([\d.]+)"', drawn):
         assert 0 <= float(x) <= float(x) + float(width) <= 120.1

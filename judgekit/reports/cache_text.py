@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judgekit.reports.figures import printable
+from judgekit.reports.safe_text import printable
 
 _STATES = {
     "present": "is in the cache",

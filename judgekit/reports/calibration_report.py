@@ -1,12 +1,23 @@
-"""A judge against human labels as text: a section of summary.md, and what `judgekit calibrate` prints."""
+"""A judge against human labels: a section of summary.md, what `judgekit calibrate` prints, a part of report.html."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.figures import number, p_value, printable_line
-from judgekit.reports.tables import cell, table
+from judgekit.reports.charts import agreement_rows, interval_row, share_row
+from judgekit.reports.figures import number, p_value
+from judgekit.reports.safe_text import printable_line
+from judgekit.reports.tables import bullets, cell, section, table
 
 Part = Mapping[str, Any]
+
+SHADES = 8
+"""Shades of the table of scores."""
+
+_AGREEMENT = {
+    "score": (("quadratic_weighted_kappa", "weighted kappa"), ("gwet_ac2", "AC2"), ("krippendorff_alpha", "alpha")),
+    "class": (("cohen_kappa", "kappa"), ("gwet_ac2", "AC2"), ("krippendorff_alpha", "alpha")),
+}
+"""Coefficients and their labels, of scores and of classes."""
 
 CORRECTED_HEADER = ("judge", "figure", "judge says", "as people would say", "95% interval", "labels", "how")
 
@@ -16,15 +27,16 @@ def calibration_section(reliability: Part | None) -> list[str]:
     found = _calibrated(reliability)
     if not found:
         return []
-    parts = ["", "## Human labels", ""]
-    parts += [f"* {cell(f'{name}: {line}')}" for name, report in found.items() for line in _lines(report)]
-    rows = [[cell(text) for text in (name, *row)] for name, report in found.items() for row in corrected_rows(report)]
+    parts = section(
+        "Human labels", bullets(f"{name}: {line}" for name, report in found.items() for line in _lines(report))
+    )
+    rows = [[cell(text) for text in (name, *row)] for name, report in found.items() for row in _corrected_rows(report)]
     if rows:
         parts += ["", *table(CORRECTED_HEADER, rows)]
     for name, report in found.items():
         confusion = report["anchors"]["confusion"]
         if confusion is not None:
-            levels = levels_of(confusion, is_yes_no=report["anchors"]["pass_score"] is None)
+            levels = _levels(confusion, is_yes_no=report["anchors"]["pass_score"] is None)
             parts += ["", f"{cell(name)}, {levels}: people in rows, judge in columns.", ""]
             header = ["", *[str(level) for level in confusion["levels"]]]
             body = [
@@ -44,11 +56,13 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
             f"{name} against {', '.join(f'{who} ({n})' for who, n in anchors['labels']['annotators'].items())}"
         )
         lines += [f"  {line}" for line in _lines(report)]
-        for row in corrected_rows(report):
+        for row in _corrected_rows(report):
             figure, says, people, between, n_labels, how = row
             lines.append(f"  {figure}: judge {says}, as people would say {people} ({between}); {n_labels}; {how}")
-        lines += [f"  {line}" for line in _confusion(anchors["confusion"], is_yes_no=anchors["pass_score"] is None)]
-        lines += [f"  {line}" for line in _thresholds(anchors["thresholds"])]
+        lines += [
+            f"  {line}" for line in _confusion_lines(anchors["confusion"], is_yes_no=anchors["pass_score"] is None)
+        ]
+        lines += [f"  {line}" for line in _threshold_lines(anchors["thresholds"])]
         lines += [f"  note: {note}" for note in anchors["notes"]]
         lines.append("")
     return [printable_line(line) for line in lines]
@@ -80,18 +94,14 @@ def _lines(report: Part) -> Iterator[str]:
             yield f"judge minus people: {bias['value']:+.3f} {what}{_ends(bias)}{error}; {said}"
     yield from _agreement(anchors["agreement"])
     yield from _humans(anchors["humans"])
-    yield from second_opinion_lines(anchors.get("baseline"), report.get("comparator_value"))
+    yield from _second_opinion(anchors.get("baseline"), report.get("comparator_value"))
 
 
 def _agreement(agreement: Part) -> Iterator[str]:
-    for kind, kappa, words in (
-        ("score", "quadratic_weighted_kappa", "weighted kappa"),
-        ("class", "cohen_kappa", "kappa"),
-    ):
+    for kind, figures in _AGREEMENT.items():
         found = agreement[kind]
         if not found["n"]:
             continue
-        figures = ((kappa, words), ("gwet_ac2", "AC2"), ("krippendorff_alpha", "alpha"))
         texts = [f"{label} {number(found[key]['value'], 2)}{_ends(found[key], 2)}" for key, label in figures]
         why = found.get("undefined_reason")
         few = f", indicative: fewer than 50 ({found['n']})" if found["indicative"] else ""
@@ -111,7 +121,7 @@ def _humans(humans: Part) -> Iterator[str]:
     )
 
 
-def second_opinion_lines(baseline: Part | None, comparator: Part | None) -> Iterator[str]:
+def _second_opinion(baseline: Part | None, comparator: Part | None) -> Iterator[str]:
     """Who of two judges is right more often, and what a flag of the spot check is worth, by the labels."""
     if baseline is not None and baseline["n"]:
         against = baseline["against"]
@@ -132,7 +142,7 @@ def second_opinion_lines(baseline: Part | None, comparator: Part | None) -> Iter
         )
 
 
-def corrected_rows(report: Part) -> Iterator[tuple[str, ...]]:
+def _corrected_rows(report: Part) -> Iterator[tuple[str, ...]]:
     """What people would say of the run, a row a figure, in the order of `CORRECTED_HEADER` without the judge."""
     for name, found in (report.get("corrected") or {}).items():
         between = "n/a" if found["low"] is None else f"{found['low']:.3f} to {found['high']:.3f}"
@@ -159,21 +169,21 @@ def _needed(found: Part) -> str:
     return f"; width {needed['width']:g} takes {needed['n']} labels in all"
 
 
-def levels_of(confusion: Part, *, is_yes_no: bool) -> str:
+def _levels(confusion: Part, *, is_yes_no: bool) -> str:
     """What the levels of a table of counts are."""
     return "no (0) and yes (1)" if is_yes_no else str(confusion["of"])
 
 
-def _confusion(confusion: Part | None, *, is_yes_no: bool) -> Iterator[str]:
+def _confusion_lines(confusion: Part | None, *, is_yes_no: bool) -> Iterator[str]:
     if confusion is None:
         return
-    yield f"{levels_of(confusion, is_yes_no=is_yes_no)}, people in rows, judge in columns:"
+    yield f"{_levels(confusion, is_yes_no=is_yes_no)}, people in rows, judge in columns:"
     yield "      " + "".join(f"{level:>6}" for level in confusion["levels"])
     for level, row in zip(confusion["levels"], confusion["rows"], strict=True):
         yield f"{level:>6}" + "".join(f"{count:>6}" for count in row)
 
 
-def _thresholds(thresholds: list[Part]) -> Iterator[str]:
+def _threshold_lines(thresholds: list[Part]) -> Iterator[str]:
     if not thresholds:
         return
     yield "pass from   sensitivity   specificity     agreement         kappa"
@@ -192,3 +202,118 @@ def _ends(found: Part, digits: int = 3) -> str:
     if found["low"] is None or found["high"] is None:
         return ""
     return f" ({found['low']:.{digits}f} to {found['high']:.{digits}f})"
+
+
+def label_parts(report: Part) -> dict[str, Any]:
+    """The parts `anchors`, `corrected` and `comparator_value` of a judge; each None where it is missing."""
+    comparator = report.get("comparator_value")
+    anchors = report.get("anchors") or {}
+    # Anchors of another maker may be in another form, which is not for this section.
+    known = "class_agreement" in anchors
+    return {
+        "anchors": _anchors(anchors) if known else None,
+        "corrected": _corrected(report),
+        "comparator": _comparator(comparator, anchors.get("baseline") if known else None),
+    }
+
+
+_PASS_WORDS = ("passes of what people pass", "fails of what people fail", "same class")
+_YES_NO_WORDS = ("yes where people say yes", "no where people say no", "same answer")
+
+
+def _anchors(anchors: Part) -> dict[str, Any]:
+    humans = anchors["humans"]
+    is_yes_no = anchors["pass_score"] is None
+    right, wrong, same = _YES_NO_WORDS if is_yes_no else _PASS_WORDS
+    shares = [
+        share_row(f"{right} (sensitivity)", anchors["sensitivity"]),
+        share_row(f"{wrong} (specificity)", anchors["specificity"]),
+        share_row(f"{same} as people", anchors["class_agreement"]),
+        share_row("people with each other (human ceiling)", humans["ceiling"]),
+    ]
+    labels = anchors["labels"]
+    return {
+        "n": anchors["n"],
+        "annotators": ", ".join(f"{who} ({n})" for who, n in labels["annotators"].items()),
+        "part_reason": labels["part_reason"],
+        "path": labels["path"],
+        "sha256": str(labels["sha256"])[:12],
+        "clusters": f"{anchors['n_clusters']} clusters of {anchors['cluster_by']}" if anchors["cluster_by"] else "",
+        "pass_score": anchors["pass_score"],
+        "shares": [row for row in shares if row is not None],
+        "ceiling_note": None if humans["ceiling"] else f"human ceiling not known: {humans.get('undefined_reason', '')}",
+        "biases": [row for row in (_bias(anchors, key, what) for key, what in _BIASES) if row is not None],
+        "agreement": [
+            {"kind": kind, "n": found["n"], **agreement_rows(found, figures)}
+            for kind, figures in _AGREEMENT.items()
+            if (found := anchors["agreement"][kind])["n"]
+        ],
+        "confusion": _confusion(anchors["confusion"], is_yes_no=is_yes_no),
+        "thresholds": [_threshold(row, anchors["pass_score"]) for row in anchors["thresholds"]],
+        "notes": anchors["notes"],
+    }
+
+
+_BIASES = (("bias", "points"), ("pass_bias", "pass rate"))
+
+
+def _bias(anchors: Part, key: str, what: str) -> dict[str, Any] | None:
+    """Judge less people; nobody is called too strict or too mild where the labels are too few."""
+    found = anchors[key]
+    if found["value"] is None:
+        return None
+    ends = [abs(end) for end in (found["value"], found["low"], found["high"]) if end is not None]
+    row = interval_row(what, found, max([1.0, *ends]))
+    error = found["standard_error"]
+    return {
+        **row,
+        "error": "" if error is None else number(error),
+        "said": found["direction"] or found["direction_reason"],
+    }
+
+
+def _confusion(found: Part | None, *, is_yes_no: bool) -> dict[str, Any] | None:
+    """Scores of people and of the judge, a darker cell for more cases."""
+    if found is None:
+        return None
+    most = max((count for row in found["rows"] for count in row), default=0)
+    return {
+        "of": _levels(found, is_yes_no=is_yes_no),
+        "levels": found["levels"],
+        "rows": [
+            (
+                level,
+                [
+                    {"n": count, "level": min(SHADES - 1, count * SHADES // most) if count else None, "same": x == y}
+                    for x, count in enumerate(row)
+                ],
+            )
+            for y, (level, row) in enumerate(zip(found["levels"], found["rows"], strict=True))
+        ],
+    }
+
+
+def _threshold(row: Part, pass_score: int | None) -> dict[str, Any]:
+    return {
+        "threshold": row["threshold"],
+        "is_used": row["threshold"] == pass_score,
+        "values": [
+            *(number(row[name]["value"]) for name in ("sensitivity", "specificity", "agreement")),
+            number(row["cohen_kappa"]),
+        ],
+    }
+
+
+def _corrected(report: Part) -> dict[str, Any] | None:
+    rows = list(_corrected_rows(report))
+    return {"header": CORRECTED_HEADER[1:], "rows": rows} if rows else None
+
+
+def _comparator(found: Part | None, baseline: Part | None) -> dict[str, Any] | None:
+    """What a flag of the spot check is worth, and whether the second opinion is right more often."""
+    rows = []
+    if found and found["n"]:
+        shares = (("wrong if flagged", "wrong_given_flag"), ("wrong if not flagged", "wrong_given_agreement"))
+        rows = [row for row in (share_row(label, found[key]) for label, key in shares) if row is not None]
+    lines = list(_second_opinion(baseline, found))
+    return {"rows": rows, "lines": lines} if rows or lines else None

@@ -1,6 +1,6 @@
-"""junit.xml: the gates of a run as the test cases that CI servers show.
+"""What CI servers show of a run: its gates as test cases in junit.xml, and annotations of GitHub Actions.
 
-The file is red exactly where the command's exit code is not 0: a missed gate is a failure, a run that is not complete
+junit.xml is red exactly where the command's exit code is not 0: a missed gate is a failure, a run that is not complete
 and a judge without one verdict are errors. Single failed judgments are counted in the text of their judge: they do not
 fail a run, so they do not fail its test cases.
 """
@@ -12,7 +12,7 @@ from html import escape
 from typing import Literal
 
 from judgekit.core.runs import Manifest, RunSummary
-from judgekit.reports.pages import inert
+from judgekit.reports.safe_text import inert, printable
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, not even as a reference."""
@@ -102,3 +102,27 @@ def _text(text: str) -> str:
 
 def _attribute(text: str) -> str:
     return f'"{escape(" ".join(_clean(text).split()))}"'
+
+
+def annotations(summary: RunSummary) -> list[str]:
+    """What GitHub Actions shows of a run: a line for each missed gate (an error) and each warning (a warning)."""
+    lines = [
+        annotation("error", f"gate missed: {gate.metric}", gate.message) for gate in summary.gates if not gate.passed
+    ]
+    return lines + [annotation("warning", item.code, item.message) for item in summary.warnings]
+
+
+def annotation(level: str, title: str, message: str) -> str:
+    """A workflow command whose title and message cannot end it or start another one.
+
+    Args:
+        level: `error`, `warning` or `notice`.
+        title: a property, in which commas and colons are escaped too.
+        message: any text; line breaks are kept.
+    """
+    name = _data(title).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={name}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

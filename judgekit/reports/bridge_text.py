@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.figures import number, printable_line
-from judgekit.reports.tables import cell, table
+from judgekit.reports.figures import number
+from judgekit.reports.safe_text import printable_line
+from judgekit.reports.tables import aligned, bullets, cell, table
 
 HEADER = ("figure", "old", "new", "total", "system", "judge", "cases")
 
@@ -13,18 +14,16 @@ Found = Mapping[str, Any]
 
 def bridge_text(found: Found) -> str:
     """The bridge as aligned columns, with what a reader must know below."""
-    rows = [HEADER, *bridge_rows(found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
-    lines = [f"{found['old']} -> {found['new']}", ""]
-    lines += ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join(printable_line(line) for line in [*lines, "", *bridge_notes(found)])
+    table_lines = aligned([HEADER, *bridge_rows(found)])
+    lines = [f"{found['old']} -> {found['new']}", "", *table_lines, "", *bridge_notes(found)]
+    return "\n".join(map(printable_line, lines))
 
 
 def bridge_markdown(found: Found) -> str:
     """The bridge as GitHub-flavoured markdown."""
     rows = [[cell(text) for text in row] for row in bridge_rows(found)]
-    notes = [f"* {cell(line)}" for line in bridge_notes(found)]
-    return "\n".join([f"# {cell(found['old'])} to {cell(found['new'])}", "", *table(HEADER, rows), "", *notes, ""])
+    title = f"# {cell(found['old'])} to {cell(found['new'])}"
+    return "\n".join([title, "", *table(HEADER, rows), "", *bullets(bridge_notes(found)), ""])
 
 
 def bridge_rows(found: Found) -> Iterator[tuple[str, ...]]:

@@ -1,16 +1,26 @@
-"""Spot checks as text: a section of summary.md, and what `judgekit spotcheck` prints."""
+"""Spot checks: a section of summary.md, what `judgekit spotcheck` prints, and a part of report.html."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.figures import number, p_value, printable_line
-from judgekit.reports.tables import cell, table
+from judgekit.reports.charts import agreement_rows, ends_text, share_bar
+from judgekit.reports.figures import counted_names, number, p_text, p_value
+from judgekit.reports.safe_text import printable_line
+from judgekit.reports.tables import bullets, cell, section, table
 
 MOST_PAIRS = 10
 """Disagreeing pairs that are shown for each judge; metrics.json has more."""
 
 HEADER = ("judge", "against", "pairs", "disagree", "95%, this run", "95%, rows like these", "status")
 AGREEMENT = (("quadratic_weighted_kappa", "kappa"), ("gwet_ac2", "AC2"), ("krippendorff_alpha", "alpha"))
+
+REPEATS = {
+    "noise_floor": "asked again within a day",
+    "asked_later": "asked again later than a day after its verdicts",
+}
+"""Parts of a report about the judge itself, asked again, in words."""
+
+STATUS_BADGES = {"alarm": "bad", "ok": "good"}
 
 Report = Mapping[str, Any]
 
@@ -21,8 +31,8 @@ def reliability_section(reliability: Report | None) -> list[str]:
     if not checked:
         return []
     rows = [[cell(text) for text in row] for name, report in checked.items() for row in _rows(name, report)]
-    parts = ["", "## Judge reliability", "", *table(HEADER, rows), ""]
-    parts += [f"* {cell(line)}" for name, report in checked.items() for line in _notes(name, report)]
+    notes = bullets(line for name, report in checked.items() for line in _notes(name, report))
+    parts = section("Judge reliability", [*table(HEADER, rows), "", *notes])
     pairs = [[cell(str(text)) for text in (name, *pair)] for name, report in checked.items() for pair in _pairs(report)]
     if pairs:
         header = ["judge", "case", "score", "second score", "reasoning", "second reasoning"]
@@ -75,7 +85,7 @@ def _rows(name: str, report: Report) -> Iterator[list[str]]:
         decides = f", about {needed} pairs would decide" if needed is not None else ""
         yield [
             name,
-            against_text(check["against"]),
+            _against(check["against"]),
             f"{sample['n_scored']} pairs of {sample['n_population']} verdicts{left}",
             f"{check['n_disagree']} ({number(sample['rate'], 2)})",
             _between(sample["interval_this_run"]),
@@ -84,7 +94,7 @@ def _rows(name: str, report: Report) -> Iterator[list[str]]:
         ]
 
 
-def against_text(against: Report) -> str:
+def _against(against: Report) -> str:
     """Who gave the second opinion."""
     model = f"{against['model_id']} ({against['model']})"
     if against.get("kind") == "repeat":
@@ -121,19 +131,12 @@ def _notes(name: str, report: Report) -> Iterator[str]:
         decided = f"the rate is {adaptive['decided']} the threshold" if adaptive["decided"] else everything
         yield f"{name}: drawn until decided: {decided}"
     for part, words in REPEATS.items():
-        line = repeat_line(report.get(part), words)
+        line = _repeat_line(report.get(part), words)
         if line is not None:
             yield f"{name}: {line}"
 
 
-REPEATS = {
-    "noise_floor": "asked again within a day",
-    "asked_later": "asked again later than a day after its verdicts",
-}
-"""Parts of a report about the judge itself, asked again, in words."""
-
-
-def repeat_line(found: Report | None, words: str) -> str | None:
+def _repeat_line(found: Report | None, words: str) -> str | None:
     """How many verdicts flip if the judge itself is asked again; None where that is not known."""
     if found is None or found["flip_rate"] is None:
         return None
@@ -148,3 +151,91 @@ def _pairs(report: Report) -> list[tuple[str, Any, Any, str, str]]:
         (pair["case_id"], pair["first"], pair["second"], pair["first_reasoning"], pair["second_reasoning"])
         for pair in report["disagreements"][:MOST_PAIRS]
     ]
+
+
+def check_parts(report: Report) -> dict[str, Any]:
+    """The parts `identity`, `checks`, `agreement` and `floor` of a judge for the page; each may be empty."""
+    agreement = report.get("agreement")
+    repeats = [_repeat_line(report.get(part), words) for part, words in REPEATS.items()]
+    return {
+        "identity": _identity(report.get("identity")),
+        "checks": [_page_check(check) for check in (report, *(report.get("other_checks") or ())) if "against" in check],
+        "agreement": {**agreement_rows(agreement, AGREEMENT), "n": agreement["n"]} if agreement else None,
+        "floor": " ".join(f"The same judge, {line}." for line in repeats if line is not None) or None,
+    }
+
+
+def _page_check(check: Report) -> dict[str, Any]:
+    """One spot check; one of an older version has its plain figures only."""
+    sample, alarm = check.get("spot_check") or {}, check.get("alarm") or check
+    rate = check.get("disagreement_rate")
+    here, future = sample.get("interval_this_run"), sample.get("interval_future") or check.get("interval")
+    drawn = here or future or {}
+    return {
+        "against": _against(check["against"]),
+        "prompt_sha256": check["against"].get("prompt_sha256") or "",
+        "status": alarm["status"],
+        "kind": STATUS_BADGES.get(alarm["status"], "warn"),
+        "rate": number(rate),
+        "bar": share_bar(rate, (drawn.get("low"), drawn.get("high")), 1.0, alarm["threshold"]),
+        "this_run": ends_text(here),
+        "future": ends_text(future),
+        "threshold": f"{alarm['threshold']:.2f}",
+        "n_to_decide": alarm.get("n_to_decide"),
+        "n": check["spot_check_n"],
+        "n_population": sample.get("n_population"),
+        "n_unscored": check.get("n_unscored") or 0,
+        "notes": list(_page_notes(check, sample, alarm)),
+    }
+
+
+def _page_notes(check: Report, sample: Report, alarm: Report) -> Iterator[str]:
+    parts, shift = sample.get("parts"), sample.get("shift") or {}
+    if parts:
+        yield (
+            f"{check['n_disagree']} disagree: {parts['gap_over_one']} more than a point apart, "
+            f"{parts['class_flip']} on the other side of the pass line, {parts['both']} both; "
+            f"{parts['exact_match']} are equal"
+        )
+    if shift.get("mean") is not None:
+        yield f"mean shift {shift['mean']:+.2f} (second less first), p {p_text(shift['p'])}"
+    if sample.get("design"):
+        yield f"{sample['design']}, seed {sample['seed']}"
+    adaptive = alarm.get("adaptive")
+    if adaptive is not None:
+        decided = adaptive["decided"]
+        yield f"drawn until decided: {f'the rate is {decided} the threshold' if decided else 'open'}"
+
+
+def _identity(found: Report | None) -> list[tuple[str, str, str]]:
+    """(what, judge, second opinion) of the instruments of a spot check."""
+    if not found:
+        return []
+    pairs = [found.get(who) or {} for who in ("judge", "comparator")]
+
+    def row(label: str, *texts: str) -> tuple[str, str, str]:
+        return (label, texts[0] or "not known", texts[1] or "not known")
+
+    upstreams = [counted_names(item.get("upstreams")) for item in pairs]
+    return [
+        row("model asked for", *(str(item.get("model") or "") for item in pairs)),
+        row("served as", *(counted_names(item.get("served_models")) for item in pairs)),
+        row("fingerprint", *(counted_names(item.get("fingerprints")) for item in pairs)),
+        *([row("upstream", *upstreams)] if any(upstreams) else []),
+        row("prompt", *(_prompt(item) for item in pairs)),
+        row("temperature", *(_temperature(item) for item in pairs)),
+        row("parser", *(", ".join(map(str, item.get("parser_versions") or ())) for item in pairs)),
+    ]
+
+
+def _prompt(item: Report) -> str:
+    if not item.get("prompt_version"):
+        return ""
+    return f"{item['prompt_version']}, sha256 {str(item.get('prompt_sha256') or '')[:12]}"
+
+
+def _temperature(item: Report) -> str:
+    accepted = item.get("temperature_accepted")
+    if accepted is None:
+        return ""
+    return f"{item.get('temperature')}, {'accepted' if accepted else 'refused by the server'}"

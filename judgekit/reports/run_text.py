@@ -1,0 +1,212 @@
+"""What `judgekit init`, `run`, `score`, `rescore` and `runs` print."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from judgekit.core.runs import RunSummary, cases_text
+from judgekit.core.scores import Estimate
+from judgekit.reports.figures import (
+    coverage,
+    gate_lines,
+    headline,
+    instrument_lines,
+    interval,
+    number,
+    shown,
+    small_slices_line,
+    sources_text,
+)
+from judgekit.reports.safe_text import printable, printable_line
+from judgekit.reports.tables import aligned
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+HEADER = ("figure", "value", "95% interval", "cases")
+RUNS_HEADER = ("run", "suite", "when", "status", "cases", "figures", "tags")
+SHOWN_AFTER_JUDGES = ("recall_any@5", "hit@5", "extraction_f1", "abstention_accuracy")
+MOST_FIGURES = 3
+"""Figures of a run in the table of runs."""
+
+NEW_NOTICES = ("internal_error", "index_not_written", "index_damaged")
+"""Codes of warnings that come of rescoring itself."""
+
+_NAME_WIDTH = 28
+_EXAMPLE_WIDTH = 48
+
+
+def plain_text(summary: RunSummary) -> str:
+    """The summary of a run as aligned columns."""
+    table = aligned([HEADER, *_rows(summary)])
+    return "\n".join([_title(summary), "", *table, "", *(line for _, line in _notes(summary))])
+
+
+def rich_table(summary: RunSummary) -> "RenderableType":
+    """The summary of a run for a colour terminal; foreign text is never read as markup."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(_title(summary), style="bold"), title_justify="left", show_edge=False, pad_edge=False)
+    for place, name in enumerate(HEADER):
+        table.add_column(name, justify="right" if place == 1 else "left", no_wrap=place < 2)
+    for name, value, ends, cases in _rows(summary):
+        table.add_row(Text(name), Text(value, style="bold"), Text(ends), Text(cases))
+    styles = {"plain": "", "good": "green", "bad": "yellow"}
+    return Group(table, Text(""), *(Text(line, style=styles[kind]) for kind, line in _notes(summary)))
+
+
+def _title(summary: RunSummary) -> str:
+    return printable_line(f"{summary.name}: {summary.status}, {cases_text(summary.cases)}")
+
+
+def _rows(summary: RunSummary) -> list[tuple[str, str, str, str]]:
+    return [
+        (printable_line(name), shown(figure), interval(figure), coverage(figure)) for name, figure in headline(summary)
+    ]
+
+
+def _notes(summary: RunSummary) -> list[tuple[str, str]]:
+    """(kind, line) below the table; kind is `plain`, `good` or `bad`."""
+    found = [("plain", line) for line in [*instrument_lines(summary), small_slices_line(summary)] if line]
+    for passed, line in gate_lines(summary):
+        found.append(("plain", line) if passed is None else ("good" if passed else "bad", f"gate: {line}"))
+    found += [("bad", f"warning: {item.message} [{item.code}]") for item in summary.warnings]
+    return [(kind, printable_line(line)) for kind, line in found]
+
+
+def score_text(figures: Mapping[str, Estimate], files: Mapping[str, Mapping[str, Any]]) -> str:
+    """What `judgekit score` read, and each figure that has data with its interval and the cases it rests on.
+
+    Args:
+        figures: by name.
+        files: `cases` and `outputs`, each with path, sha256 and n.
+    """
+    lines = [
+        printable(f"{kind}: {record['n']:,} in {record['path']} (sha256 {record['sha256'][:12]})")
+        for kind, record in files.items()
+    ]
+    rows = [
+        (name, shown(figure), interval(figure), coverage(figure))
+        for name, figure in figures.items()
+        if figure.n + figure.n_error > 0
+    ]
+    return "\n".join([*lines, "", *aligned([HEADER, *rows])])
+
+
+def dry_run_text(estimate: Mapping[str, Any]) -> str:
+    """What a run would take, in a few lines: cases, calls, tokens, cost, by judge."""
+    lines = [f"{cases_text(estimate['cases'])}, {estimate['n_calls']:,} model calls, no call was made"]
+    for kind, records in (("judge", estimate["judges"]), ("spot check of", estimate["spot_checks"])):
+        for name, record in records.items():
+            left_out = sum(record["not_judged"].values())
+            lines.append(f"  {kind} {name}: {record['n_inputs']} inputs, {left_out} cases not judged, {_calls(record)}")
+    for name, record in estimate["repeats"].items():
+        calls = "at most " if record["n_cached"] is None else ""
+        which = f"{record['n_older']} verdicts older than a day" if not calls else "verdicts older than a day"
+        lines.append(f"  judge {name} asked again: {which}, {calls}{record['n_calls']:,} calls to {record['model']}")
+    lines.append(
+        f"about {estimate['prompt_tokens']:,} prompt tokens, "
+        f"at most {estimate['completion_tokens_at_most']:,} completion tokens"
+    )
+    if estimate["usd_at_most"] is None:
+        models = ", ".join(estimate["unpriced_models"])
+        lines.append(f"cost: null, the price of {models} is not known; models.<id>.prices sets it")
+    elif estimate["price_sources"]:
+        named = sources_text(estimate["price_sources"], estimate["price_list"])
+        lines.append(f"cost: at most {estimate['usd_at_most']:.4f} USD{named}")
+    lines += [f"warning: {message} [{code}]" for code, message in estimate["warnings"]]
+    return printable("\n".join(lines))
+
+
+def _calls(record: Mapping[str, Any]) -> str:
+    if not record["n_calls"] and not record["n_cached"]:
+        return "embedded, no calls"
+    if record["n_cached"] is None:
+        known = "; the server is not pinned, so what is cached cannot be told"
+    else:
+        known = f", {record['n_cached']:,} answered from the cache" if record["n_cached"] else ""
+    return f"{record['n_calls']:,} calls to {record['model']}{known}"
+
+
+def rescored_text(found: Mapping[str, Any]) -> str:
+    """Run, versions, each changed figure as `name  old -> new`, and gates.
+
+    Args:
+        found: what `judgekit rescore --json` prints of one run.
+    """
+    changes = found["changes"]
+    how_many = {0: "no figure changed", 1: "1 figure changed"}.get(len(changes), f"{len(changes)} figures changed")
+    versions = f"{found['old_version']} -> {found['new_version']}"
+    lines = [f"{found['run_id']}: {how_many} ({versions}; stored verdicts kept)"]
+    lines += aligned([(f"  {item['name']}", f"{_figure(item['old'])} -> {_figure(item['new'])}") for item in changes])
+    lines += [f"  gate: {gate['message']}" for gate in found["gates"]]
+    lines += [
+        f"  warning: {item['message']} [{item['code']}]" for item in found["warnings"] if item["code"] in NEW_NOTICES
+    ]
+    return "\n".join(map(printable_line, lines))
+
+
+def _figure(figure: Mapping[str, Any] | None) -> str:
+    if figure is None:
+        return "absent"
+    failed = f", {figure['n_error']} failed" if figure.get("n_error") else ""
+    return f"{number(figure['value'], 4)} ({figure['n']}{failed})"
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run of the table of runs."""
+
+    run_id: str
+    suite: str
+    created_at: str
+    status: str
+    n_cases: int
+    figures: Mapping[str, Sequence[Any]]
+    """By name: value, n, n_error."""
+    tags: Sequence[str]
+    n_in_file: int | None = None
+    """Cases of the whole file, of which the run may have taken a part."""
+    is_there: bool = True
+    """Its folder is there."""
+
+
+def runs_text(runs: Sequence[RunRow]) -> str:
+    """The table of runs, or a line that says that there are none."""
+    return "\n".join(aligned([RUNS_HEADER, *map(_run_cells, runs)])) if runs else "no runs"
+
+
+def _run_cells(run: RunRow) -> tuple[str, ...]:
+    """One run; of its figures those of judges first, then of retrieval."""
+    judges = [name for name in run.figures if f"{name}_pass_rate" in run.figures]
+    wanted = [name for name in (*judges, *SHOWN_AFTER_JUDGES) if name in run.figures and run.figures[name][1]]
+    figures = [f"{name} {number(run.figures[name][0])} ({run.figures[name][1]})" for name in wanted[:MOST_FIGURES]]
+    status = run.status if run.is_there else f"{run.status}, folder gone"
+    when = run.created_at[:16].replace("T", " ")
+    is_part = run.n_in_file is not None and run.n_cases < run.n_in_file
+    cases = f"{run.n_cases} of {run.n_in_file}" if is_part else str(run.n_cases)
+    cells = (run.run_id, run.suite, when, status, cases, ", ".join(figures), ", ".join(run.tags))
+    return tuple(map(printable_line, cells))
+
+
+def columns_text(title: str, columns: Sequence[tuple[str, str | None, str]], notes: Sequence[str]) -> str:
+    """What `judgekit init --from` says of a data file; names and examples are foreign text, cut to one line each.
+
+    Args:
+        title: what was looked at.
+        columns: name, what it is taken for (None: metadata), example.
+        notes: what to look at.
+    """
+    rows = [("  column", "taken for", "example")]
+    rows += [
+        (f"  {_short(name, _NAME_WIDTH)}", taken_for or "metadata", _short(example, _EXAMPLE_WIDTH))
+        for name, taken_for, example in columns
+    ]
+    return "\n".join([printable(title), *aligned(rows), *(f"look at: {_short(note, 400)}" for note in notes)])
+
+
+def _short(text: str, width: int) -> str:
+    one_line = " ".join(printable(text).split())
+    return one_line if len(one_line) <= width else f"{one_line[: width - 3]}..."

@@ -1,0 +1,280 @@
+"""A judge's drift history and a figure over the runs of a suite, as text and as a picture."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from judgekit.core.history_points import KIND_WORDS
+from judgekit.reports.figures import between, number
+from judgekit.reports.safe_text import picture_text, printable_line
+from judgekit.reports.tables import aligned
+
+BARS = "▁▂▃▄▅▆▇█"
+MOST_ROWS = 12
+"""Checks that the table shows, from the newest back."""
+
+DRIFT_HEADER = ("when", "run", "check", "flips", "failed", "log E", "log M", "state")
+_THIN = ("#757575", "thin-bar")
+_STATES = {"none": ("#2e7d32", "quiet-bar"), "insufficient": _THIN, "not asked": _THIN}
+"""Colour of a bar by state, and the class by which a page can give it one of its own."""
+_DRIFTED = ("#c62828", "drifted-bar")
+_WIDTH = 720
+_DRIFT_HEIGHT, _MARGIN = 220, 36
+_FEWEST_BARS = 12
+"""Bars of a short history are as wide as if it had so many."""
+
+TREND_HEADER = ("when", "run", "value", "95% interval", "cases", "note")
+_TREND_HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 260, 48, 20, 36, 36
+_FEWEST_RUNS = 6
+"""Runs of a short history are as far apart as if it had so many."""
+
+Run = Mapping[str, Any]
+
+
+def sparkline(rates: Sequence[float | None]) -> str:
+    """Rates in [0, 1] as bars, eight heights; a dot where there is no rate."""
+    return "".join("·" if rate is None else BARS[min(len(BARS) - 1, int(rate * len(BARS)))] for rate in rates)
+
+
+def drift_text(report: Mapping[str, Any]) -> str:
+    """One history: state, reasons, timeline.
+
+    Args:
+        report: `DriftReport.document()`.
+    """
+    since = "" if report["since"] is None else f" since run {report['since']['run_id']}"
+    name = f"{report['judge']} {report['prompt_version']} on data set {report['dataset_sha256'][:12]}"
+    lines = [f"{name}: {report['state']}{since}", *(f"  {line}" for line in report["why"])]
+    timeline = report["timeline"]
+    lines += [f"  flips by check (a full bar is 100%): {sparkline([row['rate'] for row in timeline])}", ""]
+    shown = timeline[-MOST_ROWS:]
+    if len(shown) < len(timeline):
+        lines.append(f"  the newest {len(shown)} of {len(timeline)} checks:")
+    lines += [f"  {line}" for line in aligned([DRIFT_HEADER, *map(timeline_cells, shown)])]
+    return "\n".join(map(printable_line, lines))
+
+
+def timeline_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """One check of a timeline, in the order of `DRIFT_HEADER`."""
+    rate = "n/a" if row["rate"] is None else f"{row['n_disagree']} of {row['n_pairs']} ({row['rate']:.0%})"
+    return (
+        row["created_at"][:16].replace("T", " "),
+        row["run_id"],
+        f"{KIND_WORDS[row['kind']]}, {row['comparator']}" if row["comparator"] else KIND_WORDS[row["kind"]],
+        rate,
+        f"{row['n_failed']} of {row['n_asked']}",
+        "" if row["log_e_value"] is None else number(row["log_e_value"], 1),
+        "" if row["log_e_detector"] is None else number(row["log_e_detector"], 1),
+        row["state"],
+    )
+
+
+def drift_svg(report: Mapping[str, Any]) -> str:
+    """The timeline as a picture that stands alone or inside HTML: flips as bars, the usual rate as a line.
+
+    Args:
+        report: `DriftReport.document()`.
+    """
+    timeline = report["timeline"]
+    title = f"{report['judge']} {report['prompt_version']}: {report['state']}"
+    inner, high = _WIDTH - 2 * _MARGIN, _DRIFT_HEIGHT - 2 * _MARGIN
+    step = inner / max(_FEWEST_BARS, len(timeline))
+    parts = _opening(title, _DRIFT_HEIGHT, _MARGIN)
+    for share in (0.0, 0.5, 1.0):
+        y = _DRIFT_HEIGHT - _MARGIN - share * high
+        parts.append(
+            f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#ddd" class="grid"/>'
+        )
+        parts.append(f'<text x="4" y="{y + 4:.1f}" fill="#555">{share:.0%}</text>')
+    for number_, row in enumerate(timeline):
+        x = _MARGIN + number_ * step
+        if row["rate"] is not None:
+            height = max(1.0, row["rate"] * high)
+            colour, kind = _STATES.get(row["state"], _DRIFTED)
+            parts.append(
+                f'<rect x="{x + 0.1 * step:.1f}" y="{_DRIFT_HEIGHT - _MARGIN - height:.1f}" width="{0.8 * step:.1f}" '
+                f'height="{height:.1f}" fill="{colour}" class="{kind}"><title>{picture_text(_hint(row))}</title></rect>'
+            )
+    for stream in report["streams"]:
+        y = _DRIFT_HEIGHT - _MARGIN - stream["evidence"]["m0"] * high
+        name = f"{KIND_WORDS[stream['kind']]}, {stream['comparator']}"
+        label = f"usual rate of {name}: {stream['evidence']['m0']:.1%}"
+        parts.append(
+            f'<line x1="{_MARGIN}" y1="{y:.1f}" x2="{_WIDTH - _MARGIN}" y2="{y:.1f}" stroke="#1565c0" class="usual" '
+            f'stroke-dasharray="4 3"><title>{picture_text(label)}</title></line>'
+        )
+    first, last = timeline[0]["created_at"][:10], timeline[-1]["created_at"][:10]
+    if len(timeline) < _FEWEST_BARS:
+        first, last = _dates(timeline), ""
+    right, y = _WIDTH - _MARGIN, _DRIFT_HEIGHT - 12
+    parts.append(f'<text x="{_MARGIN}" y="{y}" fill="#555">{picture_text(first)}</text>')
+    parts.append(f'<text x="{right}" y="{y}" fill="#555" text-anchor="end">{picture_text(last)}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _opening(title: str, height: int, left: int) -> list[str]:
+    """The first elements of a picture, which is open still."""
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" class="timeline" role="img" '
+        'font-family="sans-serif" font-size="12">',
+        f"<title>{picture_text(title)}</title>",
+        f'<text x="{left}" y="18">{picture_text(title)}</text>',
+    ]
+
+
+def _dates(runs: Sequence[Mapping[str, Any]]) -> str:
+    """The days of the first and the last, as one text."""
+    first, last = runs[0]["created_at"][:10], runs[-1]["created_at"][:10]
+    return first if first == last else f"{first} to {last}"
+
+
+def _hint(row: Mapping[str, Any]) -> str:
+    return f"{row['created_at'][:16]} {row['run_id']}: {row['n_disagree']} of {row['n_pairs']} flips, {row['state']}"
+
+
+def trend_text(trend: Mapping[str, Any]) -> str:
+    """The runs, the oldest first, a line where the figure is no longer comparable, and what the newest ones say.
+
+    Args:
+        trend: `Trend.document()`.
+    """
+    tag = f" with tag {trend['tag']}" if trend["tag"] else ""
+    lines = [f"{trend['metric']} in runs of {trend['suite']}{tag}, the oldest first", ""]
+    for row, line in zip([None, *trend["runs"]], aligned([TREND_HEADER, *map(_cells, trend["runs"])]), strict=True):
+        lines += [f"  -- not comparable with the runs above: {change}" for change in (row or {}).get("changed", ())]
+        lines.append(f"  {line}")
+    return "\n".join(printable_line(line) for line in [*lines, "", *latest_lines(trend)])
+
+
+def _cells(run: Run) -> tuple[str, ...]:
+    when = run["created_at"][:16].replace("T", " ")
+    if run["why"] is not None:
+        return (when, run["run_id"], "", "", "", run["why"])
+    n_other = [f"{run[key]} {word}" for key, word in (("n_error", "failed"), ("n_not_applicable", "n/a")) if run[key]]
+    return (
+        when,
+        run["run_id"],
+        number(run["value"]),
+        between(run["low"], run["high"]),
+        str(run["n"]),
+        ", ".join(n_other),
+    )
+
+
+def latest_lines(trend: Mapping[str, Any]) -> list[str]:
+    """What can be said of the runs since data, judge or definition last changed."""
+    found = trend["latest"]
+    if found is None:
+        return ["no run has a value, so nothing can be said of a trend"]
+    first, last = found["first"], found["last"]
+    if found["difference"] is None:
+        since = " since the last change" if any(run["changed"] for run in trend["runs"]) else ""
+        lines = [f"1 run{since}: {_value(last)}; a trend needs two runs that can be compared"]
+    else:
+        lines = [f"{found['n_runs']} comparable runs: {_value(first)} to {_value(last)}, {_direction(found)}"]
+    if found["has_zero"] is not None and last["value"] is not None:
+        lines.append(_about_zero(found["has_zero"], last))
+    return lines
+
+
+def _value(end: Run) -> str:
+    ends = between(end["low"], end["high"])
+    return f"{number(end['value'])}{f' (95% {ends})' if ends else ''} over {end['n']} cases"
+
+
+def _direction(found: Mapping[str, Any]) -> str:
+    by = found["difference"]
+    moved = "unchanged" if not by else f"{'up' if by > 0 else 'down'} by {number(abs(by))}"
+    if found["intervals_overlap"] is None:
+        return moved
+    if found["intervals_overlap"]:
+        return f"{moved}; the two intervals overlap, so that this may be chance (`judgekit compare` tests the pairs)"
+    return f"{moved}; the two intervals do not overlap"
+
+
+def _about_zero(has_zero: bool, last: Run) -> str:
+    if has_zero:
+        return f"0 is within the interval of the last run, and so is everything up to {number(last['high'])}"
+    return f"0 is not within the interval of the last run, whose ends are {between(last['low'], last['high'])}"
+
+
+def trend_svg(trend: Mapping[str, Any]) -> str:
+    """The values with their intervals, joined where they can be compared, as a picture that stands alone or in HTML.
+
+    Args:
+        trend: `Trend.document()`.
+    """
+    runs = trend["runs"]
+    bottom, top = _scale(runs)
+    step = (_WIDTH - _LEFT - _RIGHT) / max(_FEWEST_RUNS, len(runs))
+    title = f"{trend['metric']}, {trend['suite']}"
+    parts = _opening(title, _TREND_HEIGHT, _LEFT)
+
+    def x_of(place: int) -> float:
+        return _LEFT + (place + 0.5) * step
+
+    def y_of(value: float) -> float:
+        return _TREND_HEIGHT - _BOTTOM - (value - bottom) / (top - bottom) * (_TREND_HEIGHT - _TOP - _BOTTOM)
+
+    for share in (0.0, 0.5, 1.0):
+        value = bottom + share * (top - bottom)
+        parts.append(_line(_LEFT, y_of(value), _WIDTH - _RIGHT, y_of(value), 'stroke="#ddd" class="grid"'))
+        parts.append(f'<text x="4" y="{y_of(value) + 4:.1f}" fill="#555">{value:.3g}</text>')
+    before: tuple[int, Run] | None = None
+    for place, run in enumerate(runs):
+        x = x_of(place)
+        if run["changed"]:
+            parts.append(_marked(x - step / 2, run["changed"]))
+        if run["value"] is None:
+            parts.append(_missing(x, run))
+            continue
+        if before is not None and before[1]["stretch"] == run["stretch"]:
+            old = x_of(before[0]), y_of(before[1]["value"])
+            parts.append(_line(*old, x, y_of(run["value"]), 'stroke="#1565c0" class="usual"'))
+        parts.append(_point(x, run, y_of))
+        before = place, run
+    dates = picture_text(_dates(runs))
+    parts.append(f'<text x="{_LEFT}" y="{_TREND_HEIGHT - 12}" fill="#555">{dates}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _scale(runs: Sequence[Run]) -> tuple[float, float]:
+    """Where the picture begins and ends: at 0 where nothing is below it, and at a round number above everything."""
+    ends = [run[key] for run in runs for key in ("value", "low", "high") if run[key] is not None]
+    top, bottom = max([*ends, 0.0]), min([*ends, 0.0])
+    reach = max(top, -bottom) or 1.0
+    unit = 10.0 ** math.floor(math.log10(reach))
+    round_ = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= reach - 1e-9)
+    return (0.0 if bottom >= 0 else -round_), (round_ if top > 0 or bottom >= 0 else 0.0)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, how: str) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {how}/>'
+
+
+def _marked(x: float, changed: Sequence[str]) -> str:
+    """A line across the picture where what comes after cannot be compared with what came before."""
+    line = _line(x, _TOP - 8, x, _TREND_HEIGHT - _BOTTOM, 'stroke="#c62828" class="changed" stroke-dasharray="4 3"')
+    names = picture_text(", ".join(change.partition(":")[0] for change in changed))
+    text = f'<text x="{x + 3:.1f}" y="{_TOP - 2}" fill="#c62828" class="changed-text" font-size="10">{names}</text>'
+    return f"<g><title>{picture_text('; '.join(changed))}</title>{line}{text}</g>"
+
+
+def _missing(x: float, run: Run) -> str:
+    y = _TREND_HEIGHT - _BOTTOM + 12
+    hint = picture_text(f"{run['created_at'][:16]} {run['run_id']}: {run['why']}")
+    return f'<text x="{x:.1f}" y="{y}" fill="#757575" text-anchor="middle">×<title>{hint}</title></text>'
+
+
+def _point(x: float, run: Run, y_of: Callable[[float], float]) -> str:
+    ends = between(run["low"], run["high"])
+    hint = f"{run['created_at'][:16]} {run['run_id']}: {number(run['value'])}"
+    hint += f", 95% {ends}" if ends else ""
+    parts = [f"<g><title>{picture_text(hint)}, {run['n']} cases</title>"]
+    if ends:
+        low, high = y_of(run["low"]), y_of(run["high"])
+        parts.append(_line(x, low, x, high, 'stroke="#1565c0" stroke-width="2" class="usual"'))
+        parts += [_line(x - 4, y, x + 4, y, 'stroke="#1565c0" class="usual"') for y in (low, high)]
+    y = y_of(run["value"])
+    parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#1565c0" class="mark"/></g>')
+    return "".join(parts)

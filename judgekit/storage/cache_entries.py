@@ -14,9 +14,8 @@ from diskcache.core import MODE_RAW
 
 from judgekit.core.cache_keys import KEY_VERSION, is_current, kind_and_version
 from judgekit.core.errors import StorageError
-from judgekit.storage.broken_database import BROKEN, is_broken
-from judgekit.storage.read_only import open_to_read
 from judgekit.storage.reply_cache import cause_of, time_text, unpacked
+from judgekit.storage.sqlite_files import BROKEN, is_broken, open_to_read
 
 DATABASE = "cache.db"
 _LOCK_SECONDS = 60

@@ -17,9 +17,8 @@ from typing import Any
 
 from judgekit.core.errors import StorageError
 from judgekit.core.history_points import HistoryPoint
-from judgekit.storage.broken_database import BROKEN, is_broken
 from judgekit.storage.migrations import is_newest, migrate
-from judgekit.storage.read_only import cannot_be_written, open_copy, open_to_read
+from judgekit.storage.sqlite_files import BROKEN, cannot_be_written, is_broken, open_copy, open_to_read
 
 DATABASE = "judgekit.db"
 """Stands beside the runs of a results folder."""

@@ -22,7 +22,7 @@ from diskcache.core import MODE_RAW
 
 from judgekit.core.cache_keys import CAPABILITIES_PREFIX, KEY_VERSION, REPLY_PREFIX, kind_and_version
 from judgekit.core.errors import StorageError
-from judgekit.storage.broken_database import BROKEN, is_broken
+from judgekit.storage.sqlite_files import BROKEN, is_broken
 
 _NEVER_BITES = 2**62
 """Size limit in bytes; diskcache drops entries above it without a word."""

@@ -11,130 +11,7 @@ from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.case_files import iterate_cases
 from judgekit.storage.first_look import Look
-
-_CONFIG: dict[str, Any] = {
-    "$schema": "config.schema.json",
-    "$comment": "One run. Paths start at this file. `judgekit validate` checks everything without a call.",
-    "name": "my-suite",
-    "cases": "cases.jsonl",
-    "system": {
-        "$comment": "recorded: the answers of your system stand in a file, one JSON object a line",
-        "name": "recorded",
-        "path": "outputs.jsonl",
-    },
-    "models": {
-        "baseline": {
-            "$comment": "embedded word-overlap judge: no key, no download, not an LLM",
-            "provider": "lexical",
-            "model": "overlap-2",
-        },
-        "baseline-strict": {"provider": "lexical", "model": "overlap-strict-2"},
-        "hosted": {
-            "$comment": "a real judge: export OPENAI_API_KEY and name this model in judges",
-            "provider": "openai_compatible",
-            "model": "gpt-4o-2024-08-06",
-            "api_key_env": "OPENAI_API_KEY",
-        },
-        "local": {
-            "$comment": "vLLM, llama.cpp or Ollama; `judgekit pin` prints the build_hash to put under pin",
-            "provider": "openai_compatible",
-            "model": "my-model",
-            "base_url": "http://127.0.0.1:8000/v1",
-            "max_concurrency": 4,
-        },
-    },
-    "judges": [
-        {"name": "groundedness", "prompt_version": "v1", "model": "baseline"},
-        {"name": "correctness", "prompt_version": "v1", "model": "baseline"},
-    ],
-    "spot_check": {
-        "$comment": "a second opinion on a random sample: how far can the judge be trusted?",
-        "n": 20,
-        "model": "baseline-strict",
-    },
-    "slices": ["category", "difficulty", "tags", "answerable"],
-    "gates": [{"$comment": "a missed gate ends with exit code 1", "metric": "recall_any@5", "op": ">=", "value": 0.5}],
-}
-
-_CASES: list[dict[str, Any]] = [
-    {
-        "id": "q1",
-        "question": "How long may the sourdough rest in the fridge?",
-        "answerable": True,
-        "category": "factual",
-        "difficulty": "easy",
-        "tags": ["baking"],
-        "gold_supports": [{"rel_path": "baking/sourdough.md", "heading_path": ["Sourdough", "Resting"]}],
-        "expected_doc_ids": ["baking/sourdough.md"],
-        "reference_answers": ["up to 48 hours"],
-    },
-    {
-        "id": "q2",
-        "question": "Which two notes say when the oven was last serviced?",
-        "answerable": True,
-        "category": "multi_hop",
-        "difficulty": "hard",
-        "tags": ["oven"],
-        "gold_supports": [
-            {"rel_path": "oven/log.md", "heading_path": ["Log", "2025"]},
-            {"rel_path": "oven/manual.md", "heading_path": ["Manual", "Service"]},
-        ],
-        "required_support_groups": [[0, 1]],
-        "expected_doc_ids": ["oven/log.md", "oven/manual.md"],
-        "reference_answers": ["The log for 2025 and the manual's service page"],
-    },
-    {
-        "id": "q3",
-        "question": "What is the owner's favourite film?",
-        "answerable": False,
-        "category": "factual",
-        "difficulty": "medium",
-        "tags": ["unanswerable"],
-        "expected_doc_ids": [],
-    },
-]
-
-_OUTPUTS: list[dict[str, Any]] = [
-    {
-        "case_id": "q1",
-        "answer": "The dough may rest in the fridge for up to 48 hours.",
-        "retrieved": [
-            {
-                "chunk_id": "sourdough-2",
-                "doc_id": "baking/sourdough.md",
-                "rel_path": "baking/sourdough.md",
-                "heading_path": ["Sourdough", "Resting"],
-                "text": "Shape the loaf and rest it in the fridge for up to 48 hours. Longer, and it turns too sour.",
-            }
-        ],
-        "citations": ["sourdough-2"],
-        "latency_seconds": {"retrieval": 0.04, "generation": 0.9, "total": 0.95},
-    },
-    {
-        "case_id": "q2",
-        "answer": "The log of 2025 says that the oven was serviced in May by two people.",
-        "retrieved": [
-            {
-                "chunk_id": "log-7",
-                "doc_id": "oven/log.md",
-                "rel_path": "oven/log.md",
-                "heading_path": ["Log", "2025"],
-                "text": "In May the oven was serviced and the door seal replaced.",
-            }
-        ],
-        "citations": ["log-7"],
-        "latency_seconds": {"retrieval": 0.05, "generation": 1.4, "total": 1.46},
-    },
-    {
-        "case_id": "q3",
-        "answer": "I could not find that in the notes.",
-        "abstained": True,
-        "retrieved": [],
-        "citations": [],
-        "latency_seconds": {"retrieval": 0.03, "generation": 0.4, "total": 0.44},
-    },
-]
-
+from judgekit.storage.shipped import shipped
 
 _GOLDEN_HEADER = """# A golden set: one entry a case. Only id and question are needed.
 # expected_doc_ids: what the system should find; `expected_doc_ids: []` means that it should refuse to answer.
@@ -173,13 +50,13 @@ def write_starter(folder: Path, format_: str, *, replace: bool = False) -> list[
         StorageError: a file cannot be written.
     """
     suffix = _suffix(format_)
-    in_yaml = suffix == "yaml"
-    cases = "cases.yaml" if in_yaml else "cases.jsonl"
+    cases = "cases.yaml" if suffix == "yaml" else "cases.jsonl"
+    lines = _shipped("cases.jsonl")
     files = {
-        folder / f"config.{suffix}": _WRITERS[suffix]({**_CONFIG, "cases": cases}),
+        folder / f"config.{suffix}": _WRITERS[suffix]({**_config(), "cases": cases}),
         folder / "config.schema.json": config_schema(),
-        folder / cases: _as_golden_set(_CASES) if in_yaml else _as_lines(_CASES),
-        folder / "outputs.jsonl": _as_lines(_OUTPUTS),
+        folder / cases: _as_golden_set(lines) if suffix == "yaml" else lines,
+        folder / "outputs.jsonl": _shipped("outputs.jsonl"),
     }
     return _written(folder, files, replace=replace)
 
@@ -228,16 +105,25 @@ def _config_for(look: Look, path: str) -> dict[str, Any]:
         {"name": name, "prompt_version": "v1", "model": "baseline"} for name, applies in judged.items() if applies
     ]
     slices = [name for name in ("category", "difficulty", "lang", "tags", "answerable") if name in cases]
+    starter = _config()
     name = re.sub(r"[^A-Za-z0-9]+", "-", look.path.stem).strip("-")[:60] or "my-suite"
     return {
-        **{key: _CONFIG[key] for key in ("$schema", "$comment")},
+        **{key: starter[key] for key in ("$schema", "$comment")},
         "name": name,
         "cases": path if entries["cases"] == {"path": path} else entries["cases"],
         "system": system,
-        **({"models": _CONFIG["models"], "judges": judges} if judges else {}),
-        **({"spot_check": _CONFIG["spot_check"]} if judges else {}),
+        **({"models": starter["models"], "judges": judges, "spot_check": starter["spot_check"]} if judges else {}),
         **({"slices": slices} if slices else {}),
     }
+
+
+def _shipped(name: str) -> str:
+    return (shipped("configs") / "starter" / name).read_text(encoding="utf-8")
+
+
+def _config() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_shipped("config.json"))
+    return found
 
 
 def _suffix(format_: str) -> str:
@@ -262,10 +148,10 @@ def _written(folder: Path, files: Mapping[Path, str], *, replace: bool) -> list[
     return written
 
 
-def _as_golden_set(cases: list[dict[str, Any]]) -> str:
+def _as_golden_set(cases: str) -> str:
     """Cases as YAML, with what the keys mean above them."""
     lines = [_GOLDEN_HEADER]
-    for case in cases:
+    for case in map(json.loads, cases.splitlines()):
         entries = [f"{_key(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in case.items()]
         lines += ["", f"- {entries[0]}", *(f"  {entry}" for entry in entries[1:])]
     return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@ MOST_VALUES = 200
 """A dimension with more values than this is no slicing but a listing."""
 
 DIMENSIONS = ("category", "difficulty", "lang", "tags", "vaults", "answerable", "recency_conflict_rule")
+_NAMES = (*DIMENSIONS, "metadata.<name>")
 
 
 def check_dimensions(dimensions: Sequence[str]) -> None:
@@ -20,8 +21,8 @@ def check_dimensions(dimensions: Sequence[str]) -> None:
         ConfigError: names the nearest known dimension.
     """
     for name in dimensions:
-        if name not in DIMENSIONS and not name.startswith("metadata."):
-            raise ConfigError(f"slices: no dimension {name!r}{did_you_mean(name, [*DIMENSIONS, 'metadata.<name>'])}")
+        if not _is_dimension(name):
+            raise ConfigError(f"slices: no dimension {name!r}{did_you_mean(name, _NAMES)}")
 
 
 def check_cluster_field(name: str | None, cases: Iterable[Case]) -> None:
@@ -32,8 +33,8 @@ def check_cluster_field(name: str | None, cases: Iterable[Case]) -> None:
     """
     if name is None:
         return
-    if name not in DIMENSIONS and not name.startswith("metadata."):
-        raise ConfigError(f"cluster_by: no field {name!r}{did_you_mean(name, [*DIMENSIONS, 'metadata.<name>'])}")
+    if not _is_dimension(name):
+        raise ConfigError(f"cluster_by: no field {name!r}{did_you_mean(name, _NAMES)}")
     found = False
     present: dict[str, None] = {}
     for case in cases:
@@ -47,6 +48,10 @@ def check_cluster_field(name: str | None, cases: Iterable[Case]) -> None:
     if not found:
         present.pop(name, None)
         raise ConfigError(f"cluster_by: no case has a value of {name!r}{did_you_mean(name, present)}")
+
+
+def _is_dimension(name: str) -> bool:
+    return name in DIMENSIONS or name.startswith("metadata.")
 
 
 class Clusters:

@@ -2,16 +2,16 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from judgekit.analysis.estimates import DEFAULT_RULES, ErrorPolicy, FigureRules, Figures, SlicedTally
-from judgekit.analysis.label_forms import LabelForms
+from judgekit.analysis.input_mismatches import NameForms
 from judgekit.analysis.risk_coverage import RiskCoverage, risk_score
 from judgekit.analysis.slices import MOST_VALUES, Clusters, doc_types, slice_values
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.scores import Column, Outcomes, Pooled
-from judgekit.stats.means import quantile, round4
+from judgekit.stats.means import quantile
 
 DOC_TYPE_METRIC = "recall_any@5"
 """The column that is shown for each document type."""
@@ -37,7 +37,7 @@ class RunTally:
         score = risk_score(columns)
         self._risk = None if score is None else RiskCoverage(score, rules)
         self._latency: dict[str, array[float]] = defaultdict(lambda: array("d"))
-        self._forms = LabelForms()
+        self._forms = NameForms()
         self._left_out: list[tuple[str, str]] = []
 
     def add(self, case: Case, output: SystemOutput, outcomes: Outcomes) -> None:
@@ -109,14 +109,3 @@ class RunTally:
 
 def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1000
-
-
-def rounded(value: Any) -> Any:
-    """The value with every float at 4 decimals, as stored."""
-    if isinstance(value, float):
-        return round4(value)
-    if isinstance(value, Mapping):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(item) for item in value]
-    return value

@@ -143,7 +143,7 @@ def _checked(job: "SpotCheckJob", *, quiet: bool) -> "RunSummary":
 
 def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -> None:
 
-    from judgekit.analysis.summary import rounded
+    from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.safe_text import printable_line
     from judgekit.reports.spot_check_report import reliability_lines
 

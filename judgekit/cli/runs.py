@@ -163,7 +163,7 @@ def _write_junit(folder: Path, junit: Path | None) -> None:
 def _print_summary(summary: "RunSummary", folder: Path, *, as_json: bool) -> None:
     import sys
 
-    from judgekit.analysis.summary import rounded
+    from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.run_text import plain_text, rich_table
 
     if as_json:

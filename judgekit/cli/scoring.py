@@ -97,7 +97,7 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
 
 def _print(scores: "RankingScores", *, as_json: bool) -> None:
 
-    from judgekit.analysis.summary import rounded
+    from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.run_text import score_text
 
     for code, message in scores.warnings:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judgekit.analysis.trends import TrendRun
+from judgekit.analysis.run_trends import TrendRun
 from judgekit.core.errors import JudgekitError
 from judgekit.core.history_points import dataset_sha256
 from judgekit.core.runs import CONFIG, METRICS, Manifest, cases_text

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
-from judgekit.analysis.aggregate import run_aggregate
+from judgekit.analysis.stored_figures import run_aggregate
 from judgekit.core.errors import JudgekitError, StorageError, first_problem
 from judgekit.core.runs import CONFIG, METRICS, METRICS_HISTORY, SCORES, TAGS, GateResult, Notice, RunSummary
 from judgekit.core.scores import Estimate

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from judgekit.analysis.one_sided import ids_on_one_side
+from judgekit.analysis.input_mismatches import ids_on_one_side
 from judgekit.core.cases import Case, OutputError, SystemOutput
 from judgekit.core.protocols import System
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judgekit.analysis.bridging import bridge_figure
-from judgekit.analysis.summary import rounded
+from judgekit.analysis.run_deltas import bridge_figure
+from judgekit.analysis.stored_figures import rounded
 from judgekit.core.components import Judge
 from judgekit.core.config import JudgeConfig, ModelConfig
 from judgekit.core.errors import ConfigError

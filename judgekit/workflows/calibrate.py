@@ -18,7 +18,7 @@ from judgekit.analysis.label_sets import (
     other_scale,
 )
 from judgekit.analysis.slices import DIMENSIONS, slice_values
-from judgekit.analysis.summary import rounded
+from judgekit.analysis.stored_figures import rounded
 from judgekit.analysis.verdict_pairs import compare_pair
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge

@@ -3,8 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from judgekit.analysis.aggregate import run_aggregate
-from judgekit.analysis.summary import rounded
+from judgekit.analysis.stored_figures import rounded, run_aggregate
 from judgekit.core.runs import METRICS, SUMMARY, Notice, RunSummary
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.run_folder import RunFolder

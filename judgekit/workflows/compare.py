@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from judgekit.analysis.aggregate import run_aggregate
+from judgekit.analysis.case_changes import by_loss
 from judgekit.analysis.deltas import DeltaTally
 from judgekit.analysis.estimates import ErrorPolicy
-from judgekit.analysis.query_changes import by_loss
 from judgekit.analysis.run_deltas import whole_run_deltas, whole_run_figures
 from judgekit.analysis.run_differences import causes, changed, query_notes
+from judgekit.analysis.stored_figures import run_aggregate
 from judgekit.core.comparison import COVERAGE, Cause, Comparison, Delta
 from judgekit.core.errors import ConfigError
 from judgekit.core.scores import Column, Failed

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from judgekit.analysis.case_changes import KindRule, edited_fields, kind_rules, query_change, score_change
 from judgekit.analysis.deltas import DeltaTally
-from judgekit.analysis.query_changes import edited_fields, query_change
 from judgekit.analysis.run_deltas import USAGE_COLUMNS, LatencyPairs, usage_outcomes
 from judgekit.analysis.run_differences import chunker_match
-from judgekit.analysis.score_kinds import KindRule, kind_rules, score_change
 from judgekit.analysis.slices import Clusters
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.comparison import ChunkerMatch, FirstHits, QueryChange, ScoreChange

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from judgekit.analysis.label_forms import LabelForms
+from judgekit.analysis.input_mismatches import NameForms
 from judgekit.core.cases import Anchor, Case, Hit, Span, Support, SystemOutput
 from judgekit.core.components import Component, Judge
 from judgekit.core.errors import ConfigError, InputError
@@ -154,7 +154,7 @@ def _counts_utf16(hit: Hit) -> bool:
 
 def label_notices(pairs: Iterable[tuple[Case, SystemOutput]]) -> Notices:
     """Labels and hits that are written in different ways, as a run says it: paths, ids, headings."""
-    forms = LabelForms()
+    forms = NameForms()
     cases, outputs = [], []
     for case, output in pairs:
         forms.add(case, output)

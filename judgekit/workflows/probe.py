@@ -12,7 +12,7 @@ from typing import Any
 
 from judgekit.analysis.judge_calls import cost_record
 from judgekit.analysis.probe_effects import Probed, probe_report
-from judgekit.analysis.summary import rounded
+from judgekit.analysis.stored_figures import rounded
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.components import Judge
 from judgekit.core.config import RunConfig

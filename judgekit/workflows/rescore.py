@@ -11,7 +11,7 @@ from typing import Any
 
 import judgekit
 from judgekit.analysis.gates import check_gates
-from judgekit.analysis.summary import rounded
+from judgekit.analysis.stored_figures import rounded
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.judgments import last_judgments

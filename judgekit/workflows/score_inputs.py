@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy
-from judgekit.analysis.one_sided import check_positions, ids_on_one_side
+from judgekit.analysis.input_mismatches import check_positions, ids_on_one_side
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, first_problem

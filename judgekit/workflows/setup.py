@@ -12,7 +12,7 @@ import judgekit.judges
 import judgekit.metrics
 from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.indexing_coverage import indexing_coverage
-from judgekit.analysis.one_sided import check_positions
+from judgekit.analysis.input_mismatches import check_positions
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric, build, discover

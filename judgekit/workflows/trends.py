@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import judgekit.metrics
-from judgekit.analysis.trends import Trend
+from judgekit.analysis.run_trends import Trend
 from judgekit.core.components import Component, Metric, discover
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.storage.run_figures import FoundRun, figures_of_runs

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.query_changes import kind_of
+from judgekit.analysis.case_changes import kind_of
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.metrics.first_hits import HitMatching, first_hits
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import judgekit
 from judgekit.analysis.estimates import Tally
-from judgekit.analysis.one_sided import ids_on_one_side
+from judgekit.analysis.input_mismatches import ids_on_one_side
 from judgekit.core.cases import SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import JudgekitError

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import judgekit
-from judgekit.analysis.trends import Trend, TrendRun, latest_stretch
+from judgekit.analysis.run_trends import Trend, TrendRun, latest_stretch
 from judgekit.core.errors import ConfigError
 from judgekit.reports.runs_page import render_runs, render_trend
 from judgekit.reports.timelines import trend_svg, trend_text

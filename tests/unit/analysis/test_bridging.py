@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.analysis.bridging import bridge_figure
+from judgekit.analysis.run_deltas import bridge_figure
 
 SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 5).map(float))
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from judgekit.analysis.estimates import FigureRules, Tally
 from judgekit.analysis.slices import Clusters, check_cluster_field
-from judgekit.analysis.summary import RunTally, rounded
+from judgekit.analysis.stored_figures import rounded
+from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError
 from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcome, Outcomes, Pooled

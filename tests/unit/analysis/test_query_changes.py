@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.analysis.query_changes import by_loss, edited_fields, kind_of, query_change
+from judgekit.analysis.case_changes import by_loss, edited_fields, kind_of, query_change
 from judgekit.core.cases import Case
 from judgekit.core.comparison import FirstHits, LostChunk, QueryChange, ScoreChange, ScoreKind
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit.analysis.score_kinds import kind_rules, score_change
+from judgekit.analysis.case_changes import kind_rules, score_change
 from judgekit.core.cases import Case
 from judgekit.core.comparison import ScoreChange
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from judgekit.analysis import label_forms
-from judgekit.analysis.label_forms import LabelForms
+from judgekit.analysis import input_mismatches
+from judgekit.analysis.input_mismatches import NameForms
 from judgekit.core.cases import Case, Hit, SystemOutput
 
 Names = Sequence[str]
 
 
 def paths(*cases: tuple[Names, Names]) -> list[tuple[str, str]]:
-    forms = LabelForms()
+    forms = NameForms()
     for number, (gold, hits) in enumerate(cases):
         forms.add(
             Case.model_validate({"id": str(number), "gold_supports": [{"rel_path": path} for path in gold]}),
@@ -22,7 +22,7 @@ def paths(*cases: tuple[Names, Names]) -> list[tuple[str, str]]:
 
 
 def ids(*cases: tuple[Names, Names]) -> list[tuple[str, str]]:
-    forms = LabelForms()
+    forms = NameForms()
     for number, (gold, hits) in enumerate(cases):
         forms.add(
             Case.model_validate({"id": str(number), "expected_doc_ids": gold}),
@@ -118,7 +118,7 @@ def test_different_folders_in_front_need_more_than_one_likeness() -> None:
 
 
 def test_memory_stays_bounded_and_a_late_match_is_still_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(label_forms, "MOST_KEPT", 3)
+    monkeypatch.setattr(input_mismatches, "MOST_KEPT", 3)
     many = [([f"docs/{n}.md"], [f"/kb/docs/{n}.md", f"/kb/docs/{n + 1}.md"]) for n in range(50)]
     assert [code for code, _ in paths(*many)] == ["paths_look_different"]
     assert paths(*many, (["docs/0.md"], ["docs/0.md"])) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from judgekit.analysis.aggregate import run_aggregate
+from judgekit.analysis.stored_figures import run_aggregate
 
 
 def figure(value: float | None, n: int, n_error: int = 0) -> dict[str, object]:

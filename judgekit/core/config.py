@@ -8,9 +8,15 @@ from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
 
-from judgekit.core.addresses import check_address, public_address, variables_in
 from judgekit.core.data_files import DataFile, Section
-from judgekit.core.request_fields import check_body, check_headers, looks_like_a_key
+from judgekit.core.request_fields import (
+    check_address,
+    check_body,
+    check_headers,
+    looks_like_a_key,
+    public_address,
+    variables_in,
+)
 from judgekit.core.spot_checks import SampleSize
 
 DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")

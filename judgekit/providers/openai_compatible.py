@@ -19,12 +19,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from judgekit.core.addresses import filled, secret_values, split_address, variables_in
 from judgekit.core.config import ModelConfig, is_local
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.masking import MaskedHeaders, Masker
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
+from judgekit.core.request_fields import filled, secret_values, split_address, variables_in
 from judgekit.core.text import canonical_json
 from judgekit.providers.bodies import decode_body, is_stream, read_body
 from judgekit.providers.completions import read_completion, wire_body

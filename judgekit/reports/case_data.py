@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judgekit.core.case_records import CaseRecord
+from judgekit.core.runs import CaseRecord
 from judgekit.reports.case_details import Caps, CaseViewer
 from judgekit.reports.safe_text import inert
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from judgekit.core.case_records import CaseRecord
 from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
 from judgekit.core.errors import ConfigError
 from judgekit.core.human_labels import HumanLabel
 from judgekit.core.judgments import Judgment
 from judgekit.core.prompts import PromptTemplate
+from judgekit.core.runs import CaseRecord
 from judgekit.core.spot_checks import RUN_CHECK
 from judgekit.reports.safe_text import inert
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from judgekit.core.case_records import CaseRecord
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.runs import Manifest, RunSummary, cases_text, part_of
+from judgekit.core.runs import CaseRecord, Manifest, RunSummary, cases_text, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.reports.case_data import MOST_ROWS, CaseData
 from judgekit.reports.case_details import CaseViewer

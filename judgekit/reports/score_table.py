@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from judgekit.core.case_records import CaseRecord
+from judgekit.core.runs import CaseRecord
 from judgekit.reports.safe_text import inert
 
 Cell = str | float | None

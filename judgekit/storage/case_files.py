@@ -12,12 +12,12 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import collector_paused
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
+from judgekit.storage.column_names import advice
 from judgekit.storage.dotted import EACH
 from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.formats.lookup import Reading, reading_of
 from judgekit.storage.formats.source import Notices, is_folder
 from judgekit.storage.hashed_file import Hashes
-from judgekit.storage.hit_shapes import advice
 from judgekit.storage.intake import Intake
 from judgekit.storage.problems import MISSING, Location, problems
 from judgekit.storage.rows import Row

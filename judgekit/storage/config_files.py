@@ -1,7 +1,9 @@
-"""Config files: JSON first, YAML and TOML by extension."""
+"""Config files: JSON first, YAML and TOML by extension; and the commit of the checkout that one stands in."""
 
 import json
 import math
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,7 @@ from pydantic import ValidationError
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, json_path
 from judgekit.core.text import clean_text
-from judgekit.storage.json_lines import line_of, repeated_keys
-from judgekit.storage.problems import Location, kind_of, one_line, problems
+from judgekit.storage.problems import Location, kind_of, line_of, one_line, problems, repeated_keys
 from judgekit.storage.yaml_text import CONFIG_VALUES, line_of_node, node_at, parsed_yaml
 
 COMMENT = "$comment"
@@ -117,3 +118,20 @@ def _line_of(text: str, location: Location, suffix: str) -> int | None:
     if suffix not in (".yaml", ".yml"):
         return line_of(text, location)
     return line_of_node(node_at(parsed_yaml(text, "", CONFIG_VALUES)[1], location))
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_SECONDS = 5.0
+
+
+def commit_of(folder: Path) -> str | None:
+    """The commit that is checked out where a folder is; None outside of a checkout, and where git says none."""
+    command = ["git", "-C", str(folder), "rev-parse", "--verify", "--quiet", "HEAD"]
+    try:
+        done = subprocess.run(  # noqa: S603  # fixed words and a path
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    commit = done.stdout.strip()
+    return commit if done.returncode == 0 and _COMMIT.fullmatch(commit) else None

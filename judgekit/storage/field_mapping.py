@@ -13,9 +13,8 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
 from judgekit.storage.cells import FLAGS, PROSE, ListCells, is_unanswerable, turned_around
-from judgekit.storage.dotted import ABSENT, EACH, field_heads, look_up
+from judgekit.storage.dotted import ABSENT, EACH, LISTS, NEAR, ListParts, field_heads, look_up
 from judgekit.storage.id_lists import RETRIEVED_IDS, hits_of_ids, with_flat_ids
-from judgekit.storage.list_parts import LISTS, NEAR, ListParts
 from judgekit.storage.problems import Location, kind_of
 from judgekit.storage.rows import Row
 

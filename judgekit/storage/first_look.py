@@ -15,12 +15,12 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.case_files import record_of
 from judgekit.storage.column_names import OF_CASES, guess
+from judgekit.storage.dotted import NEAR
 from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.formats.lookup import Reading, reading_of
 from judgekit.storage.formats.records import NO_ID
 from judgekit.storage.formats.source import Kind, Notices
 from judgekit.storage.id_lists import RETRIEVED_IDS
-from judgekit.storage.list_parts import NEAR
 from judgekit.storage.rows import Row
 
 MOST_ROWS = 200

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from judgekit.core.errors import InputError
 from judgekit.storage.formats.lookup import Reading
-from judgekit.storage.json_lines import line_of
-from judgekit.storage.problems import one_line
+from judgekit.storage.problems import line_of, one_line
 from judgekit.storage.rows import Row, read_text
 
 SHOWN_PROBLEMS = 20

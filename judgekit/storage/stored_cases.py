@@ -12,11 +12,10 @@ from typing import IO, Self, TypeVar
 import msgspec
 from pydantic import BaseModel, ValidationError
 
-from judgekit.core.case_records import CaseRecord
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment, that_count
-from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES
+from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES, CaseRecord
 from judgekit.core.scores import Failed, NotApplicable, Outcome
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_lines import damaged_line, whole_line

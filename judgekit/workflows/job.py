@@ -14,7 +14,7 @@ from judgekit.core.runs import Manifest, RunSummary
 from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.core.text import canonical_sha256
 from judgekit.judges.parsing import PARSER_VERSION
-from judgekit.storage.git import commit_of
+from judgekit.storage.config_files import commit_of
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.workflows.case_scores import Unjudged
 from judgekit.workflows.models import Options, open_cache

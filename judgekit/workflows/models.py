@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from judgekit.core.addresses import has_hidden_values
 from judgekit.core.components import Judge
 from judgekit.core.config import Budget, ModelConfig, is_local
 from judgekit.core.errors import ConfigError
 from judgekit.core.model_names import is_floating
 from judgekit.core.protocols import ReplyCache
-from judgekit.core.request_fields import header_problem
+from judgekit.core.request_fields import has_hidden_values, header_problem
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
 from judgekit.engine.pinning import PinGuard

@@ -10,7 +10,7 @@ import judgekit.metrics
 from judgekit.analysis.run_trends import Trend
 from judgekit.core.components import Component, Metric, discover
 from judgekit.core.errors import ConfigError, did_you_mean
-from judgekit.storage.run_figures import FoundRun, figures_of_runs
+from judgekit.storage.run_list import FoundRun, figures_of_runs
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored_runs import runs_dir
 

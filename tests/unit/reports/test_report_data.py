@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.core.case_records import CaseRecord
 from judgekit.core.cases import Case, Hit, Support, SystemOutput
 from judgekit.core.judgments import JudgeFailure, Judgment
+from judgekit.core.runs import CaseRecord
 from judgekit.reports.case_data import CaseData, caps_for, embedded
 from judgekit.reports.case_details import Caps, CaseViewer
 from judgekit.reports.charts import share_bar

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.core.case_records import CaseRecord
 from judgekit.core.cases import Case, OutputError, SystemOutput
+from judgekit.core.runs import CaseRecord
 from judgekit.reports.score_table import ScoreTable, defused
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.storage.json_lines import line_of, repeated_keys
+from judgekit.storage.problems import line_of, repeated_keys
 
 TEXT = r"""{
   "a": {"b": [10,

@@ -11,7 +11,6 @@ from judgekit.cli.outcome import reported, say
 
 if TYPE_CHECKING:
     from judgekit.core.comparison import Comparison
-    from judgekit.workflows.compare_job import CompareJob
 
 COMPARE_EPILOG = """\b
 Examples:
@@ -67,19 +66,17 @@ def compare_command(
 ) -> None:
     """Compare two runs: differences with intervals, cases won and lost, and what else changed."""
     from judgekit.analysis.gates import failures, parse_fail_on
-    from judgekit.workflows.compare import compare
-    from judgekit.workflows.compare_job import CompareOptions
-    from judgekit.workflows.comparing import open_comparison
+    from judgekit.workflows.compare import CompareOptions, compare, comparison_pieces, open_runs
     from judgekit.workflows.models import Options
 
     with reported(debug=debug):
         wanted = parse_fail_on(fail_on or ())
         a, b = _two(runs, baseline)
         how = CompareOptions(k, allow_mismatch, strict_chunker_version, include_edited)
-        with open_comparison(a, b, how, Options(results_dir=results_dir)) as job:
-            comparison = compare(job)
+        with open_runs(a, b, Options(results_dir=results_dir)) as sides:
+            comparison = compare(sides, how)
             failed = failures(comparison, wanted)
-            _write(job, comparison, failed, format_, out)
+            _write(comparison, comparison_pieces(sides, comparison, failed, format_.value), format_, out)
         for line in failed:
             say(f"--fail-on {line}")
     if failed:
@@ -96,10 +93,7 @@ def _two(runs: Sequence[str], baseline: str | None) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _write(
-    job: "CompareJob", comparison: "Comparison", failed: Sequence[str], form: FormatChoice, out: Path | None
-) -> None:
-    pieces = _pieces(job, comparison, failed, form)
+def _write(comparison: "Comparison", pieces: Iterator[str], form: FormatChoice, out: Path | None) -> None:
     if out is None:
         if form is FormatChoice.TABLE:
             _print_table(comparison)
@@ -115,28 +109,6 @@ def _write(
     if form is not FormatChoice.TABLE:
         _print_table(comparison)
     say(f"wrote {out}")
-
-
-def _pieces(job: "CompareJob", comparison: "Comparison", failed: Sequence[str], form: FormatChoice) -> Iterator[str]:
-    """The comparison in a format, as pieces of text."""
-    if form is FormatChoice.JSON:
-        from judgekit.reports.compare_text import compare_document
-        from judgekit.reports.safe_text import json_text
-
-        document = compare_document(comparison, failed)
-        yield json_text(document, indent=2, sort_keys=False) + "\n"
-    elif form is FormatChoice.MD:
-        from judgekit.reports.compare_text import compare_markdown
-
-        yield compare_markdown(comparison, failed)
-    elif form is FormatChoice.HTML:
-        from judgekit.workflows.comparing import compare_page
-
-        yield from compare_page(job, comparison, failed)
-    else:
-        from judgekit.reports.compare_text import plain_text
-
-        yield plain_text(comparison) + "\n"
 
 
 def _print_table(comparison: "Comparison") -> None:

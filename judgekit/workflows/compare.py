@@ -1,210 +1,232 @@
-"""Compare two stored runs: pair their cases, gather differences, and say what else changed."""
+"""`judgekit compare`: two stored runs side by side, and what else changed between them.
+
+`open_runs` opens both, `compare` refuses those whose difference would mix causes, pairs their cases one by one and
+says what differs, and `comparison_pieces` writes it in a format.
+"""
 
 import math
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.case_changes import by_loss
-from judgekit.analysis.deltas import DeltaTally
-from judgekit.analysis.estimates import ErrorPolicy
 from judgekit.analysis.run_deltas import whole_run_deltas, whole_run_figures
 from judgekit.analysis.run_differences import causes, changed, query_notes
 from judgekit.analysis.stored_figures import run_aggregate
-from judgekit.core.comparison import COVERAGE, Cause, Comparison, Delta
+from judgekit.core.comparison import COVERAGE, Cause, ChunkerMatch, Comparison, Delta
 from judgekit.core.errors import ConfigError
+from judgekit.core.runs import MANIFEST
 from judgekit.core.scores import Column, Failed
+from judgekit.reports.compare_page import ComparedCase, chosen_queries, render_comparison
+from judgekit.reports.compare_text import compare_document, compare_markdown, plain_text
+from judgekit.reports.safe_text import json_text
 from judgekit.stats.means import mean
-from judgekit.workflows.compare_cases import (
-    CasePairing,
-    PairedCases,
-    chunker_match_of,
-    columns_of,
-    dropped,
-    left_out,
-    other_data,
-)
-from judgekit.workflows.compare_job import ComparedSide, CompareJob
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_index import FolderIndex
+from judgekit.workflows.closing import INDEX_SECONDS
+from judgekit.workflows.compared_runs import CompareOptions, PairedCases, Side, Sides, open_runs
+from judgekit.workflows.stored import StoredRun
+
+__all__ = ["CompareOptions", "compare", "comparison_pieces", "open_runs"]
 
 SHOWN = 3
 """Case ids in an error message."""
 
+Notices = Iterator[tuple[str, str]]
 
-def compare(job: CompareJob) -> Comparison:
+
+def compare(sides: Sides, how: CompareOptions) -> Comparison:
     """Compare two runs over the cases that both have.
 
     Raises:
         ConfigError: the runs share no case, or they differ in what makes figures incomparable and that is not allowed.
         StorageError: a run is damaged.
     """
-    found = causes(job.a.identity, job.b.identity)
-    _refuse(job, found)
-    shared, only_in_a, only_in_b = _shared(job)
-    job.notices += [*job.a.notices, *job.b.notices, *_notices(job, found)]
-    tally = _tally(job)
-    pairing = CasePairing(job, tally, query_notes(found))
-    queries = by_loss([pairing.change(case_id) for case_id in shared])
-    paired = pairing.found
-    overall_a, overall_b = _figures(job.a), _figures(job.b)
-    others = [*paired.latencies.deltas(), *_whole_runs(job, has_other_cases=bool(only_in_a or only_in_b))]
-    deltas = tally.deltas(overall_a, overall_b, _mixer(job, found, has_edited=bool(paired.edited)), others)
-    same_run = job.same_run or _same_verdicts(job, paired)
-    job.notices += [*_missing_notice(only_in_a, len(shared)), *_case_notices(job, paired, deltas)]
-    job.notices += _same_notices(job, same_run)
+    a, b = sides
+    found = causes(a.identity, b.identity)
+    cases = PairedCases(sides, how, query_notes(found))
+    _refuse(sides, how, found, cases.match)
+    shared, only_in_a, only_in_b = _shared(sides)
+    queries = by_loss([cases.change(case_id) for case_id in shared])
+    overall = [_figures(side) for side in sides]
+    whole_runs = [whole_run_figures(side.metrics) for side in sides]
+    others = [
+        *cases.latencies.deltas(),
+        *whole_run_deltas(*whole_runs, has_other_cases=bool(only_in_a or only_in_b)),
+    ]
+    mixed = _mixer(sides, found, cases, counts_edited=how.includes_edited)
+    deltas = cases.tally.deltas(overall[0], overall[1], mixed, others)
+    shares_answers = bool(_lineage(a.stored) & _lineage(b.stored))
+    same_run = _same_run(a.stored, b.stored) or _same_verdicts(sides, cases, shares_answers=shares_answers)
+    notices = [
+        *a.notices,
+        *b.notices,
+        *_run_notices(sides, found, has_other_data=cases.has_other_data),
+        *_missing_notices(only_in_a, len(shared)),
+        *_case_notices(sides, cases, deltas),
+        *_same_notices(same_run, shares_answers=shares_answers),
+    ]
+    for side in sides:
+        notices += FolderIndex(INDEX_SECONDS).put_run(side.stored.folder.path)
     return Comparison(
-        run_a=job.a.identity.run_id,
-        run_b=job.b.identity.run_id,
-        aggregate_a=run_aggregate(overall_a),
-        aggregate_b=run_aggregate(overall_b),
+        run_a=a.identity.run_id,
+        run_b=b.identity.run_id,
+        aggregate_a=run_aggregate(overall[0]),
+        aggregate_b=run_aggregate(overall[1]),
         deltas=deltas,
-        chunker_version_match=chunker_match_of(job),
+        chunker_version_match=cases.match,
         per_query=queries,
         only_in_a=only_in_a,
         only_in_b=only_in_b,
-        changed=changed(job.a.identity, job.b.identity),
-        changed_cases=paired.edited,
+        changed=changed(a.identity, b.identity),
+        changed_cases=cases.edited,
         causes=found,
-        k=job.options.k,
+        k=how.k,
         n_shared=len(shared),
-        notices=tuple(dict.fromkeys([*job.notices, *_indexed(job)])),
+        notices=tuple(dict.fromkeys(notices)),
         same_run=same_run,
-        has_chunk_ids=paired.has_chunk_ids,
-        left_out=left_out(job),
-        without_value=tally.without_value,
-        dropped=dropped(job),
-        untold=dict(paired.untold),
+        has_chunk_ids=cases.has_chunk_ids,
+        left_out=cases.left_out,
+        without_value=cases.tally.without_value,
+        dropped=cases.dropped,
+        untold=dict(cases.untold),
     )
 
 
-def _shared(job: CompareJob) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
-    """Ids that both runs have in the order of a, and those of a and of b alone."""
-    a, b = job.a.cases.ids, job.b.cases.ids
-    in_b = set(b)
-    shared = [case_id for case_id in a if case_id in in_b]
-    if not shared:
-        raise ConfigError(f"the runs share no case: {_ids(job.a)}, {_ids(job.b)}")
-    known = set(shared)
-    only_in_a, only_in_b = (tuple(case_id for case_id in ids if case_id not in known) for ids in (a, b))
-    return shared, only_in_a, only_in_b
+def comparison_pieces(sides: Sides, comparison: Comparison, failed: Sequence[str], form: str) -> Iterator[str]:
+    """The comparison as text, piece by piece; for the page the runs have to be open still.
+
+    Args:
+        sides: the two runs.
+        comparison: what was found.
+        failed: what `--fail-on` found.
+        form: `table`, `md`, `json` or `html`.
+
+    Raises:
+        StorageError: a run is damaged.
+    """
+    if form == "html":
+        yield from render_comparison(comparison, _page_cases(sides, comparison), failed)
+    elif form == "md":
+        yield compare_markdown(comparison, failed)
+    elif form == "json":
+        yield json_text(compare_document(comparison, failed), indent=2, sort_keys=False) + "\n"
+    else:
+        yield plain_text(comparison) + "\n"
 
 
-def _tally(job: CompareJob) -> DeltaTally:
-    pooled = [figure for side in job.sides for part in side.pooled.values() for figure in part]
-    judges = [name for side in job.sides for name in side.identity.judges]
-    return DeltaTally(columns_of(job), pooled, _policy(job), judges)
-
-
-def _whole_runs(job: CompareJob, *, has_other_cases: bool) -> Iterator[Delta]:
-    first, second = (whole_run_figures(side.metrics) for side in job.sides)
-    return whole_run_deltas(first, second, has_other_cases=has_other_cases)
-
-
-def _same_verdicts(job: CompareJob, paired: PairedCases) -> str | None:
-    """Why two runs of the same answers say nothing about each other: they have the same scores too."""
-    if not job.shares_answers or paired.n_unequal:
-        return None
-    first, second = job.a.identity.run_id, job.b.identity.run_id
-    return f"{first} and {second} judge the same answers and have the same scores, so nothing is compared"
-
-
-def _same_notices(job: CompareJob, same_run: str | None) -> Iterator[tuple[str, str]]:
-    if same_run is not None:
-        yield "same_run", f"{same_run}; every difference is 0, and that says nothing"
-    elif job.shares_answers:
-        yield "same_answers", "a and b judge the same answers, so a difference is of the judge and not of the system"
-
-
-def _missing_notice(only_in_a: Sequence[str], n_shared: int) -> Iterator[tuple[str, str]]:
-    if only_in_a:
-        n = len(only_in_a)
-        text = (
-            f"{n} of the {n + n_shared} cases of a are not in b, so every figure and gate is about the other {n_shared}"
+def _page_cases(sides: Sides, comparison: Comparison) -> Iterator[ComparedCase]:
+    a, b = (side.cases for side in sides)
+    for query in chosen_queries(comparison):
+        case_id = query.query_id
+        yield ComparedCase(
+            query=query,
+            case=b.case(case_id) or a.case(case_id),
+            outputs=(a.output(case_id), b.output(case_id)),
+            scores=(a.scores(case_id), b.scores(case_id)),
         )
-        yield "cases_missing", text
 
 
-def _case_notices(job: CompareJob, paired: PairedCases, deltas: Sequence[Delta]) -> Iterator[tuple[str, str]]:
-    """What turned up while cases were paired."""
-    if paired.has_chunk_ids and chunker_match_of(job) == "unknown":
-        who = [name for name, side in zip("ab", job.sides, strict=True) if not _chunker(side)]
-        text = "neither run says its" if len(who) == 2 else f"{who[0]} does not say its"
-        yield "chunker_unknown", f"{text} chunker_version; chunk ids are taken to mean the same"
-    judges = [name + COVERAGE for side in job.sides for name in side.identity.judges]
-    for delta in deltas:
-        if delta.name in judges and delta.a != delta.b and delta.a is not None and delta.b is not None:
-            name = delta.name.removesuffix(COVERAGE)
-            text = f"{name}: {round(delta.a * delta.n)} of {delta.n} cases have a verdict in a, and "
-            yield (
-                "coverage_differs",
-                f"{text}{round(delta.b * delta.n)} in b; the difference of its mean leaves out others",
-            )
-
-
-def _chunker(side: ComparedSide) -> str | None:
-    return side.identity.versions.get("chunker_version")
-
-
-def _refuse(job: CompareJob, found: Sequence[Cause]) -> None:
-    match = chunker_match_of(job)
-    if job.options.strict_chunker_version and match != "exact":
-        first, second = (_chunker(side) or "unknown" for side in job.sides)
-        how = "by document and characters" if match == "fallback_doc_span" else "by chunk id as it is"
+def _refuse(sides: Sides, how: CompareOptions, found: Sequence[Cause], match: ChunkerMatch) -> None:
+    labels = " and ".join(side.label for side in sides)
+    if how.strict_chunker_version and match != "exact":
+        first, second = (_chunker(side) or "unknown" for side in sides)
+        is_other = match == "fallback_doc_span"
         raise ConfigError(
-            f"{job.a.label} and {job.b.label}: chunker_version "
-            f"{'differs' if match == 'fallback_doc_span' else 'is not known'} ({first}, then {second}), which "
-            f"--strict-chunker-version refuses; without it, hits are compared {how}"
+            f"{labels}: chunker_version {'differs' if is_other else 'is not known'} ({first}, then {second}), which "
+            "--strict-chunker-version refuses; without it, hits are compared "
+            f"{'by document and characters' if is_other else 'by chunk id as it is'}"
         )
     refused = [cause for cause in found if cause.is_refused]
-    if not refused or job.options.allows_mismatch:
+    if not refused or how.allows_mismatch:
         return
     also = [cause.line for cause in found if not cause.is_refused]
     raise ConfigError(
-        f"{job.a.label} and {job.b.label} cannot be compared, since a difference would mix causes; "
+        f"{labels} cannot be compared, since a difference would mix causes; "
         f"what changed: {', '.join(cause.line for cause in refused)}"
-        f"{'; besides: ' + ', '.join(also) if also else ''}; {job.advise(refused)}"
+        f"{'; besides: ' + ', '.join(also) if also else ''}; {_advice(sides, refused)}"
     )
 
 
-def _ids(side: ComparedSide) -> str:
+def _chunker(side: Side) -> str | None:
+    return side.identity.versions.get("chunker_version")
+
+
+def _advice(sides: Sides, refused: Sequence[Cause]) -> str:
+    """How to make the runs comparable."""
+    a, b = sides
+    judges = dict.fromkeys(judge for cause in refused for judge in cause.judges)
+    found = [_rejudge(a, b.stored, judge, refused) for judge in judges]
+    commands = [command for command in found if command is not None]
+    parts = []
+    if commands:
+        text = " && ".join(_joined(commands, len(a.identity.judges)))
+        parts.append(f"make them comparable with: {text}, then compare the new run")
+    if len(commands) < len(found) or any(cause.what.endswith(": arguments") for cause in refused):
+        parts.append("panels and arguments of a judge are made alike only by running one config with the other's")
+    if any(cause.kind == "dataset" for cause in refused):
+        parts.append("cases that are the same in both are compared with --allow-mismatch")
+    elif judges:
+        parts.append("--allow-mismatch compares all the same and marks what is mixed")
+    return "; ".join(parts)
+
+
+def _rejudge(a: Side, b: StoredRun, judge: str, refused: Sequence[Cause]) -> tuple[str, ...] | None:
+    """The judge, and the command that judges run a as run b was judged; None if no option of it does."""
+    theirs, ours = b.judge_config(judge), a.stored.judge_config(judge)
+    own = [cause for cause in refused if judge in cause.judges]
+    has_other_prompt = any(cause.kind == "prompt" for cause in own)
+    is_new = any(a.stored.config.models.get(key) != b.config.models[key] for key in theirs.asked)
+    command = ["judgekit", "rejudge", a.label]
+    if theirs.asked != ours.asked or is_new:
+        if theirs.model is None:
+            return None
+        command += ["--model", theirs.model]
+    if has_other_prompt:
+        command += ["--prompt-version", theirs.prompt_version]
+    if is_new or (has_other_prompt and _is_own_wording(b, judge, theirs.prompt_version)):
+        command += ["--config", b.manifest.config_path]
+    if any(cause.what.endswith("served model") for cause in own):
+        command.append("--no-cache")
+    return None if {cause.what for cause in own} == {f"judge {judge}: arguments"} else (judge, *command)
+
+
+def _is_own_wording(stored: StoredRun, judge: str, version: str) -> bool:
+    """Whether a wording is the user's own and not one that ships."""
+    own = stored.config.prompts_dir
+    return own is not None and (stored.config_folder / Path(own) / judge / f"{version}.toml").exists()
+
+
+def _joined(commands: Sequence[tuple[str, ...]], n_judges: int) -> Iterator[str]:
+    """Commands as they are typed; judges that are asked alike share one, and need no name if they are all."""
+    by_command: dict[tuple[str, ...], list[str]] = {}
+    for judge, *command in commands:
+        by_command.setdefault(tuple(command), []).append(judge)
+    for words, judges in by_command.items():
+        named = [] if len(judges) == n_judges else [word for name in judges for word in ("--judge", name)]
+        yield shlex.join([*words[:3], *named, *words[3:]])
+
+
+def _shared(sides: Sides) -> tuple[list[str], tuple[str, ...], tuple[str, ...]]:
+    """Ids that both runs have in the order of a, and those of a and of b alone."""
+    a, b = (side.cases.ids for side in sides)
+    known = set(a) & set(b)
+    if not known:
+        raise ConfigError(f"the runs share no case: {', '.join(map(_ids, sides))}")
+    only_in_a, only_in_b = (tuple(case_id for case_id in ids if case_id not in known) for ids in (a, b))
+    return [case_id for case_id in a if case_id in known], only_in_a, only_in_b
+
+
+def _ids(side: Side) -> str:
     ids = side.cases.ids
     if not ids:
         return f"{side.label} has none"
     return f"{side.label} has {', '.join(ids[:SHOWN])}{', ...' if len(ids) > SHOWN else ''}"
 
 
-def _policy(job: CompareJob) -> ErrorPolicy:
-    return "as_zero" if job.a.identity.errors == job.b.identity.errors == "as_zero" else "exclude"
-
-
-def _mixer(job: CompareJob, found: Sequence[Cause], *, has_edited: bool) -> Callable[[str], tuple[str, ...]]:
-    """For a score or figure, the causes besides the answers that its difference mixes in."""
-    owners: dict[str, set[str]] = {}
-    for side in job.sides:
-        for family, columns in side.columns.items():
-            for column in columns:
-                owners.setdefault(column.name, set()).add(family)
-        for family, figures in side.pooled.items():
-            for figure in figures:
-                owners.setdefault(figure.name, set()).add(family)
-    judges = {*job.a.identity.judges, *job.b.identity.judges}
-    for column in job.joint:
-        owners.setdefault(column.name, set()).update(judges)
-
-    def mixed(name: str) -> tuple[str, ...]:
-        own = owners.get(name, set())
-        lines = [
-            cause.line
-            for cause in found
-            if (cause.is_refused and own.intersection(cause.judges)) or own.intersection(cause.metrics)
-        ]
-        if has_edited and job.options.includes_edited:
-            lines.append("cases were edited")
-        return tuple(lines)
-
-    return mixed
-
-
-def _figures(side: ComparedSide) -> Mapping[str, Any]:
-    """Figures over all cases; of a run that wrote none, means of its scores."""
+def _figures(side: Side) -> Mapping[str, Any]:
+    """Figures over all cases as metrics.json has them; of a run that wrote none, means of its scores."""
     if side.figures is not None:
         return side.figures
     columns = {column.name: column for part in side.columns.values() for column in part if column.aggregate != ""}
@@ -228,22 +250,110 @@ def _mean_figure(column: Column, values: Sequence[float], n_failed: int) -> dict
     return {"value": mean(values), "n": len(values), "worst": worst}
 
 
-def _indexed(job: CompareJob) -> Iterator[tuple[str, str]]:
-    for side in job.sides:
-        yield from side.index()
+def _mixer(
+    sides: Sides, found: Sequence[Cause], cases: PairedCases, *, counts_edited: bool
+) -> Callable[[str], tuple[str, ...]]:
+    """For a score or figure, the causes besides the answers that its difference mixes in."""
+    owners: dict[str, set[str]] = {}
+    for side in sides:
+        for family, component in side.components.items():
+            names = [column.name for column in component.columns()] + [figure.name for figure in component.pooled()]
+            for name in names:
+                owners.setdefault(name, set()).add(family)
+    for column in cases.joint:
+        owners.setdefault(column.name, set()).update(name for side in sides for name in side.identity.judges)
+    edited = ["cases were edited"] if cases.edited and counts_edited else []
+
+    def mixed(name: str) -> tuple[str, ...]:
+        own = owners.get(name, set())
+        lines = [
+            cause.line
+            for cause in found
+            if (cause.is_refused and own.intersection(cause.judges)) or own.intersection(cause.metrics)
+        ]
+        return (*lines, *edited)
+
+    return mixed
 
 
-def _notices(job: CompareJob, found: Sequence[Cause]) -> Iterator[tuple[str, str]]:
+def _same_run(a: StoredRun, b: StoredRun) -> str | None:
+    """Why two folders hold one run; None if they hold two."""
+    if a.folder.path.resolve() == b.folder.path.resolve():
+        return f"a and b are one run, {b.manifest.run_id}"
+    if a.manifest.run_id == b.manifest.run_id:
+        return f"a and b are two copies of one run, {b.manifest.run_id}"
+    first, second = ((run.created_at, run.finished_at, run.wall_seconds) for run in (a.manifest, b.manifest))
+    if first == second and a.manifest.finished_at is not None:
+        return f"{b.manifest.run_id} is a copy of {a.manifest.run_id} under another id: both ran at the same moment"
+    return None
+
+
+def _lineage(stored: StoredRun) -> set[str]:
+    """Ids of the run and of the runs whose stored answers it judges again, as far as their folders are there."""
+    manifest, found = stored.manifest, {stored.manifest.run_id}
+    while manifest.parent is not None and manifest.parent not in found:
+        found.add(manifest.parent)
+        places = [Path(manifest.parent_path or manifest.parent), stored.folder.path.parent / manifest.parent]
+        there = next((path for path in places if (path / MANIFEST).is_file()), None)
+        if there is None:
+            break
+        manifest = RunFolder(there).manifest()
+    return found
+
+
+def _same_verdicts(sides: Sides, cases: PairedCases, *, shares_answers: bool) -> str | None:
+    """Why two runs of the same answers say nothing about each other: they have the same scores too."""
+    if not shares_answers or cases.n_unequal:
+        return None
+    first, second = (side.identity.run_id for side in sides)
+    return f"{first} and {second} judge the same answers and have the same scores, so nothing is compared"
+
+
+def _same_notices(same_run: str | None, *, shares_answers: bool) -> Notices:
+    if same_run is not None:
+        yield "same_run", f"{same_run}; every difference is 0, and that says nothing"
+    elif shares_answers:
+        yield "same_answers", "a and b judge the same answers, so a difference is of the judge and not of the system"
+
+
+def _missing_notices(only_in_a: Sequence[str], n_shared: int) -> Notices:
+    if only_in_a:
+        n = len(only_in_a)
+        text = (
+            f"{n} of the {n + n_shared} cases of a are not in b, so every figure and gate is about the other {n_shared}"
+        )
+        yield "cases_missing", text
+
+
+def _case_notices(sides: Sides, cases: PairedCases, deltas: Sequence[Delta]) -> Notices:
+    """What turned up while cases were paired."""
+    if cases.has_chunk_ids and cases.match == "unknown":
+        who = [name for name, side in zip("ab", sides, strict=True) if not _chunker(side)]
+        text = "neither run says its" if len(who) == 2 else f"{who[0]} does not say its"
+        yield "chunker_unknown", f"{text} chunker_version; chunk ids are taken to mean the same"
+    judges = [name + COVERAGE for side in sides for name in side.identity.judges]
+    for delta in deltas:
+        if delta.name in judges and delta.a != delta.b and delta.a is not None and delta.b is not None:
+            name = delta.name.removesuffix(COVERAGE)
+            text = f"{name}: {round(delta.a * delta.n)} of {delta.n} cases have a verdict in a, and "
+            yield (
+                "coverage_differs",
+                f"{text}{round(delta.b * delta.n)} in b; the difference of its mean leaves out others",
+            )
+
+
+def _run_notices(sides: Sides, found: Sequence[Cause], *, has_other_data: bool) -> Notices:
     """What the reader of the figures should know of the two runs."""
-    for name, side in (("a", job.a), ("b", job.b)):
+    for name, side in zip("ab", sides, strict=True):
         run = f"{name} ({side.identity.run_id})"
-        if side.status != "complete":
-            yield "partial_run", f"{run} is {side.status}; what is there of it is compared"
+        status = side.stored.manifest.status
+        if status != "complete":
+            yield "partial_run", f"{run} is {status}; what is there of it is compared"
         if not side.cases.has_scores:
             yield "no_scores", f"{run} has no scores yet; finish it with: judgekit run --resume {side.label}"
         if not side.cases.has_cases:
             text = "is of an older format without cases: edited cases cannot be told, scores are compared"
-            yield "no_cases", f"{run} {text}{'' if other_data(job) else '; labels are taken from the other run'}"
+            yield "no_cases", f"{run} {text}{'' if has_other_data else '; labels are taken from the other run'}"
     for cause in found:
         if cause.is_refused:
             yield "mixed_causes", f"{cause.line}: allowed by --allow-mismatch"

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 import judgekit
-from judgekit.workflows.compare import compare
-from judgekit.workflows.compare_job import CompareOptions
-from judgekit.workflows.comparing import compare_page, open_comparison
+from judgekit.workflows.compare import CompareOptions, compare, comparison_pieces, open_runs
 from judgekit.workflows.models import Options
 from tests.builders import REPOSITORY, case, output, read_lines, write_lines, write_suite
 
@@ -26,8 +24,9 @@ def page_of(folder: Path) -> Path:
         config = write_suite(folder / run_id, n_cases=6, case_rows=rows, output_rows=found)
         judgekit.run(config, run_id=run_id, results_dir=folder / "results")
     target = folder / "compare.html"
-    with open_comparison("a", "b", CompareOptions(), Options(results_dir=folder / "results")) as job:
-        target.write_text("".join(compare_page(job, compare(job), [HOSTILE])), encoding="utf-8")
+    with open_runs("a", "b", Options(results_dir=folder / "results")) as sides:
+        pieces = comparison_pieces(sides, compare(sides, CompareOptions()), [HOSTILE], "html")
+        target.write_text("".join(pieces), encoding="utf-8")
     return target
 
 
@@ -48,8 +47,9 @@ def wide_page_of(folder: Path) -> Path:
     target = folder / "compare.html"
     names = ("quickstart-20260131-142501-3f9a", "quickstart-20260207-142501-77b0")
     wanted = CompareOptions(allows_mismatch=True)
-    with open_comparison(*names, wanted, Options(results_dir=folder / "results")) as job:
-        target.write_text("".join(compare_page(job, compare(job), [])), encoding="utf-8")
+    with open_runs(*names, Options(results_dir=folder / "results")) as sides:
+        pieces = comparison_pieces(sides, compare(sides, wanted), [], "html")
+        target.write_text("".join(pieces), encoding="utf-8")
     return target
 
 

@@ -13,9 +13,7 @@ import pytest
 import judgekit
 from judgekit.core.comparison import Comparison, QueryChange
 from judgekit.core.errors import ConfigError, StorageError
-from judgekit.workflows.compare import compare
-from judgekit.workflows.compare_job import CompareOptions
-from judgekit.workflows.comparing import compare_page, open_comparison
+from judgekit.workflows.compare import CompareOptions, compare, comparison_pieces, open_runs
 from judgekit.workflows.models import Options
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 
@@ -53,8 +51,8 @@ class Bench:
         return self.results / run_id
 
     def compare(self, a: str = "a", b: str = "b", **options: Any) -> Comparison:
-        with open_comparison(a, b, CompareOptions(**options), Options(results_dir=self.results)) as job:
-            return compare(job)
+        with open_runs(a, b, Options(results_dir=self.results)) as sides:
+            return compare(sides, CompareOptions(**options))
 
 
 @pytest.fixture
@@ -335,8 +333,8 @@ def test_the_aggregate_is_that_of_the_results_database(bench: Bench) -> None:
 def test_the_page_shows_both_answers_of_every_case_and_nothing_of_them_as_markup(bench: Bench) -> None:
     bench.run("a", output_rows=outputs(answer="<script>alert(1)</script> old"))
     bench.run("b", output_rows=outputs(lost=[0], answer="<img src=x onerror=alert(1)> new \u202e"))
-    with open_comparison("a", "b", CompareOptions(), Options(results_dir=bench.results)) as job:
-        page = "".join(compare_page(job, compare(job), ["regression: <b>c0</b>"]))
+    with open_runs("a", "b", Options(results_dir=bench.results)) as sides:
+        page = "".join(comparison_pieces(sides, compare(sides, CompareOptions()), ["regression: <b>c0</b>"], "html"))
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt; old") == N
     assert page.count("&lt;img src=x onerror=alert(1)&gt; new \ufffd") == N
     assert "regression: &lt;b&gt;c0&lt;/b&gt;" in page

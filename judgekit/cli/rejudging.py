@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from judgekit.cli.outcome import print_json, reported, say
+from judgekit.cli.outcome import print_json, reported
 from judgekit.cli.runs import AsJson, Debug, NoCache, Quiet, ResultsDir, RunId, carry_out, judge_all
 
 if TYPE_CHECKING:
-    from judgekit.core.runs import RunSummary
-    from judgekit.workflows.spotcheck import SpotCheckJob
+    from judgekit.workflows.spotcheck import SpotChecked
 
 REJUDGE_EPILOG = """\b
 Examples:
@@ -113,60 +112,41 @@ def spotcheck_command(
     debug: Debug = False,
 ) -> None:
     """Ask for a second opinion on a sample of a run's verdicts, and write it into the run."""
-    from judgekit.core.errors import ConfigError
-    from judgekit.workflows.checking import CheckWanted, open_spotcheck, parsed_size
+    from judgekit.cli.progress import ProgressObserver
     from judgekit.workflows.models import Options
+    from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
 
-    with reported(debug=debug):
-        if threshold is not None and not 0.0 < threshold < 1.0:
-            raise ConfigError(f"--threshold {threshold}: expected a rate above 0 and below 1")
-        size = None if n is None else parsed_size(n, "--n")
-        wanted = CheckWanted(judge, size, seed, against, threshold, adaptive, config)
-        job = open_spotcheck(run, wanted, Options(results_dir=results_dir))
-        for note in job.notes:
-            say(f"note: {note}")
     with reported(debug=debug, resume_hint="the same command goes on with this check"):
-        summary = _checked(job, quiet=quiet)
-        _print_check(summary, job, as_json=as_json)
-    if not all(gate.passed for gate in summary.gates):
+        wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, config)
+        with ProgressObserver(quiet=quiet) as observer:
+            found = spotcheck(run, wanted, Options(results_dir=results_dir), observer)
+        _print_spot_check(found, as_json=as_json)
+    if not all(gate.passed for gate in found.summary.gates):
         raise typer.Exit(1)
 
 
-def _checked(job: "SpotCheckJob", *, quiet: bool) -> "RunSummary":
-    from judgekit.cli.progress import ProgressObserver
-    from judgekit.executors.local import run_local
-    from judgekit.workflows.spotcheck import spotcheck
-
-    with ProgressObserver(quiet=quiet) as observer:
-        return run_local(lambda: spotcheck(job, observer))
-
-
-def _print_check(summary: "RunSummary", job: "SpotCheckJob", *, as_json: bool) -> None:
-
+def _print_spot_check(found: "SpotChecked", *, as_json: bool) -> None:
     from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.safe_text import printable_line
     from judgekit.reports.spot_check_report import reliability_lines
 
+    summary = found.summary
     if as_json:
         document = {
             "run_id": summary.run_id,
-            "run_dir": str(job.store.path),
+            "run_dir": str(found.path),
             "judge_reliability": summary.judge_reliability,
             "gates": [gate.model_dump(mode="json") for gate in summary.gates],
             "warnings": [item.model_dump(mode="json") for item in summary.warnings],
         }
         print_json(rounded(document))
         return
-    typer.echo(
-        "\n".join(
-            reliability_lines(summary.judge_reliability, {plan.record.judge: plan.record.check for plan in job.plans})
-        )
-    )
+    typer.echo("\n".join(reliability_lines(summary.judge_reliability, found.checks)))
     notes = [f"gate: {gate.message}" for gate in summary.gates]
     notes += [f"warning: {item.message} [{item.code}]" for item in summary.warnings if item.code == "judge_unstable"]
     for line in notes:
         typer.echo(printable_line(line))
-    typer.echo(f"\n{job.store.path}")
+    typer.echo(f"\n{found.path}")
 
 
 def bridge_command(

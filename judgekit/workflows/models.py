@@ -4,7 +4,8 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from judgekit.core.protocols import ReplyCache
 from judgekit.core.request_fields import has_hidden_values, header_problem
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
+from judgekit.engine.passes import ready
 from judgekit.engine.pinning import PinGuard
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
@@ -145,6 +147,23 @@ def price_models(models: Mapping[str, ModelRuntime], budget: Budget) -> str | No
                 "or set max_tokens or max_calls instead"
             )
     return found
+
+
+@asynccontextmanager
+async def ready_models(models: Mapping[str, ModelRuntime], cache: ReplyCache | None) -> AsyncIterator[None]:
+    """Find out of every model what it is and takes; afterwards give back connections, and close the cache.
+
+    Raises:
+        ProviderError: a server cannot be reached, has another build loaded, or refuses what is needed.
+    """
+    try:
+        await ready(models)
+        yield
+    finally:
+        if cache is not None:
+            cache.close()
+        for runtime in models.values():
+            await runtime.provider.close()
 
 
 def open_cache(

@@ -14,9 +14,9 @@ from judgekit.core.probe_sets import PROBES, ProbeSet
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.judges.probes import PROBES as ALL_PROBES
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.models import Options, check_plays, most_connections, open_cache, price_models
+from judgekit.workflows.models import Options, check_plays, open_cache, price_models
 from judgekit.workflows.probe import ProbeJob, ProbePlan
-from judgekit.workflows.stored import StoredRun, finished_summary, model_runtime, models_of, open_stored
+from judgekit.workflows.stored import StoredRun, finished_summary, models_of, open_stored, stored_models
 
 DEFAULT_N = 30
 
@@ -52,8 +52,8 @@ def open_probes(run: str, wanted: ProbesWanted, options: Options) -> ProbeJob:
         raise ConfigError(f"{stored.folder.path}: this run has no judges, so there is nothing to probe")
     models = models_of(stored, wanted.config_path)
     asked = {name: wanted.model or _model_of(stored, name) for name in judges}
-    options = replace(options, most_connections=most_connections(len(set(asked.values()))), use_cache=wanted.from_cache)
-    runtimes = {name: model_runtime(models, name, options) for name in sorted(set(asked.values()))}
+    options = replace(options, use_cache=wanted.from_cache)
+    runtimes = stored_models(models, set(asked.values()), options)
     price_models(runtimes, stored.config.budget)
     earlier = probe_sets(stored.folder)
     plans: list[ProbePlan] = []

@@ -1,149 +1,398 @@
 """`judgekit spotcheck`: a second opinion on a sample of a stored run, into the same run folder.
 
-The sample is written before the first call and every judgment as it comes, so that a check that was stopped goes on
-when it is asked for again; until it is complete, no figure hangs on it.
+The sample is written before the first call and every judgment as it comes, so that a spot check that was stopped is
+resumed when it is asked for again; until it is complete, no figure depends on it.
 """
 
+import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from judgekit.analysis.disagreement_rates import DEFAULT_THRESHOLD
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.judge_calls import cost_record
-from judgekit.core.components import Judge
-from judgekit.core.config import RunConfig
-from judgekit.core.errors import ProviderError
+from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import ReplyCache
-from judgekit.core.runs import JUDGMENTS, GateResult, Manifest, Notice, RunSummary
-from judgekit.core.spot_checks import SpotCheckRecord
+from judgekit.core.protocols import Provider
+from judgekit.core.runs import JUDGMENTS, RESUMABLE_MODEL_CHANGES, GateResult, Notice, RunSummary
+from judgekit.core.spot_checks import RUN_CHECKS, SampleSize, SpotCheckRecord, sample_size
 from judgekit.engine.budget import Spending
+from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.observer import Observer
-from judgekit.engine.passes import Passes, Wanted, ready
+from judgekit.engine.passes import Passes, Wanted
+from judgekit.executors.local import run_local
+from judgekit.providers.lookup import provider_class_of
+from judgekit.storage.prompt_files import prompt_versions
 from judgekit.storage.recorder import Recorder
-from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.judge_reliability import (
     DrawnSpotCheck,
     ask_samples,
     clusters_of,
+    drawn,
     reliability_of,
     sampled,
+    spot_check_kind,
     write_spot_checks,
 )
+from judgekit.workflows.models import Options, open_cache, price_models, ready_models
+from judgekit.workflows.run_checks import fresh_seed
+from judgekit.workflows.stored import StoredRun, finished_summary, models_of, open_stored, stored_models
 
-RELIABILITY = "judge_reliability."
-"""Begins the names of figures that a check changes."""
+DEFAULT_N = 20
+
+_REPEAT = "; --against repeat asks it again, which says how repeatable it is"
 
 
-@dataclass
-class SpotCheckJob:
-    """One check of one run, ready to go."""
+@dataclass(frozen=True)
+class SpotCheckWanted:
+    """What the command line says of a spot check."""
 
-    store: RunFolder
-    manifest: Manifest
-    config: RunConfig
+    judge: str | None = None
+    """Only this judge; None: every judge of the run."""
+    n: int | str | None = None
+    """How many verdicts, or a share of them such as `5%`."""
+    seed: int | None = None
+    against: str | None = None
+    """`model:ID`, `prompt:VERSION` or `repeat`; None: the best that there is."""
+    threshold: float | None = None
+    adaptive: bool = False
+    config_path: Path | None = None
+    """Another config, for models and wordings that the run's config does not have."""
+
+
+@dataclass(frozen=True)
+class SpotChecked:
+    """A run with its new spot checks."""
+
+    path: Path
     summary: RunSummary
-    """The figures so far."""
-    judges: Sequence[Judge]
-    """All judges of the run."""
-    plans: list[DrawnSpotCheck]
-    models: Mapping[str, ModelRuntime]
-    cache: ReplyCache | None
-    """Where it is remembered what models take; no reply is taken from it."""
-    prompts: Mapping[str, PromptTemplate]
-    """prompts.json with the wordings of the check."""
-    notes: list[str] = field(default_factory=list)
-    """What the user should know of how the check was set up."""
+    """The figures of the run with the new `judge_reliability`."""
+    checks: Mapping[str, str]
+    """By judge: name of the spot check."""
 
 
-async def spotcheck(job: SpotCheckJob, observer: Observer) -> RunSummary:
-    """Ask for the second opinions and write what they say into the run's metrics.json and summary.md.
+@dataclass(frozen=True)
+class _Setting:
+    """What the spot checks of all judges share."""
 
-    Returns:
-        The figures of the run with the new `judge_reliability`.
+    stored: StoredRun
+    wanted: SpotCheckWanted
+    models: Mapping[str, ModelConfig]
+
+    def primary(self, judge: str) -> tuple[JudgeConfig, PromptTemplate]:
+        """A judge as the run asked it, and its wording."""
+        config = self.stored.judge_config(judge)
+        return config, self.stored.prompt(judge, config.prompt_version)
+
+
+@dataclass(frozen=True)
+class _Comparator:
+    """Who is asked for the second opinion on a judge."""
+
+    model_id: str
+    prompt: PromptTemplate
+
+
+def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Observer) -> SpotChecked:
+    """Ask for second opinions and write what they say into the run's metrics.json and summary.md.
+
+    Args:
+        run: id or folder of the run.
+        wanted: what is asked for.
+        options: where runs are kept.
+        observer: told how it goes.
 
     Raises:
+        ConfigError: no such run, judge, model or wording; a run without stored inputs or figures; a comparator that
+            is the judge itself.
         ProviderError: a provider refuses for good, or gave not one second opinion on a judge.
-        Interrupted: the budget is used up; the same command goes on.
-        StorageError: the run folder cannot be written, or another process writes it.
+        Interrupted: the budget is used up; the same command resumes.
+        StorageError: the run is damaged or cannot be written, or another process writes it.
     """
+    wanted = replace(wanted, n=_size(wanted.n))
+    if wanted.threshold is not None and not 0.0 < wanted.threshold < 1.0:
+        raise ConfigError(f"--threshold {wanted.threshold}: expected a rate above 0 and below 1")
+    stored = open_stored(run, options)
+    folder, summary = stored.folder, finished_summary(stored, run)
+    names = [stored.judge_config(wanted.judge).name] if wanted.judge else [item.name for item in stored.config.judges]
+    if not names:
+        raise ConfigError(f"{folder.path}: this run has no judges, so there is nothing to check")
+    setting = _Setting(stored, wanted, models_of(stored, wanted.config_path))
+    _refuse_other_models(setting)
+    comparators = {name: _comparator(setting, name) for name in names}
+    models = stored_models(setting.models, {item.model_id for item in comparators.values()}, options)
+    checks, notes = _drawn_checks(setting, comparators, models)
+    price_models(models, stored.config.budget)
+    for name, runtime in models.items():
+        # A judge that was moved since is another one, and asking it is no check of this run.
+        runtime.guard.go_on(stored.manifest.models.get(name, {}))
+    for note in notes:
+        observer.note(note)
+    used = {f"{item.prompt.judge}/{item.prompt.version}": item.prompt for item in comparators.values()}
+    prompts = {**folder.prompts(), **used}
+    with folder.locked_as_found(stored.manifest):
+        folder.repair_tail(JUDGMENTS)
+        folder.write_prompts(prompts)
+        ours = {(item.record.judge, item.record.check) for item in checks}
+        before = [record for record in folder.checks() if (record.judge, record.check) not in ours]
+        run_local(lambda: _ask(stored, checks, before, models, options, observer))
+        summary = _write_figures(stored, summary, checks, before, models)
+    return SpotChecked(folder.path, summary, {item.record.judge: item.record.check for item in checks})
+
+
+def _size(n: int | str | None) -> int | str | None:
+    """A sample size as the command line says it."""
+    if not isinstance(n, str):
+        return n
     try:
-        with job.store.locked_as_found(job.manifest):
-            job.store.repair_tail(JUDGMENTS)
-            job.store.write_prompts(job.prompts)
-            before = [record for record in job.store.checks() if not _is_taken_up(record, job.plans)]
-            await _ask(job, before, observer)
-            records = [*before, *(plan.record.model_copy(update={"complete": True}) for plan in job.plans)]
-            write_spot_checks(job.store, records)
-            return _write_figures(job, [record for record in records if record.complete])
-    finally:
-        if job.cache is not None:
-            job.cache.close()
-        for runtime in job.models.values():
-            await runtime.provider.close()
+        return TypeAdapter[int | str](SampleSize).validate_python(int(n) if n.isdecimal() else n)
+    except ValidationError:
+        raise ConfigError(f"--n {n!r}: expected a whole number from 1, or a share such as 5%") from None
 
 
-def _is_taken_up(record: SpotCheckRecord, plans: Sequence[DrawnSpotCheck]) -> bool:
-    return any((record.judge, record.check) == (plan.record.judge, plan.record.check) for plan in plans)
+def _refuse_other_models(setting: _Setting) -> None:
+    """Refuse another model under a name of the run, since records go by names; it may have moved to another address."""
+    free = {*RESUMABLE_MODEL_CHANGES, "base_url"}
+    for name, model in setting.stored.config.models.items():
+        if setting.models[name].model_dump(exclude=free) != model.model_dump(exclude=free):
+            raise ConfigError(
+                f"{setting.wanted.config_path}: models.{name} differs from the run's; give it another name"
+            )
 
 
-async def _ask(job: SpotCheckJob, before: Sequence[SpotCheckRecord], observer: Observer) -> None:
+def _comparator(setting: _Setting, judge: str) -> _Comparator:
+    against = setting.wanted.against
+    primary, own = setting.primary(judge)
+    if against is None:
+        return _default(setting, judge)
+    kind, _, name = against.partition(":")
+    if kind == "model" and name:
+        if name in primary.asked:
+            hint = _REPEAT if primary.model is not None else ""
+            raise ConfigError(f"--against {against}: {judge} was judged by this model itself{hint}")
+        return _Comparator(name, own)
+    if primary.model is None:
+        raise ConfigError(
+            f"--against {against}: {judge} is a panel; check it against a model outside it: --against model:ID"
+        )
+    if against == "repeat":
+        return _Comparator(primary.model, own)
+    if kind == "prompt" and name:
+        prompt = setting.stored.prompt(judge, name, setting.wanted.config_path)
+        if prompt.sha256 == own.sha256:
+            raise ConfigError(f"--against {against}: {judge} was judged with this wording itself{_REPEAT}")
+        return _Comparator(primary.model, prompt)
+    raise ConfigError(f"--against {against!r}: expected model:ID, prompt:VERSION or repeat")
+
+
+def _default(setting: _Setting, judge: str) -> _Comparator:
+    """As the config says; else another wording; else another model; else the judge again."""
+    stored, models = setting.stored, setting.models
+    primary, own = setting.primary(judge)
+    check = stored.config.spot_check
+    if check is not None and check.judge in (None, judge):
+        model = check.model or primary.model
+        prompt = own if check.prompt_version is None else stored.prompt(judge, check.prompt_version)
+        if model is not None and (check.repeat or (model, prompt.sha256) != (primary.model, own.sha256)):
+            return _Comparator(model, prompt)
+    # An embedded judge does not read instructions, so another wording would agree by construction.
+    if primary.model is not None and _provider(models, primary.model).is_llm:
+        variant = _other_wording(setting, judge, own)
+        if variant is not None:
+            return _Comparator(primary.model, variant)
+    own_models = [models[name] for name in primary.asked]
+    for name, other in models.items():
+        plays = _provider(models, name).judges
+        if name not in primary.asked and other not in own_models and (plays is None or judge in plays):
+            return _Comparator(name, own)
+    if primary.model is None:
+        raise ConfigError(
+            f"{judge} is a panel, and no model outside it is there to check it against; add one by --config"
+        )
+    return _Comparator(primary.model, own)
+
+
+def _provider(models: Mapping[str, ModelConfig], name: str) -> type[Provider]:
+    return provider_class_of(models[name].provider, f"models.{name}.provider")
+
+
+def _other_wording(setting: _Setting, judge: str, own: PromptTemplate) -> PromptTemplate | None:
+    """A wording that the run kept, else the last by name of those in the prompt folders."""
+    stored, config_path = setting.stored, setting.wanted.config_path
+    kept = [prompt for prompt in stored.folder.prompts().values() if prompt.judge == judge]
+    folders: list[Path | None] = [*stored.prompt_folders(config_path)]
+    versions = {version for folder in folders or [None] for version in prompt_versions(judge, folder)}
+    for version in sorted(versions - {prompt.version for prompt in kept}, reverse=True):
+        kept.append(stored.prompt(judge, version, config_path))
+    return next((prompt for prompt in kept if prompt.sha256 != own.sha256), None)
+
+
+def _drawn_checks(
+    setting: _Setting, comparators: Mapping[str, _Comparator], models: Mapping[str, ModelRuntime]
+) -> tuple[list[DrawnSpotCheck], list[str]]:
+    """The sample of each judge, drawn in the order of the run so that a judge's own spot check draws the same."""
+    stored, wanted, check = setting.stored, setting.wanted, setting.stored.config.spot_check
+    size = wanted.n or (check.n if check is not None else DEFAULT_N)
+    adaptive = wanted.adaptive or (check is not None and check.adaptive)
+    seed = _seed(setting, comparators)
+    rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
+    checks, notes = [], []
+    for judge in [item.name for item in stored.config.judges]:
+        component = stored.judge(judge)
+        own = (item for item in stored.folder.judge_inputs() if item.judge == judge)
+        ids = [item.case_id for item in own if component.not_asked(item) is None]
+        n = sample_size(size, len(ids))
+        order = drawn(ids, n, rng, adaptive=adaptive)
+        if judge not in comparators:
+            continue
+        comparator = comparators[judge]
+        stored.check_wording(judge, comparator.prompt, set(order))
+        if n > len(ids):
+            notes.append(f"{judge}: {n} cases wanted, the run has {len(ids)} judged ones; all of them are taken")
+        sample = {"seed": seed, "n_population": len(ids), "case_ids": order[:n], "adaptive": adaptive, "n_start": n}
+        record = _resumed(setting, _record(setting, judge, comparator).model_copy(update=sample))
+        runtime = models[comparator.model_id]
+        second = JudgePlan(
+            component, comparator.prompt, runtime, role="spot_check", use_cache=False, check=record.check
+        )
+        checks.append(DrawnSpotCheck(record, second, order))
+    return checks, notes
+
+
+def _seed(setting: _Setting, comparators: Mapping[str, _Comparator]) -> int:
+    """The seed given, that of a stopped spot check that is resumed, that of the config, or a fresh one.
+
+    The config's seed is for the first spot check of a run against a comparator: a later one would draw the same cases.
+    """
+    if setting.wanted.seed is not None:
+        return setting.wanted.seed
+    same = [
+        record
+        for record in setting.stored.folder.checks()
+        if record.judge in comparators
+        and (record.model_id, record.prompt_sha256)
+        == (comparators[record.judge].model_id, comparators[record.judge].prompt.sha256)
+    ]
+    stopped = [record.seed for record in same if not record.complete and record.check not in RUN_CHECKS]
+    if stopped:
+        return stopped[-1]
+    given = setting.stored.config.seed
+    if given is None or any(record.seed == given for record in same):
+        return fresh_seed()
+    return given
+
+
+def _record(setting: _Setting, judge: str, comparator: _Comparator) -> SpotCheckRecord:
+    """A new spot check, still without its sample."""
+    check = setting.stored.config.spot_check
+    primary, own = setting.primary(judge)
+    numbers = [int(item.check) for item in setting.stored.folder.checks() if item.check.isdigit()]
+    return SpotCheckRecord(
+        check=str(1 + max(numbers, default=0)),
+        judge=judge,
+        kind=spot_check_kind(
+            other_model=comparator.model_id != primary.model, other_prompt=comparator.prompt.sha256 != own.sha256
+        ),
+        model_id=comparator.model_id,
+        model=setting.models[comparator.model_id].model,
+        prompt_version=comparator.prompt.version,
+        prompt_sha256=comparator.prompt.sha256,
+        seed=0,
+        n_population=0,
+        case_ids=(),
+        threshold=setting.wanted.threshold or (check.threshold if check is not None else DEFAULT_THRESHOLD),
+    )
+
+
+def _resumed(setting: _Setting, record: SpotCheckRecord) -> SpotCheckRecord:
+    """The spot check under the name of one of the same kind that was stopped, if there is one."""
+    free = {"check": "", "case_ids": (), "threshold": 0.0}
+    for item in setting.stored.folder.checks():
+        is_stopped = not item.complete and item.check not in RUN_CHECKS
+        if is_stopped and item.model_copy(update=free) == record.model_copy(update=free):
+            return record.model_copy(update={"check": item.check})
+    return record
+
+
+async def _ask(
+    stored: StoredRun,
+    checks: list[DrawnSpotCheck],
+    before: Sequence[SpotCheckRecord],
+    models: Mapping[str, ModelRuntime],
+    options: Options,
+    observer: Observer,
+) -> None:
     """All samples side by side, then more for those that grow until they are decided."""
-    spending = Spending(job.config.budget)
-    await ready(job.models)
-    done = last_judgments(job.store.judgments())
+    folder, spending = stored.folder, Spending(stored.config.budget)
+    # Only what models take is remembered there: a judge is not checked against remembered replies.
+    cache, _ = open_cache(folder.path.resolve().parent, models, options)
+    async with ready_models(models, cache):
+        done = last_judgments(folder.judgments())
 
-    async def judge(wanted: Sequence[Wanted]) -> None:
-        """The samples are on disk before anything is asked, every judgment is afterwards."""
-        write_spot_checks(job.store, [*before, *(plan.record for plan in job.plans)])
-        sink = Recorder(job.store.path / JUDGMENTS, None)
-        try:
-            # Without a cache: a judge is not checked against what is remembered.
-            await Passes(job.store, None, sink, spending, observer).run(wanted, done)
-        finally:
-            sink.close()
+        async def judge(wanted: Sequence[Wanted]) -> None:
+            """The samples are on disk before anything is asked, every judgment is afterwards."""
+            write_spot_checks(folder, [*before, *(item.record for item in checks)])
+            sink = Recorder(folder.path / JUDGMENTS, None)
+            try:
+                await Passes(folder, None, sink, spending, observer).run(wanted, done)
+            finally:
+                sink.close()
 
-    await ask_samples(job.store, job.plans, judge)
+        await ask_samples(folder, checks, judge)
 
 
-def _write_figures(job: SpotCheckJob, records: Sequence[SpotCheckRecord]) -> RunSummary:
-    judgments = last_judgments(job.store.judgments(), sampled(records))
-    clusters = clusters_of(job.config.cluster_by, job.store.cases(), records)
-    earlier = job.summary.judge_reliability
-    reliability, unstable = reliability_of(job.judges, records, judgments, earlier, clusters)
-    warnings = [item for item in job.summary.warnings if item.code != "judge_unstable"]
+def _write_figures(
+    stored: StoredRun,
+    summary: RunSummary,
+    checks: Sequence[DrawnSpotCheck],
+    before: Sequence[SpotCheckRecord],
+    models: Mapping[str, ModelRuntime],
+) -> RunSummary:
+    folder, config = stored.folder, stored.config
+    records = [*before, *(item.record.model_copy(update={"complete": True}) for item in checks)]
+    write_spot_checks(folder, records)
+    records = [record for record in records if record.complete]
+    judges = [stored.judge(judge.name) for judge in config.judges]
+    judgments = last_judgments(folder.judgments(), sampled(records))
+    clusters = clusters_of(config.cluster_by, folder.cases(), records)
+    reliability, unstable = reliability_of(judges, records, judgments, summary.judge_reliability, clusters)
+    warnings = [item for item in summary.warnings if item.code != "judge_unstable"]
     warnings += [Notice(code=code, message=message) for code, message in unstable]
-    summary = job.summary.model_copy(
+    summary = summary.model_copy(
         update={
             "judge_reliability": reliability,
             "warnings": tuple(warnings),
-            "cost": cost_record(job.store.judgments(), job.summary.cost.get("price_list")),
+            "cost": cost_record(folder.judgments(), summary.cost.get("price_list")),
         }
     )
-    summary = summary.model_copy(update={"gates": _gates(job, summary)})
-    write_summary(job.store, summary)
-    models = {**job.manifest.models, **{name: runtime.record() for name, runtime in job.models.items()}}
-    job.store.write_manifest(job.manifest.model_copy(update={"models": models}))
-    summary = closed(job.store, summary, report=job.config.report)
-    _check_answered(job, judgments)
+    summary = summary.model_copy(update={"gates": _gates(config, summary)})
+    write_summary(folder, summary)
+    known = {**stored.manifest.models, **{name: runtime.record() for name, runtime in models.items()}}
+    folder.write_manifest(stored.manifest.model_copy(update={"models": known}))
+    summary = closed(folder, summary, report=config.report)
+    _refuse_unanswered(checks, judgments)
     return summary
 
 
-def _gates(job: SpotCheckJob, summary: RunSummary) -> tuple[GateResult, ...]:
-    """Gates on the check anew; the others were held against figures that were not rounded yet, so they stand."""
+def _gates(config: RunConfig, summary: RunSummary) -> tuple[GateResult, ...]:
+    """Gates on the spot check again; the others were held against figures that were not rounded yet, so they stand."""
     if not summary.gates:
         return ()
     return tuple(
-        check_gates((gate,), summary)[0] if gate.metric.startswith(RELIABILITY) else old
-        for gate, old in zip(job.config.gates, summary.gates, strict=True)
+        check_gates((gate,), summary)[0] if gate.metric.startswith("judge_reliability.") else old
+        for gate, old in zip(config.gates, summary.gates, strict=True)
     )
 
 
-def _check_answered(job: SpotCheckJob, judgments: Mapping[JudgmentKey, Judgment]) -> None:
-    for plan in job.plans:
-        name, check = plan.record.judge, plan.record.check
+def _refuse_unanswered(checks: Sequence[DrawnSpotCheck], judgments: Mapping[JudgmentKey, Judgment]) -> None:
+    for name, check in ((item.record.judge, item.record.check) for item in checks):
         own = [item for key, item in judgments.items() if key.judge == name and key.check == check]
         if own and all(item.verdict is None for item in own):
             raise ProviderError(f"judge {name}: the check got 0 of {len(own)} second opinions, every call failed")

@@ -5,8 +5,8 @@ system under test is never asked, and the files that the config names need not b
 """
 
 import difflib
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from judgekit.storage.id_files import stored_ids
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
-from judgekit.workflows.models import Options, build_model
+from judgekit.workflows.models import Options, build_model, most_connections
 from judgekit.workflows.selectors import find_run
 from judgekit.workflows.setup import build_metrics
 
@@ -200,12 +200,16 @@ def models_of(stored: StoredRun, config_path: Path | None) -> dict[str, ModelCon
     return {**stored.config.models, **({} if config_path is None else load_config(config_path).models)}
 
 
-def model_runtime(models: Mapping[str, ModelConfig], name: str, options: Options) -> ModelRuntime:
-    """One of these models, ready to be asked.
+def stored_models(
+    models: Mapping[str, ModelConfig], names: Collection[str], options: Options
+) -> dict[str, ModelRuntime]:
+    """Some of these models, ready to be asked side by side.
 
     Raises:
         ConfigError: no model of that name, or its key is missing.
     """
-    if name not in models:
-        raise ConfigError(f"no model {name!r}{did_you_mean(name, models)}; add others by --config")
-    return build_model(name, models[name], options, needs_key=options.needs_keys)
+    options = replace(options, most_connections=most_connections(len(names)))
+    for name in sorted(names):
+        if name not in models:
+            raise ConfigError(f"no model {name!r}{did_you_mean(name, models)}; add others by --config")
+    return {name: build_model(name, models[name], options, needs_key=options.needs_keys) for name in sorted(names)}

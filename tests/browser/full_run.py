@@ -9,7 +9,6 @@ from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
-from judgekit.workflows.checking import CheckWanted, open_spotcheck
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.probe import probe
@@ -17,7 +16,7 @@ from judgekit.workflows.probes import ProbesWanted, open_probes
 from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.reporting import write_report
 from judgekit.workflows.run import run as run_workflow
-from judgekit.workflows.spotcheck import spotcheck
+from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
 from tests.builders import read_lines, seal_again
 
 FABRICATED = "The nominal range is 99 nautical miles."
@@ -51,8 +50,8 @@ def write_full_run(results: Path) -> Path:
     carried_out(job)
     run = results / "full"
     for against in ("prompt:v1", "repeat", "model:baseline"):
-        check = open_spotcheck(str(run), CheckWanted(judge="groundedness", against=against), Options())
-        run_local(lambda check=check: spotcheck(check, SilentObserver()))  # type: ignore[misc]
+        wanted = SpotCheckWanted(judge="groundedness", against=against)
+        spotcheck(str(run), wanted, Options(), SilentObserver())
     labels = folder / "quickstart/labels.jsonl"
     for judge in ("correctness", "groundedness"):
         _as(labels, results / "labels.jsonl", judge)

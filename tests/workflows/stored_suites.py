@@ -10,12 +10,11 @@ from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
-from judgekit.workflows.checking import CheckWanted, open_spotcheck
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.run import run as run_workflow
-from judgekit.workflows.spotcheck import spotcheck
+from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
 from tests.builders import read_lines, write_suite
 
 JUDGES = [{"name": "groundedness", "model": "m"}, {"name": "correctness", "model": "m"}]
@@ -46,8 +45,7 @@ def carried_out(job: RunJob) -> RunSummary:
 
 def check(run: Path, **wanted: Any) -> RunSummary:
     """Check a run."""
-    job = open_spotcheck(str(run), CheckWanted(**wanted), Options())
-    return run_local(lambda: spotcheck(job, SilentObserver()))
+    return spotcheck(str(run), SpotCheckWanted(**wanted), Options(), SilentObserver()).summary
 
 
 def verdicts(run: Path, judge: str | None = None, role: str = "primary") -> dict[tuple[str, str], Any]:

@@ -17,13 +17,12 @@ from judgekit.judges.groundedness import Groundedness
 from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
-from judgekit.workflows.checking import CheckWanted, open_spotcheck
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.rescore import Rescored, rescore
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines
-from tests.workflows.stored_suites import carried_out
+from tests.workflows.stored_suites import carried_out, check
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +75,9 @@ def test_one_model_takes_the_place_of_a_whole_panel(results: Path) -> None:
 
 def test_a_panel_is_checked_against_a_model_outside_it_only(results: Path) -> None:
     with pytest.raises(ConfigError, match="groundedness is a panel, and no model outside it"):
-        open_spotcheck("panel", CheckWanted(judge="groundedness"), Options(results_dir=results))
+        check(results / "panel", judge="groundedness")
     with pytest.raises(ConfigError, match="is a panel; check it against a model outside it"):
-        open_spotcheck("panel", CheckWanted(judge="groundedness", against="repeat"), Options(results_dir=results))
+        check(results / "panel", judge="groundedness", against="repeat")
 
 
 def test_a_bridge_from_a_panel_to_one_model_knows_that_the_judge_changed(results: Path) -> None:

@@ -12,7 +12,7 @@ from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.engine.observer import SilentObserver
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, plausible_verdict, verdict
-from judgekit.workflows import checking
+from judgekit.workflows import spotcheck as spotcheck_workflow
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
@@ -126,7 +126,9 @@ def test_asking_again_gives_the_noise_floor_beside_the_check(tmp_path: Path) -> 
 def test_asking_again_stands_for_the_check_where_there_is_no_other(
     tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "prompt_versions", lambda judge, folder: {"v1"})  # every shipped judge has another
+    monkeypatch.setattr(
+        spotcheck_workflow, "prompt_versions", lambda judge, folder: {"v1"}
+    )  # every shipped judge has another
     run = first_run(tmp_path, server, judges=[{"name": "correctness", "model": "m"}], models=models(server, "m"))
     check(run)
     report = report_of(run, "correctness")
@@ -257,13 +259,16 @@ def test_the_same_seed_draws_the_sample_of_the_run_itself(tmp_path: Path, server
 
 
 def test_a_sample_larger_than_the_run_takes_all(tmp_path: Path, server: FaultServer) -> None:
-    from judgekit.workflows.checking import CheckWanted, open_spotcheck
-    from judgekit.workflows.models import Options
+    class Listener(SilentObserver):
+        def note(self, text: str) -> None:
+            notes.append(text)
 
+    notes: list[str] = []
     run = first_run(tmp_path, server, judges=GROUNDED)
-    job = open_spotcheck(str(run), CheckWanted(n=50), Options())
-    assert job.notes == ["groundedness: 50 cases wanted, the run has 6 judged ones; all of them are taken"]
-    assert len(job.plans[0].record.case_ids) == 6
+    wanted = spotcheck_workflow.SpotCheckWanted(n=50, against="model:other")
+    spotcheck_workflow.spotcheck(str(run), wanted, Options(), Listener())
+    assert notes == ["groundedness: 50 cases wanted, the run has 6 judged ones; all of them are taken"]
+    assert len(read_json(run / "checks.json")["checks"][-1]["case_ids"]) == 6
 
 
 @pytest.mark.parametrize("by", ["run", "spotcheck"])

@@ -1,7 +1,4 @@
-"""The command line: one typer app, one file a group of commands.
-
-Commands import what they need inside themselves, so that `--help` stays quick.
-"""
+"""The command line as it is run: every command, `--version`, and what goes wrong outside of commands."""
 
 import os
 import sys
@@ -9,46 +6,20 @@ import traceback
 
 import typer
 
-from judgekit.cli import (
-    cache,
-    calibrating,
-    comparing,
-    configs,
-    data,
-    drift,
-    probing,
-    rejudging,
-    reports,
-    runs,
-    scoring,
-    stored,
+# Each of these files adds its commands to the app.
+from judgekit.cli import (  # noqa: F401
+    cache_commands,
+    calibrate_and_label,
+    judge,
+    look,
+    runs_commands,
+    score_commands,
+    start,
+    trust,
 )
-from judgekit.cli.outcome import give_up_output, heed_polite_kills, say_error
+from judgekit.cli.command import app, give_up_output, handle_sigterm, say_error
 
-app = typer.Typer(
-    name="judgekit",
-    help="Judge RAG and question-answering systems: deterministic metrics beside LLM judges treated as instruments.",
-    epilog="\b\nFirst run, offline and without a key:  judgekit quickstart\n\n"
-    "Exit codes: 0 done, 1 a gate was missed or drift found, 2 something to mend, 3 the provider refuses, 4 storage, "
-    "130 interrupted.",
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-runs.register(app)
-rejudging.register(app)
-stored.register(app)
-drift.register(app)
-reports.register(app)
-calibrating.register(app)
-probing.register(app)
-scoring.register(app)
-configs.register(app)
-cache.register(app)
-comparing.register(app)
-data.register(app)
+__all__ = ["app", "run_app"]
 
 
 @app.callback(invoke_without_command=True)
@@ -69,7 +40,7 @@ def run_app() -> None:
     A stream that is closed is one that nobody reads; one that cannot be written, such as a file on a full disk, is
     exit code 4; one whose reader leaves early ends the command without a word, as it does any tool.
     """
-    heed_polite_kills()
+    handle_sigterm()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from judgekit.cli.app import app
 from judgekit.testing import FaultServer, error_reply, hang, sequence, verdict, with_latency
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
@@ -243,7 +245,7 @@ def test_an_interrupted_run_is_exit_130_keeps_what_was_judged_and_goes_on(tmp_pa
         _, stderr = process.communicate(timeout=30)
         assert time.monotonic() - sent < 5
         assert process.returncode == 130
-        assert "judgekit: error: interrupted; go on with: judgekit run --resume" in stderr
+        assert "judgekit: error: interrupted; resume with: judgekit run --resume" in stderr
         assert "Traceback" not in stderr
         kept = read_lines(folder / "judgments.jsonl")
         assert 5 <= len(kept) < 60
@@ -322,7 +324,7 @@ def test_calls_that_failed_on_the_way_are_asked_again_by_the_command_that_is_nam
         assert first.returncode == 3
         assert "measured 0 of 6, every call failed: server_error (6)" in one_error_line(first)
         folder = tmp_path / "results" / "r"
-        assert f"(go on with: judgekit run --resume {folder})" in first.stderr
+        assert f"(resume with: judgekit run --resume {folder})" in first.stderr
         notices = {notice["code"]: notice["message"] for notice in read_json(folder / "metrics.json")["warnings"]}
         assert "(server_error 6); `judgekit run --resume r` asks them again" in notices["failed_on_the_way"]
         state["down"] = False
@@ -391,6 +393,25 @@ def test_help_names_every_command_and_run_help_has_examples(tmp_path: Path) -> N
     for command in ("run", "quickstart", "init", "validate", "schema", "pin", "cache"):
         assert re.search(rf"^  {command} ", top, re.MULTILINE), top
     assert "judgekit run config.json --limit 20" in judgekit("run", "--help", cwd=tmp_path).stdout
+
+
+def test_help_groups_commands_and_describes_each_in_one_line_of_80_columns(tmp_path: Path) -> None:
+    lines = judgekit("--help", cwd=tmp_path, COLUMNS="80").stdout.splitlines()
+    headings = [line for line in lines if re.fullmatch(r"\w[\w ]+:", line)]
+    assert headings == ["Options:", "Start:", "Run:", "Look at runs:", "Trust a judge:", "Cache:"]
+    for name in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
+        [line] = [line for line in lines if line.startswith(f"  {name} ")]
+        assert re.fullmatch(r".{,78}[^.]\.", line), line
+
+
+def test_a_shell_completes_commands_and_their_options(tmp_path: Path) -> None:
+    def completed(words: str) -> list[str]:
+        environment = {"_JUDGEKIT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        return judgekit(cwd=tmp_path, **environment).stdout.split()
+
+    assert completed("judgekit q") == ["quickstart"]
+    assert completed("judgekit runs ta") == ["tag"]
+    assert completed("judgekit drift --res") == ["--results-dir"]
 
 
 def test_help_and_version_import_nothing_heavy(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_labelling_that_is_killed_says_how_to_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "judgekit: error: interrupted; what was labelled is kept; the same command goes on" in errors
+    assert "judgekit: error: interrupted; what was labelled is kept; the same command resumes" in errors
 
 
 def test_the_viewer_stops(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_run_in_the_background_of_a_script_heeds_it_too_and_can_go_on(tmp_path
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "judgekit: error: interrupted; go on with: judgekit run --resume" in errors
+    assert "judgekit: error: interrupted; resume with: judgekit run --resume" in errors
     assert "Traceback" not in errors
     assert read_json(tmp_path / "results" / "r" / "manifest.json")["status"] == "interrupted"
     assert 0 < len(read_lines(tmp_path / "results" / "r" / "judgments.jsonl")) < 200

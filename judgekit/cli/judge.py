@@ -1,0 +1,186 @@
+"""Commands that ask judges about all outputs: run, rejudge. What they share with other commands is here too."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from judgekit.cli.command import (
+    RUN,
+    NoCache,
+    OtherConfig,
+    Run,
+    RunId,
+    Shared,
+    app,
+    command,
+    print_figures,
+    print_json,
+    resumable,
+    say,
+)
+
+if TYPE_CHECKING:
+    from judgekit.core.runs import RunSummary
+    from judgekit.workflows.job import RunJob
+    from judgekit.workflows.models import Options
+    from judgekit.workflows.setup import Setup
+
+RUN_EPILOG = """\b
+Examples:
+  judgekit run config.json                      judge everything that the config names
+  judgekit run config.json --limit 20           the first 20 cases only
+  judgekit run config.json --sample 20          20 cases drawn at random, the same ones each time
+  judgekit run config.json --dry-run            how many calls, tokens and what cost, without a call
+  judgekit run config.json --shard 1/2          one of two processes; then a plain run puts it together
+  judgekit run --resume demo-20260131-142501-3f9a
+  judgekit run quickstart --json | jq .metrics.overall.groundedness
+
+\b
+Exit codes: 0 done, 1 a gate was missed, 2 config or data to mend, 3 the provider refuses,
+4 storage, 130 interrupted (resume with --resume).
+"""
+
+REJUDGE_EPILOG = """\b
+Examples:
+  judgekit rejudge demo-20260131-142501-3f9a                        with a warm cache: no call, the same verdicts
+  judgekit rejudge RUN --model other                                ask another model of the run's config
+  judgekit rejudge RUN --judge groundedness --prompt-version v2     try a new wording on old inputs
+  judgekit rejudge RUN --config new.json --model judge-2026         a model of another config
+  judgekit run --resume NEW_RUN                                     resume a rejudge that stopped
+
+\b
+The system under test is not called. Exit codes as of `judgekit run`.
+"""
+
+
+@command(app, "run", panel=RUN, json=True, quiet=True, epilog=RUN_EPILOG)
+def run_command(
+    shared: Shared,
+    config: Annotated[str | None, Argument(help="Config file, or `quickstart` for the shipped example.")] = None,
+    resume: Annotated[
+        str | None, Option("--resume", help="Resume this run (id or folder), or ask its failed calls again.")
+    ] = None,
+    limit: Annotated[int | None, Option("--limit", min=1, help="Take only the first N cases.")] = None,
+    sample: Annotated[
+        int | None, Option("--sample", min=1, help="Take only N cases, drawn at random with the config's seed.")
+    ] = None,
+    shard: Annotated[
+        str | None, Option("--shard", help="Judge part I of N only; a plain run afterwards finds all replies cached.")
+    ] = None,
+    run_id: RunId = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Check everything and estimate calls and cost; no call.")
+    ] = False,
+    no_cache: NoCache = False,
+    junit: Annotated[
+        Path | None, Option("--junit", help="Write gates and failures as JUnit XML too, for a CI server.")
+    ] = None,
+) -> None:
+    """Judge the outputs of a system, into a new run folder. Metrics, judges and spot checks, as the config says."""
+    from judgekit.core.errors import ConfigError
+    from judgekit.workflows.job import start
+    from judgekit.workflows.resuming import resume_job
+    from judgekit.workflows.selectors import config_path_of
+    from judgekit.workflows.setup import set_up
+
+    options = shared.options(run_id=run_id, limit=limit, sample=sample, shard=shard, use_cache=not no_cache)
+    path = config_path_of(config) if config is not None else None
+    if resume is not None:
+        if (limit, sample, run_id, shard) != (None, None, None, None):
+            raise ConfigError("--limit, --sample, --shard and --run-id belong to a new run and not to --resume")
+        job = resume_job(resume, path, options)
+    elif path is None:
+        raise ConfigError("name a config file, such as `judgekit run config.json`, or try `judgekit quickstart`")
+    else:
+        setup = set_up(path, options)
+        if dry_run:
+            _print_dry_run(setup, options, shared)
+            return
+        job = start(setup, options)
+    carry_out(job, shared, junit)
+
+
+@command(app, "rejudge", panel=RUN, json=True, quiet=True, epilog=REJUDGE_EPILOG)
+def rejudge_command(
+    shared: Shared,
+    run: Run,
+    model: Annotated[str | None, Option("--model", help="Key of the model to ask.")] = None,
+    prompt_version: Annotated[str | None, Option("--prompt-version", help="Wording to ask with.")] = None,
+    judge: Annotated[
+        list[str] | None, Option("--judge", help="Only this judge; may be repeated. The others are copied.")
+    ] = None,
+    config: OtherConfig = None,
+    run_id: RunId = None,
+    no_cache: NoCache = False,
+) -> None:
+    """Judge the stored inputs of a run again, into a new run. The system under test is not called."""
+    from judgekit.workflows.rejudging import Again, open_rejudge
+
+    again = Again(tuple(dict.fromkeys(judge or ())), model, prompt_version, config)
+    carry_out(open_rejudge(run, again, shared.options(run_id=run_id, use_cache=not no_cache)), shared)
+
+
+def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:
+    """Carry a run to its end, print its figures, and end with the exit code of its gates."""
+    from judgekit.analysis.stored_figures import rounded
+    from judgekit.cli.github_actions import announce
+    from judgekit.reports.run_text import plain_text, rich_table
+
+    summary = judge_all(job, shared, junit)
+    folder = job.store.path
+    if shared.as_json:
+        metrics = rounded(summary.model_dump(mode="json"))
+        print_json({"run_id": summary.run_id, "run_dir": str(folder), "status": summary.status, "metrics": metrics})
+    else:
+        print_figures(rich_table, plain_text, summary)
+        typer.echo(f"\n{folder}")
+    announce(summary)
+    _write_junit(folder, junit)
+    if not all(gate.passed for gate in summary.gates):
+        raise typer.Exit(1)
+
+
+def judge_all(job: "RunJob", shared: Shared, junit: Path | None = None) -> "RunSummary":
+    """Carry a run to its end with progress on stderr; what stops it is said there, with how to resume it."""
+    from judgekit.cli.github_actions import announce_error
+    from judgekit.cli.progress import ProgressObserver
+    from judgekit.core.errors import ConfigError, JudgekitError, RunBusy
+    from judgekit.executors.local import run_local
+    from judgekit.workflows.resuming import is_open
+    from judgekit.workflows.run import run
+
+    hint = f"resume with: judgekit run --resume {job.store.path}"
+    try:
+        with resumable(hint), ProgressObserver(quiet=shared.quiet) as observer:
+            return run_local(lambda: run(job, observer))
+    except RunBusy:
+        raise  # the run is another process's
+    except Exception as error:
+        announce_error(str(error))
+        with suppress(JudgekitError):  # a second fault must not hide the first
+            _write_junit(job.store.path, junit)
+        if job.store.path.exists():  # what is found before any call leaves no run
+            # What has to be changed in a config or a prompt makes another run of it.
+            may_resume = not isinstance(error, ConfigError) and is_open(job.store.path)
+            say(f"run folder: {job.store.path}" + (f" ({hint})" if may_resume else ""))
+        raise
+
+
+def _write_junit(folder: Path, junit: Path | None) -> None:
+    if junit is None:
+        return
+    from judgekit.workflows.reporting import write_report
+
+    write_report(folder, "junit", junit)
+
+
+def _print_dry_run(setup: "Setup", options: "Options", shared: Shared) -> None:
+    from judgekit.executors.local import run_local
+    from judgekit.reports.run_text import dry_run_text
+    from judgekit.workflows.dry_run import dry_run
+
+    found = run_local(lambda: dry_run(setup, options))
+    shared.show(found, lambda: dry_run_text(found))

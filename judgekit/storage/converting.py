@@ -22,7 +22,7 @@ from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.formats.source import Kind, Notices
 from judgekit.storage.rows import OWN_FORMATS, Row
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.score_columns import FORMULA_STARTS
+from judgekit.storage.table_files import FORMULA_STARTS
 
 Record = Case | SystemOutput
 

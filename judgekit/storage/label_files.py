@@ -1,11 +1,10 @@
 """Files of human labels: JSONL, JSON and CSV, one label a row or one column an annotator, also as Excel saves them."""
 
-import csv
 import hashlib
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from judgekit.core.text import canonical_id
 from judgekit.storage.encodings import encoding_of, faults_named
 from judgekit.storage.problems import one_line
 from judgekit.storage.rows import read_rows
+from judgekit.storage.tables import checked_header, csv_records
 
 VALUE_COLUMNS = ("label", "score", "pass")
 """Columns with a label in a file of one label a row."""
@@ -65,8 +65,6 @@ OTHER_COLUMNS = frozenset(
 
 YES = frozenset({"yes", "y", "true", "pass", "passed"})
 NO = frozenset({"no", "n", "false", "fail", "failed"})
-
-_DELIMITERS = ",;\t"
 
 
 @dataclass
@@ -136,40 +134,17 @@ def table_rows(path: Path, data: bytes, problems: list[str]) -> Iterator[tuple[s
     Raises:
         InputError: it is empty, is no CSV, or two columns have one name.
     """
-    text = _decoded(path, data, problems)
-    first, _, rest = text.partition("\n")
-    skipped = 0
-    if first.lower().startswith("sep="):
-        text, skipped = rest, 1
-    header_line = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = max(_DELIMITERS, key=header_line.count)
-    csv.field_size_limit(2**31 - 1)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    names: list[str] | None = None
-    line = 1 + skipped
-    try:
-        for cells in reader:
-            place, line = f"{path}:{line}", reader.line_num + 1 + skipped
-            if not any(cell.strip() for cell in cells):
-                continue
-            if names is None:
-                names = _header(cells, place)
-            elif len(cells) > len(names) and any(cell.strip() for cell in cells[len(names) :]):
-                problems.append(f"{place}: {len(cells)} cells, but the header has {len(names)}")
+    text = io.BytesIO(_decoded(path, data, problems).encode("utf-8"))
+    with csv_records(text, path, "utf-8", None) as (_, records):
+        header = next(records, None)
+        if header is None:
+            raise InputError(f"{path}: the file is empty")
+        names = checked_header(header[1], f"{path}:{header[0]}", None)
+        for line, cells in records:
+            if any(cell.strip() for cell in cells[len(names) :]):
+                problems.append(f"{path}:{line}: {len(cells)} cells, but the header has {len(names)}")
             else:
-                yield place, {name: cell for name, cell in zip(names, cells, strict=False) if name}
-    except csv.Error as error:
-        raise InputError(f"{path}:{line}: not valid CSV in the record that starts here: {error}") from None
-    if names is None:
-        raise InputError(f"{path}: the file is empty")
-
-
-def _header(cells: Sequence[str], place: str) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        raise InputError(f"{place}: column {twice[0]!r} comes twice in the header; rename one of them")
-    return names
+                yield f"{path}:{line}", {name: cell for name, cell in zip(names, cells, strict=False) if name}
 
 
 def _decoded(path: Path, data: bytes, problems: list[str]) -> str:

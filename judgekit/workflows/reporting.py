@@ -18,6 +18,7 @@ from judgekit.reports.score_table import ScoreTable
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
 from judgekit.storage.stored_cases import StoredCases
+from judgekit.storage.table_files import write_parquet
 from judgekit.workflows.report_parts import bridge_of, histories_of, labels_of
 
 FORMATS = {"html": REPORT, "md": SUMMARY, "csv": "scores.csv", "parquet": "scores.parquet", "junit": "junit.xml"}
@@ -149,8 +150,6 @@ def _write_scores(folder: RunFolder, form: str, target: Path) -> None:
     with StoredCases(folder) as cases:
         table = ScoreTable(cases.score_names())
         if form == "parquet":
-            from judgekit.storage.parquet_files import write_parquet
-
             write_parquet(target, table.columns, (table.row(record) for record in cases))
             return
         with RunFolder(target.parent).replacing(target.name) as stream:

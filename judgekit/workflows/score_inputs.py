@@ -22,7 +22,7 @@ from judgekit.storage.formats.records import NO_ID
 from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.listings import iterate_positions, load_labels
 from judgekit.storage.ready import Scattered
-from judgekit.storage.score_columns import check_target, write_columns
+from judgekit.storage.table_files import check_target, write_columns
 from judgekit.workflows.score import Placed, RankingScores, ScoreJob, Warnings, score_lists
 
 __all__ = ["Cutoffs", "check_target", "families", "open_score", "score_in_memory", "write_columns"]

@@ -8,11 +8,11 @@ import pytest
 
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.scores import Estimate
-from judgekit.storage.parquet_files import write_parquet
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_list import list_runs
 from judgekit.storage.run_records import read_summary
 from judgekit.storage.stored_cases import RecordIndex, StoredCases
+from judgekit.storage.table_files import write_parquet
 from tests.run_folders import answer_of, score_of, write_run
 
 

@@ -18,7 +18,7 @@ from judgekit.core.text import canonical_id
 from judgekit.storage.encodings import encoding_of, faults_named
 from judgekit.storage.problems import one_line
 from judgekit.storage.rows import read_rows
-from judgekit.storage.tables import checked_header, csv_records
+from judgekit.storage.table_rows import checked_header, csv_records
 
 VALUE_COLUMNS = ("label", "score", "pass")
 """Columns with a label in a file of one label a row."""

@@ -19,7 +19,7 @@ from judgekit.storage.encodings import encoding_of, faults_named, undecodable_na
 from judgekit.storage.hashed_file import Hashes, hashed
 from judgekit.storage.problems import Location, kind_of
 from judgekit.storage.ready import Labelled, Rankings, Ready
-from judgekit.storage.tables import Record, checked_header, csv_records, sheet_records
+from judgekit.storage.table_rows import Record, checked_header, csv_records, sheet_records
 
 OWN_FORMATS = {
     ".jsonl": "jsonl",

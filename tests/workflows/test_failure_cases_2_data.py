@@ -731,7 +731,7 @@ def test_t2_11_rows_of_other_formats_with_foreign_hits_are_told_too(
 
 def test_t2_19_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = workbook(tmp_path / "g.xlsx", ("one", [["id", "question"], [1, "q"]]))
-    monkeypatch.setattr("judgekit.storage.tables.UNPACKED_BYTES", 1000)
+    monkeypatch.setattr("judgekit.storage.table_rows.UNPACKED_BYTES", 1000)
     assert "unpacks to more than" in complaint(path)
 
 

@@ -3,13 +3,13 @@
 import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy
 from judgekit.core.comparison import COVERAGE, Delta
 from judgekit.core.scores import SUM_METHOD, Column, Failed, NotApplicable, Outcome, Pooled
-from judgekit.stats.clusters import clustered_mean
+from judgekit.stats.clusters import cluster_sums, clustered_mean
 from judgekit.stats.means import mean, mean_interval, pooled_estimate, standard_deviation
 from judgekit.stats.paired import holm, minimum_detectable_effect, paired_proportion_interval, sign_flip_p
 from judgekit.stats.proportions import mcnemar_exact
@@ -29,40 +29,31 @@ Scores = Mapping[str, Outcome]
 """What one run says of one case, by score name."""
 
 
+def _floats() -> "array[float]":
+    return array("d")
+
+
+@dataclass(slots=True)
 class Pairs:
     """The values of one score in both runs."""
 
-    __slots__ = (
-        "a",
-        "b",
-        "clusters",
-        "column",
-        "n_failed_a",
-        "n_failed_b",
-        "n_unbounded",
-        "only_a",
-        "only_b",
-        "with_worst",
-    )
-
-    def __init__(self, column: Column | None) -> None:
-        """Prepare; a column that nothing is known of is None."""
-        self.column = column
-        self.a = array("d")
-        self.b = array("d")
-        self.clusters = array("q")
-        """Cluster of each pair, where the runs have clusters."""
-        self.only_a = array("d")
-        self.only_b = array("d")
-        self.with_worst = array("d")
-        """Differences of cases that failed in one run alone, with the worst value there."""
-        self.n_failed_a = 0
-        self.n_failed_b = 0
-        self.n_unbounded = 0
-        """Cases with a value in a alone, of which nothing says what b could have scored at worst."""
+    column: Column | None
+    """None if nothing is known of the score."""
+    a: "array[float]" = field(default_factory=_floats)
+    b: "array[float]" = field(default_factory=_floats)
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    """Cluster of each pair, if the runs have clusters."""
+    only_a: "array[float]" = field(default_factory=_floats)
+    only_b: "array[float]" = field(default_factory=_floats)
+    with_worst: "array[float]" = field(default_factory=_floats)
+    """Differences of cases that failed in one run alone, with the worst value there."""
+    n_failed_a: int = 0
+    n_failed_b: int = 0
+    n_unbounded: int = 0
+    """Cases with a value in a alone, of which nothing says what b could have scored at worst."""
 
     def add(self, a: Outcome | None, b: Outcome | None, policy: ErrorPolicy, cluster: int | None = None) -> None:
-        """Count one case, with the number of its cluster where there are some; None where a run says nothing of it."""
+        """Count one case, with the number of its cluster if there are some; None if a run says nothing of it."""
         self.n_failed_a += isinstance(a, Failed)
         self.n_failed_b += isinstance(b, Failed)
         if policy == "as_zero":
@@ -102,32 +93,24 @@ class Pairs:
             return self.column.binary
         return all(value in (0.0, 1.0) for values in (self.a, self.b) for value in values)
 
-    def differences(self) -> "array[float]":
-        """B - a of each case with both, by size, so that neither the order of cases nor of runs moves a digit."""
-        found = [second - first for first, second in zip(self.a, self.b, strict=True)]
-        return array("d", sorted(found, key=abs))
-
-    def cluster_sums(self) -> "array[float]":
-        """Sum of b - a of each cluster, by size."""
-        parts: dict[int, list[float]] = {}
-        for first, second, cluster in zip(self.a, self.b, self.clusters, strict=True):
-            parts.setdefault(cluster, []).append(second - first)
-        return array("d", sorted(map(math.fsum, parts.values()), key=abs))
+    def differences(self) -> list[float]:
+        """B - a of each case with both."""
+        return [second - first for first, second in zip(self.a, self.b, strict=True)]
 
 
 def paired_delta(name: str, pairs: Pairs) -> Delta:
     """The difference of one mean; its p is not adjusted yet.
 
     `delta = mean(b - a)` over the cases with a value in both. A 0/1 score has Bonett and Price's interval and McNemar's
-    exact test, any other one Student's interval and the sign-flip permutation test of the mean. Where cases come in
-    clusters, both kinds have Student's interval over clusters, and whole clusters change sign. Where no case has both,
+    exact test, any other one Student's interval and the sign-flip permutation test of the mean. If cases come in
+    clusters, both kinds have Student's interval over clusters, and whole clusters change sign. If no case has both,
     `a` and `b` are the means of the cases that have one, and there is no difference.
 
     Assumptions: independent cases, or independent clusters of them.
 
     Source: see `stats.paired`, `stats.proportions.mcnemar_exact` and `stats.clusters`.
     """
-    differences = pairs.differences()
+    differences = [second - first for first, second in zip(pairs.a, pairs.b, strict=True)]
     n = len(differences)
     column = pairs.column
     delta = Delta(
@@ -148,8 +131,12 @@ def paired_delta(name: str, pairs: Pairs) -> Delta:
     if not n:
         return delta
     if pairs.clusters:
-        return _with_cluster_test(delta, pairs)
-    low, high, p = (_binary_test if pairs.is_binary else _mean_test)(differences)
+        return _with_cluster_test(delta, differences, pairs.clusters)
+    if pairs.is_binary:
+        n_down, n_up = sum(item < 0 for item in differences), sum(item > 0 for item in differences)
+        return _with_binary_test(delta, n_down, n_up, max(map(abs, differences)) or 1.0)
+    _, low, high = mean_interval(differences)
+    p, _ = sign_flip_p(differences, SEED, MOST_STEPS)
     return replace(delta, low=low, high=high, p=p, mde=_mde(standard_deviation(differences), n))
 
 
@@ -163,9 +150,7 @@ def coverage_delta(delta: Delta) -> Delta:
         delta: of the figure itself.
 
     Returns:
-        `NAME.coverage`, in [0, 1], higher is better; without a value where neither run has one.
-
-    Source: see `paired_delta`; in-house.
+        `NAME.coverage`, in [0, 1], higher is better; without a value if neither run has one.
     """
     n = delta.n + delta.n_only_a + delta.n_only_b
     found = Delta(
@@ -178,61 +163,54 @@ def coverage_delta(delta: Delta) -> Delta:
         method=BINARY_METHOD,
         mixed=delta.mixed,
     )
-    if not n:
-        return found
-    differences = [*[-1.0] * delta.n_only_a, *[1.0] * delta.n_only_b, *[0.0] * delta.n]
-    low, high, p = _binary_test(differences)
-    return replace(found, low=low, high=high, p=p, mde=_mde(standard_deviation(differences), n))
+    return _with_binary_test(found, delta.n_only_a, delta.n_only_b, 1.0) if n else found
+
+
+def _with_binary_test(delta: Delta, n_down: int, n_up: int, scale: float) -> Delta:
+    """Interval and test of a score that is 0 or `scale`, of which n_down cases fell and n_up rose."""
+    low, high = paired_proportion_interval(n_down, n_up, delta.n)
+    differences = [*[-scale] * n_down, *[scale] * n_up, *[0.0] * (delta.n - n_down - n_up)]
+    mde = _mde(standard_deviation(differences), delta.n)
+    return replace(delta, low=low * scale, high=high * scale, p=mcnemar_exact(n_down, n_up), mde=mde)
+
+
+def _with_cluster_test(delta: Delta, differences: Sequence[float], clusters: Sequence[int]) -> Delta:
+    found = clustered_mean(differences, clusters)
+    sd = None if found.standard_error is None else found.standard_error * math.sqrt(found.n_clusters)
+    sums = [row[0] for row in cluster_sums([(difference,) for difference in differences], clusters)]
+    p, _ = sign_flip_p(sums, SEED, MOST_STEPS)
+    return replace(delta, low=found.low, high=found.high, p=p, mde=_mde(sd, found.n_clusters))
 
 
 def _mde(sd: float | None, n: int) -> float | None:
     return None if sd is None else minimum_detectable_effect(sd, n)
 
 
-def _with_cluster_test(delta: Delta, pairs: Pairs) -> Delta:
-    differences = [second - first for first, second in zip(pairs.a, pairs.b, strict=True)]
-    found = clustered_mean(differences, pairs.clusters)
-    sd = None if found.standard_error is None else found.standard_error * math.sqrt(found.n_clusters)
-    tested = sign_flip_p(pairs.cluster_sums(), SEED, most_steps=MOST_STEPS)
-    p = None if tested is None else tested[0]
-    return replace(delta, low=found.low, high=found.high, p=p, mde=_mde(sd, found.n_clusters))
-
-
-def _binary_test(differences: Sequence[float]) -> tuple[float | None, float | None, float]:
-    n_up, n_down = sum(item > 0 for item in differences), sum(item < 0 for item in differences)
-    scale = max(map(abs, differences)) or 1.0
-    ends = paired_proportion_interval(n_down, n_up, len(differences))
-    low, high = (None, None) if ends is None else (ends[0] * scale, ends[1] * scale)
-    return low, high, mcnemar_exact(n_down, n_up)
-
-
-def _mean_test(differences: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    _, low, high = mean_interval(differences)
-    tested = sign_flip_p(differences, SEED, most_steps=MOST_STEPS)
-    return low, high, None if tested is None else tested[0]
-
-
+@dataclass(slots=True)
 class PooledPairs:
     """The sums that a pooled figure is made of, in both runs."""
 
-    def __init__(self, figure: Pooled) -> None:
-        """Prepare for a figure."""
-        self.figure = figure
-        self._rows: dict[int, list[tuple[float, ...]]] = {}
-        self._missing = [0, 0, 0, 0]
-        self._n_unbounded = 0
+    figure: Pooled
+    rows: dict[int, list[tuple[float, ...]]] = field(default_factory=dict)
+    """What cases with values in both runs add to the sums of a, and behind these to those of b; by cluster."""
+    n_only_a: int = 0
+    n_only_b: int = 0
+    n_failed_a: int = 0
+    n_failed_b: int = 0
+    n_unbounded: int = 0
 
     def add(self, a: Scores, b: Scores, cluster: int | None = None) -> None:
-        """Count one case, with the number of its cluster where there are some."""
-        rows = [self._row(scores) for scores in (a, b)]
-        if rows[0] is not None and rows[1] is not None:
-            self._rows.setdefault(len(self._rows) if cluster is None else cluster, []).append((*rows[0], *rows[1]))
+        """Count one case, with the number of its cluster if there are some."""
+        first, second = self._row(a), self._row(b)
+        if first is not None and second is not None:
+            self.rows.setdefault(len(self.rows) if cluster is None else cluster, []).append((*first, *second))
             return
-        self._missing[0] += rows[0] is not None
-        self._missing[1] += rows[1] is not None
-        self._n_unbounded += rows[0] is not None and not _is_all_na(b, self.figure.over)
-        for place, scores in enumerate((a, b), start=2):
-            self._missing[place] += any(isinstance(scores.get(name), Failed) for name in self.figure.over)
+        over = self.figure.over
+        self.n_only_a += first is not None
+        self.n_only_b += second is not None
+        self.n_unbounded += first is not None and not all(isinstance(b.get(name), NotApplicable) for name in over)
+        self.n_failed_a += any(isinstance(a.get(name), Failed) for name in over)
+        self.n_failed_b += any(isinstance(b.get(name), Failed) for name in over)
 
     def _row(self, scores: Scores) -> tuple[float, ...] | None:
         values = [scores.get(name) for name in self.figure.over]
@@ -242,48 +220,36 @@ class PooledPairs:
 
     def delta(self) -> Delta:
         """The difference of the figure, with a jackknife interval over pairs or clusters; there is no test of it."""
-        figure, width, n = self.figure, len(self.figure.over), sum(map(len, self._rows.values()))
-        units = [tuple(map(math.fsum, zip(*rows, strict=True))) for rows in self._rows.values()]
-        columns = list(zip(*units, strict=True)) if n else [()] * (2 * width)
-        a = _pooled(figure, columns[:width])
-        b = _pooled(figure, columns[width:])
+        figure, width = self.figure, len(self.figure.over)
+
+        def value(sums: Sequence[float]) -> float | None:
+            return sums[0] if figure.is_total else figure.function(*sums)
+
+        def difference(*sums: float) -> float | None:
+            first, second = value(sums[:width]), value(sums[width:])
+            return None if first is None or second is None else second - first
+
+        units = [tuple(map(math.fsum, zip(*rows, strict=True))) for rows in self.rows.values()]
+        columns = list(zip(*units, strict=True))
+        sums = [math.fsum(column) for column in columns]
         found = Delta(
             name=figure.name,
-            a=a,
-            b=b,
-            delta=None if a is None or b is None else b - a,
-            n=n,
+            a=value(sums[:width]) if sums else None,
+            b=value(sums[width:]) if sums else None,
+            delta=difference(*sums) if sums else None,
+            n=sum(map(len, self.rows.values())),
             higher_is_better=figure.higher_is_better,
             method=SUM_METHOD if figure.is_total else POOLED_METHOD,
-            n_only_a=self._missing[0],
-            n_only_b=self._missing[1],
-            n_failed_a=self._missing[2],
-            n_failed_b=self._missing[3],
-            n_unbounded=self._n_unbounded,
+            n_only_a=self.n_only_a,
+            n_only_b=self.n_only_b,
+            n_failed_a=self.n_failed_a,
+            n_failed_b=self.n_failed_b,
+            n_unbounded=self.n_unbounded,
         )
         if figure.is_total or found.delta is None:
             return found
-        _, low, high = pooled_estimate(columns, _difference_of(figure.function, width))
+        _, low, high = pooled_estimate(columns, difference)
         return replace(found, low=low, high=high)
-
-
-def _is_all_na(scores: Scores, names: Sequence[str]) -> bool:
-    return all(isinstance(scores.get(name), NotApplicable) for name in names)
-
-
-def _pooled(figure: Pooled, columns: Sequence[Sequence[float]]) -> float | None:
-    if not columns or not columns[0]:
-        return None
-    sums = [math.fsum(column) for column in columns]
-    return sums[0] if figure.is_total else figure.function(*sums)
-
-
-def _difference_of(function: Callable[..., float | None], width: int) -> Callable[..., float | None]:
-    def difference(*sums: float) -> float | None:
-        first, second = function(*sums[:width]), function(*sums[width:])
-        return None if first is None or second is None else second - first
-
-    return difference
 
 
 class DeltaTally:
@@ -303,18 +269,16 @@ class DeltaTally:
         self._judges = tuple(dict.fromkeys(judges))
         self.without_value: tuple[str, ...] = ()
         """Figures that neither run has a value of, once `deltas` was read."""
-        self._columns = {column.name: column for column in columns}
-        self._pairs = {name: Pairs(column) for name, column in self._columns.items()}
+        self._pairs = {column.name: Pairs(column) for column in columns}
         self._pooled = [PooledPairs(figure) for figure in {figure.name: figure for figure in pooled}.values()]
         self._policy = policy
 
     def add(self, a: Scores, b: Scores, cluster: int | None = None) -> None:
-        """Count one case, with the number of its cluster where there are some."""
+        """Count one case, with the number of its cluster if there are some."""
         for name in dict.fromkeys([*a, *b]):
-            pairs = self._pairs.get(name)
-            if pairs is None:
-                pairs = self._pairs[name] = Pairs(None)
-            pairs.add(a.get(name), b.get(name), self._policy, cluster)
+            if name not in self._pairs:
+                self._pairs[name] = Pairs(None)
+            self._pairs[name].add(a.get(name), b.get(name), self._policy, cluster)
         for figure in self._pooled:
             figure.add(a, b, cluster)
 
@@ -333,12 +297,12 @@ class DeltaTally:
             mixed: why the difference of a score or figure is not of the systems alone.
             others: differences of what is no score of a case.
         """
-        found = [
-            replace(paired_delta(_figure_name(name, pairs.column), pairs), mixed=mixed(name))
-            for name, pairs in self._pairs.items()
-            if pairs.column is None or pairs.column.aggregate != ""
-        ]
-        found += [replace(delta, mixed=mixed(delta.name)) for delta in (pooled.delta() for pooled in self._pooled)]
+        found = []
+        for name, pairs in self._pairs.items():
+            figure = None if pairs.column is None else pairs.column.aggregate  # empty: it feeds a pooled figure only
+            if figure != "":
+                found.append(replace(paired_delta(figure or name, pairs), mixed=mixed(name)))
+        found += [replace(pooled.delta(), mixed=mixed(pooled.figure.name)) for pooled in self._pooled]
         judged = [coverage_delta(delta) for delta in found if delta.name in self._judges]
         found = [*found, *judged, *others]
         self.without_value = tuple(delta.name for delta in found if delta.a is None and delta.b is None)
@@ -348,10 +312,6 @@ class DeltaTally:
             _with_overall(replace(delta, p_holm=p), overall_a.get(delta.name), overall_b.get(delta.name))
             for delta, p in zip(found, adjusted, strict=True)
         )
-
-
-def _figure_name(name: str, column: Column | None) -> str:
-    return name if column is None else column.aggregate or column.name
 
 
 def _with_overall(delta: Delta, a: Any, b: Any) -> Delta:

@@ -217,7 +217,7 @@ def usual_of_others(checks: Sequence[HistoryPoint], noise_rate: float, accepted:
         noise_rate: from `noise`.
         accepted: rate that the user takes for usual; None: none.
 
-    Source: in-house; Fisher's exact test at each place where the rate may have risen, Bonferroni over the places.
+    Source: Fisher's exact test at each place where the rate may have risen, Bonferroni over the places.
     """
     if accepted is not None:
         return Usual(max(noise_rate, accepted), "accepted", 0, 0, tuple(checks))

@@ -154,8 +154,6 @@ def system_shift(checks: Sequence[HistoryPoint], judge_since: str | None) -> Sys
 
     Returns:
         None where fewer than two sets of answers have scores.
-
-    Source: in-house.
     """
     scored = [check for check in checks if check.score_mean is not None and check.answers_sha256 is not None]
     if len({check.answers_sha256 for check in scored}) < 2:
@@ -259,7 +257,7 @@ def verdict_shift(checks: Sequence[HistoryPoint]) -> VerdictShift | None:
     Returns:
         None where no mean is shown to differ.
 
-    Source: in-house; Welch's test, at 1 in 20 over half a year of weekly looks.
+    Source: Welch's test, at 1 in 20 over half a year of weekly looks.
     """
     firsts: dict[tuple[str, str], HistoryPoint] = {}
     for check in checks:

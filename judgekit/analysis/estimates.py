@@ -2,9 +2,10 @@
 
 import math
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from judgekit.core.scores import SUM_METHOD, Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
@@ -38,50 +39,34 @@ class FigureRules:
 DEFAULT_RULES = FigureRules()
 
 
+@dataclass(slots=True)
 class ColumnTally:
     """The values of one column over a set of cases, and how many cases have none."""
 
-    __slots__ = (
-        "_counted",
-        "clusters",
-        "failed_clusters",
-        "labels",
-        "n_error",
-        "n_judge_error",
-        "n_no_input",
-        "n_not_applicable",
-        "values",
-    )
-
-    def __init__(self, counted: Mapping[float, int] | None = None) -> None:
-        """Prepare for the first case.
-
-        Args:
-            counted: values that are not in `values`, by how often each comes; such a tally knows no clusters.
-        """
-        self._counted = counted or {}
-        self.values = array("d")
-        self.clusters = array("q")
-        """Cluster of each value, where the run has clusters."""
-        self.failed_clusters = array("q")
-        """Cluster of each case that the system failed, where the run has clusters."""
-        self.n_not_applicable = 0
-        self.n_no_input = 0
-        """Of those that do not apply, cases whose output lacks what the score needs."""
-        self.n_error = 0
-        self.n_judge_error = 0
-        """Of the errors, those of the judge."""
-        self.labels: Counter[str] = Counter()
-        """Of the cases without a value, those that the distribution counts by name."""
+    counted: Mapping[float, int] = field(default_factory=dict)
+    """Values that are not in `values`, by how often each comes; such a tally knows no clusters."""
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    """Cluster of each value, if the run has clusters."""
+    failed_clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    """Cluster of each case that the system failed, if the run has clusters."""
+    n_not_applicable: int = 0
+    n_no_input: int = 0
+    """Of those that do not apply, cases whose output lacks what the score needs."""
+    n_error: int = 0
+    n_judge_error: int = 0
+    """Of the errors, those of the judge."""
+    labels: Counter[str] = field(default_factory=Counter)
+    """Of the cases without a value, those that the distribution counts by name."""
 
     def counts(self) -> Counter[float]:
         """How often each value comes."""
         counts = Counter(self.values)
-        counts.update(self._counted)
+        counts.update(self.counted)
         return counts
 
     def add(self, outcome: Outcome, cluster: int | None = None) -> None:
-        """Count one case, with the number of its cluster where the run has clusters."""
+        """Count one case, with the number of its cluster if the run has clusters."""
         if isinstance(outcome, float):
             self.values.append(outcome)
             if cluster is not None:
@@ -98,60 +83,89 @@ class ColumnTally:
                 self.failed_clusters.append(cluster)
 
 
+@dataclass(slots=True)
+class _PooledTally:
+    """What each case adds to the sums of a figure, and how many cases add nothing."""
+
+    figure: Pooled
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    n_not_applicable: int = 0
+    n_error: int = 0
+
+    def add(self, outcomes: Outcomes, cluster: int | None) -> None:
+        values = [outcomes[name] for name in self.figure.over]
+        if any(isinstance(value, float) for value in values):
+            self.rows.append(tuple(value if isinstance(value, float) else 0.0 for value in values))
+            if cluster is not None:
+                self.clusters.append(cluster)
+        elif all(isinstance(value, NotApplicable) for value in values):
+            self.n_not_applicable += 1
+        else:
+            self.n_error += 1
+
+    def estimate(self, rules: FigureRules) -> Estimate:
+        """The figure with a bootstrap interval; a plain sum has none."""
+        figure, rows, n = self.figure, self.rows, len(self.rows)
+        counts = {
+            "n": n,
+            "n_not_applicable": self.n_not_applicable,
+            "n_error": self.n_error,
+            "small": n < rules.min_n,
+        }
+        sums = [math.fsum(column) for column in zip(*rows, strict=True)]
+        if figure.is_total:
+            return Estimate(value=sums[0] if rows else None, **counts, method=SUM_METHOD)
+        # Behind the sums of a cluster stands its size, which the figure does not take.
+        units = rows if rules.cluster_by is None else [row[:-1] for row in cluster_sums(rows, self.clusters)]
+        interval = bootstrap_pooled(units, figure.function, (figure.low, figure.high), rules.resampling)
+        worst, best = (figure.low, figure.high) if figure.higher_is_better else (figure.high, figure.low)
+        return Estimate(
+            value=figure.function(*sums) if rows else None,
+            low=interval.low,
+            high=interval.high,
+            **counts,
+            # What failed cases would add to the sums is not bounded, so the ends are those of the scale.
+            worst=worst if self.n_error else None,
+            best=best if self.n_error else None,
+            method=f"pooled over cases, {interval.method}",
+        )
+
+
 class Tally:
     """All columns over one set of cases: the whole run, or one slice."""
 
     def __init__(self, columns: Sequence[Column], pooled: Sequence[Pooled], rules: FigureRules = DEFAULT_RULES) -> None:
         """Prepare for the columns; a case must bring an outcome for each."""
-        self._columns = columns
-        self._pooled = pooled
         self._rules = rules
-        self._tallies = {column.name: ColumnTally() for column in columns}
-        self._rows: dict[str, list[tuple[float, ...]]] = {figure.name: [] for figure in pooled}
-        self._row_clusters: dict[str, array[int]] = {figure.name: array("q") for figure in pooled}
-        self._missing: dict[str, list[int]] = {figure.name: [0, 0] for figure in pooled}
+        self._columns = [(column, ColumnTally()) for column in columns]
+        self._pooled = [_PooledTally(figure) for figure in pooled]
         self.n_cases = 0
 
     def add(self, outcomes: Outcomes, cluster: int | None = None) -> None:
-        """Count one case, with the number of its cluster where the run has clusters."""
+        """Count one case, with the number of its cluster if the run has clusters."""
         self.n_cases += 1
-        for name, tally in self._tallies.items():
-            tally.add(outcomes[name], cluster)
+        for column, tally in self._columns:
+            tally.add(outcomes[column.name], cluster)
         for figure in self._pooled:
-            values = [outcomes[name] for name in figure.over]
-            numbers = tuple(value if isinstance(value, float) else 0.0 for value in values)
-            if any(isinstance(value, float) for value in values):
-                self._rows[figure.name].append(numbers)
-                if cluster is not None:
-                    self._row_clusters[figure.name].append(cluster)
-            else:
-                failed = not all(isinstance(value, NotApplicable) for value in values)
-                self._missing[figure.name][failed] += 1
+            figure.add(outcomes, cluster)
 
     def figures(self, policy: ErrorPolicy, section: str = "overall") -> Figures:
         """Estimates by name in metrics.json."""
         found: Figures = {}
-        for column in self._columns:
+        for column, tally in self._columns:
             if column.section != section:
                 continue
-            tally = self._tallies[column.name]
             if column.aggregate != "":
                 found[column.aggregate or column.name] = estimate(column, tally, policy, self._rules)
             if column.distribution:
-                found[f"{column.name}.distribution"] = distribution(column, tally)
+                found[f"{column.name}.distribution"] = _distribution(column, tally)
         if section == "overall":
-            for figure in self._pooled:
-                found[figure.name] = self._pool(figure)
+            found |= {pooled.figure.name: pooled.estimate(self._rules) for pooled in self._pooled}
         return found
 
-    def _pool(self, figure: Pooled) -> Estimate:
-        n_not_applicable, n_error = self._missing[figure.name]
-        rows: Sequence[tuple[float, ...]] = self._rows[figure.name]
-        clusters = self._row_clusters[figure.name] if self._rules.cluster_by is not None else None
-        return pool(figure, rows, n_not_applicable, n_error, rules=self._rules, clusters=clusters)
 
-
-def distribution(column: Column, tally: ColumnTally) -> dict[str, int]:
+def _distribution(column: Column, tally: ColumnTally) -> dict[str, int]:
     """How often each value came, and each named outcome that is none."""
     counts = Counter(int(value) for value in tally.values)
     low = int(column.low)
@@ -215,62 +229,22 @@ def _clustered_interval(column: Column, tally: ColumnTally, n_as_worst: int, rul
     return clustered_bootstrap_mean(values, clusters, (column.low, column.high), rules.resampling)
 
 
-def pool(
-    figure: Pooled,
-    rows: Sequence[tuple[float, ...]],
-    n_not_applicable: int,
-    n_error: int,
-    *,
-    rules: FigureRules,
-    clusters: Sequence[int] | None,
-) -> Estimate:
-    """A figure of sums over cases, with a bootstrap interval; a plain sum has none."""
-    n = len(rows)
-    counts = {"n": n, "n_not_applicable": n_not_applicable, "n_error": n_error, "small": n < rules.min_n}
-    sums = [math.fsum(column) for column in zip(*rows, strict=True)]
-    if figure.is_total:
-        return Estimate(value=sums[0] if rows else None, **counts, method=SUM_METHOD)
-    value = figure.function(*sums) if rows else None
-    # Behind the sums of a cluster stands its size, which the figure does not take.
-    units = rows if clusters is None else [row[:-1] for row in cluster_sums(rows, clusters)]
-    interval = bootstrap_pooled(units, figure.function, (figure.low, figure.high), rules.resampling)
-    ends = (figure.low, figure.high) if figure.higher_is_better else (figure.high, figure.low)
-    return Estimate(
-        value=value,
-        low=interval.low,
-        high=interval.high,
-        **counts,
-        # What failed cases would add to the sums is not bounded, so the ends are those of the scale.
-        worst=ends[0] if n_error else None,
-        best=ends[1] if n_error else None,
-        method=f"pooled over cases, {interval.method}",
-    )
-
-
 class SlicedTally:
     """A tally of all cases and one for each value of each dimension."""
 
     def __init__(
-        self,
-        columns: Sequence[Column],
-        pooled: Sequence[Pooled],
-        dimensions: Sequence[str],
-        rules: FigureRules = DEFAULT_RULES,
+        self, columns: Sequence[Column], pooled: Sequence[Pooled], dimensions: Sequence[str], rules: FigureRules
     ) -> None:
         """Prepare for the columns and dimensions."""
-        self._columns = columns
-        self._pooled = pooled
-        self._rules = rules
-        self.overall = Tally(columns, pooled, rules)
-        self.slices: dict[str, dict[str, Tally]] = {dimension: {} for dimension in dimensions}
+        self._new_tally = partial(Tally, columns, pooled, rules)
+        self.overall = self._new_tally()
+        self.slices: dict[str, defaultdict[str, Tally]] = {
+            dimension: defaultdict(self._new_tally) for dimension in dimensions
+        }
 
     def add(self, outcomes: Outcomes, memberships: Mapping[str, Iterable[str]], cluster: int | None = None) -> None:
         """Count one case, in all slices that it belongs to."""
         self.overall.add(outcomes, cluster)
         for dimension, values in memberships.items():
-            tallies = self.slices[dimension]
             for value in values:
-                tally = tallies.get(value)
-                if tally is None:
-                    tally = tallies[value] = Tally(self._columns, self._pooled, self._rules)
-                tally.add(outcomes, cluster)
+                self.slices[dimension][value].add(outcomes, cluster)

@@ -53,7 +53,7 @@ def indexing_coverage(rows: Iterable[IndexedDocument]) -> dict[str, Any]:
     Raises:
         InputError: rows name two versions of one thing.
 
-    Source: in-house; p95 by definition 7 of Hyndman and Fan 1996.
+    Source: p95 by definition 7 of Hyndman and Fan 1996.
     """
     everything = _Coverage()
     by_type: dict[str, _Coverage] = {}

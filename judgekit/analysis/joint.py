@@ -39,8 +39,6 @@ def joint_outcomes(outcomes: Outcomes) -> Outcomes:
     Returns:
         Not applicable where one of the two judges is, or where no claim is listed; else failed where one of the two
         has no verdict.
-
-    Source: in-house.
     """
     parts = [outcomes[name] for name in (CORRECT, N_UNSUPPORTED, N_CLAIMS)]
     missing = _missing(parts)

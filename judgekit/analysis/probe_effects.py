@@ -85,7 +85,7 @@ def _effect(probe: Probed, scale: tuple[int, int], pass_score: int | None, seed:
     scored = [(first, second) for _, first, second in rated]
     differences = [second - first for first, second in scored]
     effect, low, high = mean_interval(differences)
-    p = sign_flip_p(differences, seed)
+    p, _ = sign_flip_p(differences, seed)
     sd = standard_deviation(differences)
     record: dict[str, Any] = {
         "about": probe.about,
@@ -98,7 +98,7 @@ def _effect(probe: Probed, scale: tuple[int, int], pass_score: int | None, seed:
         "effect": effect,
         "low": low,
         "high": high,
-        "p": None if p is None else p[0],
+        "p": p,
         "standard_deviation": sd,
         "minimum_detectable_effect": None if sd is None else minimum_detectable_effect(sd, len(scored)),
         "changed": asdict(rate(sum(gap != 0 for gap in differences), len(scored))),

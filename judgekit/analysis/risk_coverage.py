@@ -8,8 +8,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from judgekit.analysis.estimates import DEFAULT_RULES, ErrorPolicy, FigureRules
-from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcome
+from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy, FigureRules
+from judgekit.core.scores import Column, Estimate, NotApplicable, Outcome
 from judgekit.stats.clusters import cluster_sums
 from judgekit.stats.means import jackknife_interval
 
@@ -93,50 +93,45 @@ class RiskCoverage:
         """Take 1 less the score called `score` as risk."""
         self.score = score
         self._rules = rules
-        self._pairs: list[Pair] = []
-        self._clusters: list[int] = []
-        self._failed_clusters: list[int] = []
-        self._n_not_applicable = self._n_error = self._n_judge_error = 0
+        self._confidences: list[float] = []
+        self._tally = ColumnTally()
 
     def add(self, confidence: float | None, outcome: Outcome, cluster: int | None = None) -> None:
         """Count one case: failed if its score is, not applicable without a score or a confidence."""
-        if isinstance(outcome, Failed):
-            self._n_error += 1
-            self._n_judge_error += outcome.by_judge
-            if cluster is not None and not outcome.by_judge:
-                self._failed_clusters.append(cluster)
-        elif isinstance(outcome, NotApplicable) or confidence is None:
-            self._n_not_applicable += 1
-        else:
-            self._pairs.append((confidence, 1.0 - outcome))
-            if cluster is not None:
-                self._clusters.append(cluster)
+        if isinstance(outcome, float):
+            if confidence is None:
+                outcome = NotApplicable("no confidence")
+            else:
+                self._confidences.append(confidence)
+        self._tally.add(outcome, cluster)
 
     def report(self, policy: ErrorPolicy) -> dict[str, Any] | None:
-        """The `risk_coverage` object of metrics.json; None where no case has both confidence and score.
+        """The `risk_coverage` object of metrics.json; None if no case has both confidence and score.
 
         A case that failed could have had any confidence: `worst` takes it for wrong at full confidence, `best` for
         right. With `as_zero`, what the system failed is counted in the first way.
         """
-        if not self._pairs:
+        if not self._confidences:
             return None
-        pairs, clusters, n_error, how = self._pairs, self._clusters, self._n_error, ""
-        n_by_system = n_error - self._n_judge_error
+        tally, n_error, how = self._tally, self._tally.n_error, ""
+        pairs = [(sure, 1.0 - score) for sure, score in zip(self._confidences, tally.values, strict=True)]
+        clusters = tally.clusters
+        n_by_system = n_error - tally.n_judge_error
         if policy == "as_zero" and n_by_system:
-            pairs = [*pairs, *[(FULL_CONFIDENCE, 1.0)] * n_by_system]
-            clusters = [*clusters, *self._failed_clusters]
-            n_error, how = self._n_judge_error, ", errors as worst"
+            pairs += [(FULL_CONFIDENCE, 1.0)] * n_by_system
+            clusters = clusters + tally.failed_clusters
+            n_error, how = tally.n_judge_error, ", errors as worst"
+        clustered = self._rules.cluster_by is not None
         points = risk_coverage_curve(pairs)
         value = area_under_curve(points)
-        clustered = self._rules.cluster_by is not None
-        ends = None if value is None else _interval(pairs, value, clusters if clustered else None)
+        low, high = _interval(pairs, value, clusters if clustered else None)
         jackknife = f"jackknife 95%, {len(set(clusters))} clusters" if clustered else "jackknife 95%"
         aurc = Estimate(
             value=value,
-            low=None if ends is None else ends[0],
-            high=None if ends is None else ends[1],
+            low=low,
+            high=high,
             n=len(pairs),
-            n_not_applicable=self._n_not_applicable,
+            n_not_applicable=tally.n_not_applicable,
             n_error=n_error,
             worst=_with_failed(pairs, n_error, 1.0),
             best=_with_failed(pairs, n_error, 0.0),
@@ -165,15 +160,17 @@ def _with_failed(pairs: Sequence[Pair], n_failed: int, risk: float) -> float | N
     return area_under_curve(risk_coverage_curve([*pairs, *[(FULL_CONFIDENCE, risk)] * n_failed]))
 
 
-def _interval(pairs: Sequence[Pair], value: float, clusters: Sequence[int] | None) -> tuple[float, float] | None:
+def _interval(
+    pairs: Sequence[Pair], value: float | None, clusters: Sequence[int] | None
+) -> tuple[float | None, float | None]:
     """Jackknife interval of the area, by case or by cluster.
 
     A cluster's share of the variance comes from the sum of its cases' pseudo-values: what these do together is what
     leaving the cluster out would do, up to terms of second order.
     """
     n = len(pairs)
-    if n < 2 or len({risk for _, risk in pairs}) < 2:
-        return None
+    if value is None or n < 2 or len({risk for _, risk in pairs}) < 2:
+        return None, None
     without = _without_one(pairs)
     if clusters is None:
         return jackknife_interval(value, Counter(without[pair] for pair in pairs), n, (0.0, 1.0))
@@ -181,7 +178,7 @@ def _interval(pairs: Sequence[Pair], value: float, clusters: Sequence[int] | Non
     moves = [total for total, _ in cluster_sums(excess, clusters)]
     n_clusters = len(moves)
     if n_clusters < 2:
-        return None
+        return None, None
     scale = (n - 1) / n * n_clusters / (n_clusters - 1)  # a mean then has the interval of its clusters' sums
     left_out = Counter(value - scale * move for move in moves)
     return jackknife_interval(value, left_out, n_clusters, (0.0, 1.0))

@@ -166,7 +166,7 @@ def bridge_figure(
         A strict-JSON object. `n`: cases with all three scores; `n_left_out`: cases with one in the old and the new run,
         but none from the new judge on the old output; means are None for n = 0.
 
-    Source: in-house; Student 1908 for the intervals.
+    Source: Student 1908 for the intervals.
     """
     shared = [case_id for case_id in old if case_id in new]
     cases = [case_id for case_id in shared if case_id in moved]
@@ -187,8 +187,8 @@ def bridge_figure(
 
 def _part(differences: list[float], seed: int) -> dict[str, Any]:
     value, low, high = mean_interval(differences)
-    tested = sign_flip_p(differences, seed)
-    return {"value": value, "low": low, "high": high, "p": None if tested is None else tested[0]}
+    p, _ = sign_flip_p(differences, seed)
+    return {"value": value, "low": low, "high": high, "p": p}
 
 
 def _mean(scores: ScoreByCase, cases: list[str]) -> float | None:

@@ -88,8 +88,6 @@ def latest_stretch(runs: Sequence[TrendRun]) -> dict[str, Any] | None:
         first), `intervals_overlap` and `has_zero`, whether 0 is within the interval of the last run. The last three are
         None where they cannot be told. Intervals that do not overlap are evidence of a change; ones that do are not
         evidence of none, since the same cases are in both.
-
-    Source: in-house.
     """
     if not runs:
         return None

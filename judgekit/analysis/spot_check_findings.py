@@ -184,11 +184,11 @@ def _shift(scored: Sequence[ScoredPair], seed: int, clusters: Sequence[int] | No
     method = "sign-flip permutation" if clusters is None else "sign-flip permutation of clusters"
     if clusters is not None:  # cases of one cluster may shift together, so whole clusters change sign
         differences = [row[0] for row in cluster_sums([(difference,) for difference in differences], clusters)]
-    tested = sign_flip_p(differences, seed)
+    p, is_exact = sign_flip_p(differences, seed)
     return {
         "mean": _mean_shift(scored),
-        "p": None if tested is None else tested[0],
-        "method": f"{method}, two-sided" + (", exact" if tested is not None and tested[1] else ""),
+        "p": p,
+        "method": f"{method}, two-sided" + (", exact" if p is not None and is_exact else ""),
     }
 
 

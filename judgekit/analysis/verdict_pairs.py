@@ -161,8 +161,8 @@ def _changes(pairs: Sequence[Pair], pass_score: int | None, seed: int) -> dict[s
 
 def _shift(differences: Sequence[int], seed: int) -> dict[str, Any]:
     mean, low, high = mean_interval(differences)
-    tested = sign_flip_p(differences, seed)
-    return {"mean_signed_difference": mean, "low": low, "high": high, "p": None if tested is None else tested[0]}
+    p, _ = sign_flip_p(differences, seed)
+    return {"mean_signed_difference": mean, "low": low, "high": high, "p": p}
 
 
 def panel_record(
@@ -186,7 +186,7 @@ def panel_record(
         A strict-JSON object. Rates over no case are None; so are `effective_votes` and `mean_correlation` if no pair
         of members varies over common cases, with `undefined_reason`.
 
-    Source: in-house; Kish 1965 for effective votes.
+    Source: Kish 1965 for effective votes.
     """
     said = [[case.get(member) for member in members] for case in opinions]
     ratings = [[item.rating if isinstance(item, Verdict) else None for item in case] for case in said]

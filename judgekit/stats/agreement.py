@@ -233,8 +233,7 @@ def cluster_jackknife(
             return Ends(value, None, None)
         without_one[left] += n_clusters
         counts.update(dict(content))
-    ends = jackknife_interval(value, without_one, len(by_cluster), limits)
-    return Ends(value, *(ends or (None, None)))
+    return Ends(value, *jackknife_interval(value, without_one, len(by_cluster), limits))
 
 
 @dataclass(frozen=True)

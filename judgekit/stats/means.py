@@ -249,13 +249,12 @@ def pooled_estimate(
         if left is None:
             return value, None, None
         without_one[left] += count
-    ends = jackknife_interval(value, without_one, n, limits)
-    return (value, None, None) if ends is None else (value, *ends)
+    return value, *jackknife_interval(value, without_one, n, limits)
 
 
 def jackknife_interval(
     value: float, without_one: Mapping[float, int], n: int, limits: tuple[float, float]
-) -> tuple[float, float] | None:
+) -> tuple[float | None, float | None]:
     """Interval of a figure from its values without each of the cases.
 
     With m the mean of these values, `se^2 = (n-1)/n sum((f_i - m)^2)` and the interval is `value -+ t se`, t with
@@ -275,7 +274,7 @@ def jackknife_interval(
     Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples".
     """
     if math.isclose(min(without_one), max(without_one), rel_tol=_SAME):
-        return None
+        return None, None
     half = student_t_quantile(UPPER, n - 1) * math.sqrt(jackknife_variance(without_one, n))
     return max(limits[0], value - half), min(limits[1], value + half)
 

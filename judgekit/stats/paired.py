@@ -29,14 +29,13 @@ _POWER = 0.8
 """Chance of finding the difference that `minimum_detectable_effect` gives."""
 
 
-def sign_flip_p(differences: Sequence[float], seed: int, most_steps: int = _MOST_STEPS) -> tuple[float, bool] | None:
+def sign_flip_p(differences: Sequence[float], seed: int, most_steps: int = _MOST_STEPS) -> tuple[float | None, bool]:
     """Sign-flip permutation test that paired differences are as likely up as down: two-sided p of their mean.
 
     If the two scores of a case could be swapped, each difference is as likely negative as positive. p is the share of
     the 2^n sign patterns whose sum is at least as far from 0 as the one seen. Where the differences are whole
     multiples of one fraction, as of scores 0 to 5, the distribution of the sum is built up exactly, difference by
-    difference; else 10,000 patterns are drawn and
-    `p = (1 + hits) / (1 + 10,000)`.
+    difference; else 10,000 patterns are drawn and `p = (1 + hits) / (1 + 10,000)`.
 
     Assumptions: independent cases; under the hypothesis, differences symmetric around 0.
 
@@ -46,7 +45,7 @@ def sign_flip_p(differences: Sequence[float], seed: int, most_steps: int = _MOST
         most_steps: additions that the exact distribution may take; less where many tests are made at once.
 
     Returns:
-        p in (0, 1], and whether it is exact. p = 1.0 where all differences are 0; None for no differences.
+        p in (0, 1], and whether it is exact. p is 1.0 if all differences are 0, None if there are none.
 
     Raises:
         ValueError: a difference is NaN or infinite.
@@ -58,7 +57,7 @@ def sign_flip_p(differences: Sequence[float], seed: int, most_steps: int = _MOST
     if not all(map(math.isfinite, differences)):
         raise ValueError("a sign-flip test is asked for over differences that are not all finite numbers")
     if not differences:
-        return None
+        return None, True
     moving = [difference for difference in differences if difference != 0]
     if not moving:
         return 1.0, True
@@ -140,7 +139,7 @@ def _signed_sums(sizes: Sequence[float]) -> list[float]:
     return sums
 
 
-def paired_proportion_interval(n_only_first: int, n_only_second: int, n: int) -> tuple[float, float] | None:
+def paired_proportion_interval(n_only_first: int, n_only_second: int, n: int) -> tuple[float, float]:
     """Bonett and Price's interval of the difference, second minus first, of two proportions on the same cases.
 
     With one pair added to each of the two kinds that differ, `p12 = (b + 1) / (n + 2)`, `p21 = (c + 1) / (n + 2)`, the
@@ -152,23 +151,21 @@ def paired_proportion_interval(n_only_first: int, n_only_second: int, n: int) ->
     Args:
         n_only_first: pairs where only the first is 1, at least 0.
         n_only_second: pairs where only the second is 1, at least 0.
-        n: number of pairs.
+        n: number of pairs, at least 1.
 
     Returns:
         Lower and upper end in [-1, 1], `(n_only_second - n_only_first) / n` between them. Swapping the two flips the
-        signs. None for n = 0.
+        signs.
 
     Raises:
-        ValueError: a negative count, or more differing pairs than pairs.
+        ValueError: no pairs, a negative count, or more differing pairs than pairs.
 
     Source: Bonett and Price 2012, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on
     Paired Data"; recommended by Fagerland, Lydersen and Laake 2014, "Recommended Tests and Confidence Intervals for
     Paired Binomial Proportions".
     """
-    if min(n_only_first, n_only_second) < 0 or n_only_first + n_only_second > n:
+    if min(n_only_first, n_only_second) < 0 or n < max(1, n_only_first + n_only_second):
         raise ValueError(f"{n_only_first} and {n_only_second} differing pairs do not fit {n} pairs")
-    if n == 0:
-        return None
     first, second = (n_only_first + 1) / (n + 2), (n_only_second + 1) / (n + 2)
     centre = (n_only_second - n_only_first) / (n + 2)
     half = Z * math.sqrt((first + second - centre * centre) / (n + 2))

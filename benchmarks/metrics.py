@@ -27,8 +27,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judgekit.kernel import kernel
-
 ROOT = Path(__file__).resolve().parent.parent
 DRIVERS = Path(__file__).resolve().parent / "peers"
 FIGURES = (
@@ -218,8 +216,7 @@ def retrieval(options: argparse.Namespace, tools: Sequence[Tool]) -> bool:
             path.mkdir()
             write_data(path, n_queries, options.hits)
         os.sync()  # else the first tool shares the machine with what writes the files to disk
-        loops = "compiled" if kernel is not None else "not compiled"
-        print(f"{options.queries:,} queries of {options.hits} hits; judgekit's loops are {loops}", flush=True)
+        print(f"{options.queries:,} queries of {options.hits} hits", flush=True)
         measure(
             options.folder, tools, tiny, 1, is_rehearsal=True
         )  # so that everything is compiled and read from disk once

@@ -107,7 +107,7 @@ def score_rankings(
     Raises:
         JudgekitError: an id or score that is none, or a cut-off below 1.
     """
-    from judgekit.workflows.score_inputs import Cutoffs, score_in_memory
+    from judgekit.workflows.score import Cutoffs, score_in_memory
 
     return score_in_memory(gold, rankings, Cutoffs(tuple(ks), tuple(mrr_ks)))
 
@@ -138,13 +138,7 @@ def score_files(
         JudgekitError: a file that cannot be used; the message names the line.
     """
     from judgekit.core.data_files import DataFile
-    from judgekit.workflows.score import score
-    from judgekit.workflows.score_inputs import Cutoffs, open_score
+    from judgekit.workflows.score import Cutoffs, score
 
-    job = open_score(
-        DataFile(path=str(cases)),
-        DataFile(path=str(outputs), ties=ties),
-        Cutoffs(tuple(ks), tuple(mrr_ks)),
-        policy=errors,
-    )
-    return score(job)
+    found = DataFile(path=str(outputs), ties=ties)
+    return score(DataFile(path=str(cases)), found, Cutoffs(tuple(ks), tuple(mrr_ks)), policy=errors)

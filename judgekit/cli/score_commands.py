@@ -52,20 +52,19 @@ def score_command(
     from judgekit.analysis.stored_figures import rounded
     from judgekit.core.errors import ConfigError
     from judgekit.reports.run_text import score_text
-    from judgekit.workflows.score import score
-    from judgekit.workflows.score_inputs import Cutoffs, check_target, open_score, write_columns
+    from judgekit.storage.table_files import check_target, write_columns
+    from judgekit.workflows.score import Cutoffs, score
 
     if errors not in ("exclude", "as_zero"):
         raise ConfigError(f"--errors {errors!r}: expected exclude or as_zero")
     if per_case is not None:
         check_target(per_case, replace=force)
-    job = open_score(
+    scores = score(
         _file(cases, cases_format, cases_field, None, "cases-"),
         _file(outputs, format_, field, ties, ""),
         Cutoffs(_numbers(ks, "--ks"), _numbers(mrr_ks, "--mrr-ks")),
         policy="as_zero" if errors == "as_zero" else "exclude",
     )
-    scores = score(job)
     if per_case is not None:
         write_columns(scores.columns, per_case)
     say_notices(scores.warnings)

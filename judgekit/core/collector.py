@@ -1,4 +1,4 @@
-"""Memory while many records are made: the garbage collector out of the way, and freed pieces kept for the next."""
+"""The garbage collector out of the way while many records are made."""
 
 import gc
 from collections.abc import Iterator
@@ -15,11 +15,3 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def keep_freed_memory() -> None:
-    """Have a C library keep what is freed, as it does up to the largest piece that it was given back once.
-
-    Else each piece of a large file costs the page faults of fresh memory.
-    """
-    bytes(1 << 24)

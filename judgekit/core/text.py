@@ -3,6 +3,7 @@
 import hashlib
 import json
 import unicodedata
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,6 +51,26 @@ def canonical_id(value: object) -> object:
     if isinstance(value, int):
         return str(value)
     return value
+
+
+def are_plain_ids(ids: Collection[object]) -> bool:
+    """Whether ids are texts without white space that are compared as they are, and none is empty; False if in doubt."""
+    try:
+        text = "".join(ids)  # type: ignore[arg-type]  # it says what is not text
+    except TypeError:
+        return False
+    return text.isascii() and all(ids) and (not ids or text.split() == [text])
+
+
+def canonical_ids(ids: Sequence[object]) -> Sequence[str]:
+    """Ids as compared, see `canonical_id`; of other types than text and numbers nothing is said.
+
+    Raises:
+        ValueError: one is empty, true or false.
+    """
+    if are_plain_ids(ids):
+        return ids  # type: ignore[return-value]  # all are texts
+    return [canonical_id(one) for one in ids]  # type: ignore[misc]
 
 
 def nfc(text: str) -> str:

@@ -37,6 +37,11 @@ def recognised_delimiter(texts: Iterable[str]) -> str | None:
     return delimiter if all(heading_parts(text) in firsts for text in rest) else None
 
 
+def delimiter_of(cases: Iterable[Case]) -> str | None:
+    """The delimiter that is recognised in the gold headings of cases."""
+    return recognised_delimiter(text for case in cases for text in heading_texts(case))
+
+
 def delimiter_notice(delimiter: str) -> tuple[str, str]:
     """That a delimiter was recognised."""
     text = f"all gold headings that are one text are split at {delimiter!r}, so those of hits are split there too"

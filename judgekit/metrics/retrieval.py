@@ -1,16 +1,15 @@
 """Retrieval by anchors: were the gold supports found, how early, and were they cited."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
-from judgekit.core.cases import Case, Hit, Scope, SystemOutput
+from judgekit.core.cases import Case, Scope, SystemOutput
 from judgekit.core.components import Metric, Verdicts
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import instant_of, is_blank, normalise_path
-from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
-from judgekit.metrics.positions import support_ranks
+from judgekit.metrics.anchors import GoldSupports, SnippetMode
+from judgekit.metrics.gold_positions import Gold, Positions, failed_positions, positions_of_output
 from judgekit.metrics.ranking import Cutoffs, figures_at, hit_at, reciprocal_rank, within
 
 NO_SUPPORTS = NotApplicable("no gold_supports")
@@ -71,8 +70,8 @@ class Retrieval(Metric):
         return tuple([f"ndcg@{k}" for k in self.ks])
 
     @cached_property
-    def all_names(self) -> tuple[tuple[int, str], ...]:
-        return tuple([(k, f"recall_all@{k}") for k in self.ks])
+    def all_names(self) -> tuple[str, ...]:
+        return tuple([f"recall_all@{k}" for k in self.ks])
 
     @cached_property
     def mrr_names(self) -> tuple[tuple[int | None, str], ...]:
@@ -111,14 +110,35 @@ class Retrieval(Metric):
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
         if not case.gold_supports:
             return dict.fromkeys(self._names, NO_SUPPORTS)
+        supports = GoldSupports(case.gold_supports, self.snippets)
+        gold = Gold(supports=supports, groups=case.required_support_groups)
         if output.error is not None:
-            return self._failed(case, Failed(output.error.kind))
-        gold = GoldSupports(case.gold_supports, self.snippets)
-        outcomes = self._ranked(case, gold, output.retrieved)
-        outcomes["scope_miss"] = _scope_miss(gold, output.scope)
-        cited = gold.cited_by(output.references)
+            return self._failed(case, gold, Failed(output.error.kind))
+        outcomes = self.ranked(positions_of_output(gold, output))
+        outcomes["scope_miss"] = _scope_miss(supports, output.scope)
+        cited = supports.cited_by(output.references)
         outcomes["attribution_hit"] = (1.0 if cited else 0.0) if case.answerable is True else _NOT_ANSWERABLE
         outcomes["recency_conflict"] = _recency_conflict(case, cited)
+        return outcomes
+
+    def ranked(self, found: Positions, failed: Failed | None = None) -> Outcomes:
+        """The scores that depend on nothing but where the gold stands."""
+        reason = failed if found.n_supports else NO_SUPPORTS
+        if reason is not None:
+            outcomes: Outcomes = dict.fromkeys(self._always_names, reason)
+            outcomes.update(
+                dict.fromkeys(self.all_names, reason if found.groups or not found.n_supports else NO_GROUPS)
+            )
+            return outcomes
+        near = within(self._depth, found.right), within(self._depth, found.gaining)
+        figures = figures_at(self.ks, found.n_supports, *near)
+        outcomes = {name: reciprocal_rank(found.right, cutoff) for cutoff, name in self.mrr_names}
+        outcomes.update(zip(self.any_names, figures.hit, strict=True))
+        outcomes.update(zip(self.precision_names, figures.precision, strict=True))
+        outcomes.update(zip(self.ndcg_names, figures.ndcg, strict=True))
+        complete = sorted([max(ranks) for ranks in found.groups if min(ranks)])
+        all_found: list[Outcome] = [hit_at(k, complete) if found.groups else NO_GROUPS for k in self.ks]
+        outcomes.update(zip(self.all_names, all_found, strict=True))
         return outcomes
 
     def calculate_judged(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Outcomes:
@@ -135,29 +155,13 @@ class Retrieval(Metric):
         cited = GoldSupports(case.gold_supports, self.snippets).cited_by(output.references)
         return {"recency_conflict": float(said.answer is True and len(cited) == len(case.gold_supports))}
 
-    def _failed(self, case: Case, failed: Failed) -> Outcomes:
+    def _failed(self, case: Case, gold: Gold, failed: Failed) -> Outcomes:
         """The outcomes of an errored output: failed wherever the case alone would allow a number."""
-        outcomes: Outcomes = dict.fromkeys(self._always_names, failed)
-        outcomes.update({name: failed if case.required_support_groups else NO_GROUPS for _, name in self.all_names})
+        outcomes = self.ranked(failed_positions(gold), failed)
         outcomes["scope_miss"] = failed
         outcomes["attribution_hit"] = failed if case.answerable is True else _NOT_ANSWERABLE
         recency = _recency_conflict(case, set())
         outcomes["recency_conflict"] = recency if isinstance(recency, NotApplicable) else failed
-        return outcomes
-
-    def _ranked(self, case: Case, gold: GoldSupports, hits: Sequence[Hit]) -> Outcomes:
-        found = support_ranks(gold, case.required_support_groups, first_occurrences(by_rank(hits)))
-        figures = figures_at(
-            self.ks, gold.n_distinct, within(self._depth, found.right), within(self._depth, found.gaining)
-        )
-        outcomes: Outcomes = {name: reciprocal_rank(found.right, cutoff) for cutoff, name in self.mrr_names}
-        outcomes.update(zip(self.any_names, figures.hit, strict=True))
-        outcomes.update(zip(self.precision_names, figures.precision, strict=True))
-        outcomes.update(zip(self.ndcg_names, figures.ndcg, strict=True))
-        if case.required_support_groups:
-            outcomes.update({name: hit_at(k, found.complete) for k, name in self.all_names})
-        else:
-            outcomes.update({name: NO_GROUPS for _, name in self.all_names})
         return outcomes
 
 

@@ -1,14 +1,12 @@
 """Retrieval by chunk and document ids, citations that resolve, and refusals."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
-from judgekit.core.cases import Case, Hit, Id, SystemOutput
+from judgekit.core.cases import Case, Id, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
-from judgekit.metrics.anchors import by_rank, first_occurrences
-from judgekit.metrics.positions import chunk_ranks, doc_ranks
+from judgekit.metrics.gold_positions import Gold, Positions, failed_positions, positions_of_output
 from judgekit.metrics.ranking import Cutoffs, figures_at, reciprocal_rank, within
 
 MRR_CUTOFF = 10
@@ -90,37 +88,41 @@ class RetrievalIds(Metric):
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
         failed = None if output.error is None else Failed(output.error.kind)
-        ranked = by_rank(output.retrieved) if failed is None else []
-        outcomes = self._chunks(case, ranked, failed)
-        outcomes.update(self._docs(case, ranked, failed))
-        outcomes["citation_coverage"] = failed or self._citation_coverage(output)
-        outcomes["empty_result"] = 0.0 if ranked else 1.0
-        outcomes["refusal_correct"] = _NO_REFUSAL if case.expected_doc_ids != () else failed or _refusal_correct(output)
-        return outcomes
+        gold = Gold(
+            tuple(dict.fromkeys(case.expected_chunk_ids or ())), tuple(dict.fromkeys(case.expected_doc_ids or ()))
+        )
+        found = positions_of_output(gold, output) if failed is None else failed_positions(gold)
+        return {
+            **self._chunks(found, failed),
+            **self._docs(found, failed),
+            "citation_coverage": failed or self._citation_coverage(output),
+            "empty_result": _empty_result(found),
+            "refusal_correct": _NO_REFUSAL if case.expected_doc_ids != () else failed or _refusal_correct(output),
+        }
 
-    def _chunks(self, case: Case, ranked: Sequence[tuple[int, Hit]], failed: Failed | None) -> Outcomes:
-        if not case.expected_chunk_ids:
+    def ranked(self, found: Positions, failed: Failed | None = None) -> Outcomes:
+        """The scores that depend on nothing but where the gold stands: all but those about the answer."""
+        return {**self._chunks(found, failed), **self._docs(found, failed), "empty_result": _empty_result(found)}
+
+    def _chunks(self, found: Positions, failed: Failed | None) -> Outcomes:
+        if not found.n_chunks:
             return dict.fromkeys(self._chunk_names, NO_CHUNKS)
         if failed is not None:
             return dict.fromkeys(self._chunk_names, failed)
-        expected = set(case.expected_chunk_ids)
-        ranks = chunk_ranks(expected, first_occurrences(ranked))
-        near = within(self._depth, ranks)
-        figures = figures_at(self.ks, len(expected), near, near)
-        outcomes: Outcomes = {"mrr_chunk": reciprocal_rank(ranks, MRR_CUTOFF)}
+        near = within(self._depth, found.chunks)
+        figures = figures_at(self.ks, found.n_chunks, near, near)
+        outcomes: Outcomes = {"mrr_chunk": reciprocal_rank(found.chunks, MRR_CUTOFF)}
         outcomes.update(zip(self.hit_names, figures.hit, strict=True))
         outcomes.update(zip(self.precision_names, figures.precision, strict=True))
         return outcomes
 
-    def _docs(self, case: Case, ranked: Sequence[tuple[int, Hit]], failed: Failed | None) -> Outcomes:
-        if not case.expected_doc_ids:
+    def _docs(self, found: Positions, failed: Failed | None) -> Outcomes:
+        if not found.n_docs:
             return dict.fromkeys(self.recall_names, NO_DOCS)
         if failed is not None:
             return dict.fromkeys(self.recall_names, failed)
-        expected = set(case.expected_doc_ids)
-        near = within(self._depth, doc_ranks(expected, ranked))
-        figures = figures_at(self.ks, len(expected), near, near)
-        return dict(zip(self.recall_names, figures.recall, strict=True))
+        near = within(self._depth, found.docs)
+        return dict(zip(self.recall_names, figures_at(self.ks, found.n_docs, near, near).recall, strict=True))
 
     def _citation_coverage(self, output: SystemOutput) -> Outcome:
         if output.answer is None:
@@ -134,6 +136,10 @@ class RetrievalIds(Metric):
             known = frozenset([hit.chunk_id for hit in output.retrieved if hit.chunk_id is not None])
         resolved = bool(output.citations) and all(entry.citation in known for entry in output.citations)
         return 1.0 if resolved else 0.0
+
+
+def _empty_result(found: Positions) -> float:
+    return 1.0 if found.is_empty else 0.0
 
 
 def _refusal_correct(output: SystemOutput) -> Outcome:

@@ -8,9 +8,9 @@ from typing import Any
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.core.runs import CHUNK_IDS
-from judgekit.core.text import canonical_id
 from judgekit.storage.dotted import ABSENT, look_up
-from judgekit.storage.problems import kind_of, one_line
+from judgekit.storage.id_lists import checked_id
+from judgekit.storage.problems import one_line
 from judgekit.storage.rows import OWN_FORMATS, read_rows, read_text
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_lines import damaged_line
@@ -96,9 +96,6 @@ def _name_in(record: Mapping[str, Any], where: str) -> str:
 
 def _id(value: object, where: str) -> str:
     try:
-        one = canonical_id(value)
+        return checked_id(value)
     except ValueError as error:
         raise InputError(f"{where}: {error}") from None
-    if not isinstance(one, str):
-        raise InputError(f"{where}: an id is text or a whole number, found {kind_of(value)}")
-    return one

@@ -32,13 +32,23 @@ def hits_of_ids(ids: Any, hits: Any) -> list[dict[str, object]]:
     return [_hit(value, index, hit) for index, (value, hit) in enumerate(zip(ids, rest, strict=True))]
 
 
-def _hit(value: Any, index: int, hit: Any) -> dict[str, object]:
+def checked_id(value: object) -> str:
+    """An id as compared.
+
+    Raises:
+        ValueError: it is neither text nor a whole number, or empty.
+    """
+    one = canonical_id(value)
+    if not isinstance(one, str):
+        raise ValueError(f"an id is text or a whole number, found {kind_of(value)}")
+    return one
+
+
+def _hit(value: object, index: int, hit: Any) -> dict[str, object]:
     try:
-        one = canonical_id(value)
+        one = checked_id(value)
     except ValueError as error:
         raise ValueError(f"{RETRIEVED_IDS}[{index}]: {error}") from None
-    if not isinstance(one, str):
-        raise ValueError(f"{RETRIEVED_IDS}[{index}]: an id is text or a whole number, found {kind_of(value)}")
     ids: dict[str, object] = {"chunk_id": one, "doc_id": one, "rel_path": one}
     if not isinstance(hit, dict) or ids.keys() & hit.keys():
         raise ValueError(
@@ -67,11 +77,11 @@ def with_flat_ids(case: dict[str, Any]) -> None:
             case["required_support_groups"] = _combinations([[ids.index(_id(one, name)) for one in g] for g in groups])
 
 
-def _id(value: Any, name: str) -> str:
-    one = canonical_id(value)
-    if not isinstance(one, str):
-        raise ValueError(f"{name}: an id is text or a whole number, found {kind_of(value)}")
-    return one
+def _id(value: object, name: str) -> str:
+    try:
+        return checked_id(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _combinations(groups: list[list[int]]) -> list[list[int]]:

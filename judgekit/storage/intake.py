@@ -21,11 +21,8 @@ class Intake:
     def __init__(self, reading: Reading) -> None:
         """Prepare for the first record."""
         self._reading = reading
-        self._seen: set[str] = set()
         self._places: dict[str, Row | int] = {}
-        """Of the ids that were taken one by one."""
-        self._batches: list[tuple[Sequence[str], Sequence[int]]] = []
-        """The others, with their lines."""
+        """Where each id was met first."""
         self._wrong: list[tuple[Row | None, str]] = []
 
     def take(self, row: Row, found: tuple[str, T] | list[str]) -> T | None:
@@ -36,45 +33,17 @@ class Intake:
             found: its id and itself, or what is wrong with it.
         """
         if isinstance(found, list):
-            self.refuse(row, found)
+            self._wrong += [(row, problem) for problem in found]
             return None
         key, made = found
-        if key in self._seen:
-            self._wrong.append((row, f"{row.path}: id {key!r} is already {_place(self._first(key))}"))
+        if key in self._places:
+            self._wrong.append((row, f"{row.path}: id {key!r} is already {_place(self._places[key])}"))
             return None
-        self._seen.add(key)
         if row.line and row.path == "$" and not row.file:
             self._places[key] = row.line
         else:
             self._places[key] = Row(row.line, row.path, None, file=row.file)
         return None if self._wrong else made
-
-    def refuse(self, row: Row, problems: Sequence[str], key: str | None = None) -> None:
-        """Note what is wrong with a row, and forget its id if it was taken."""
-        self._wrong += [(row, problem) for problem in problems]
-        if key is not None:
-            self._seen.discard(key)
-
-    def take_all(self, keys: Sequence[str], lines: Sequence[int]) -> bool:
-        """Take many good records at once, by id and line; False, and nothing taken, where an id comes twice."""
-        added = set(keys)
-        if len(added) < len(keys) or not self._seen.isdisjoint(added):
-            return False
-        self._seen |= added
-        self._batches.append((keys, lines))
-        return True
-
-    def _first(self, key: str) -> "Row | int":
-        """Where an id was met first."""
-        for keys, lines in self._batches:
-            self._places.update(zip(keys, lines, strict=True))
-        self._batches.clear()
-        return self._places[key]
-
-    @property
-    def is_good(self) -> bool:
-        """Whether nothing is wrong so far."""
-        return not self._wrong
 
     def close(self, unmatched: Sequence[str]) -> None:
         """Say what is wrong.

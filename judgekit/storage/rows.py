@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import msgspec
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.collector import keep_freed_memory
 from judgekit.core.data_files import KNOWN_FORMATS, DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.documents import records_of
@@ -18,7 +17,6 @@ from judgekit.storage.dotted import field_heads
 from judgekit.storage.encodings import encoding_of, faults_named, undecodable_named, utf8_pieces
 from judgekit.storage.hashed_file import Hashes, hashed
 from judgekit.storage.problems import Location, kind_of
-from judgekit.storage.ready import Labelled, Rankings, Ready
 from judgekit.storage.table_rows import Record, checked_header, csv_records, sheet_records
 
 OWN_FORMATS = {
@@ -35,10 +33,12 @@ OWN_FORMATS = {
 _OTHER_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 _FIELDS = {*Case.model_fields, *SystemOutput.model_fields}
 
-BLANKS = b" \t\r\n"
+_BLANKS = b" \t\r\n"
 """What may stand around a record on its line."""
 
 _PIECE = 1 << 18
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,6 @@ class Row(msgspec.Struct, frozen=True):
     """Keys and indices from the root of a JSON document, from which the line is found where it is needed."""
     origin: Origin | None = None
     """Set for records of a foreign format."""
-    ready: Ready | None = None
-    """What ranked figures need of the record, in place of `data`, where the reader was asked for no more."""
-    body: bytes = b""
-    """The line that `ready` was made from, should more be needed."""
-
-
-ReadyRow = Row | Labelled | Rankings
-"""A record, or many that are made into what ranked figures need."""
 
 
 def read_rows(source: DataFile, path: Path) -> Iterator[Row]:
@@ -100,7 +92,8 @@ def read_rows(source: DataFile, path: Path) -> Iterator[Row]:
                 with csv_records(stream, path, encoding, source.separator) as (separator, records):
                     yield from _table(source, records, path, has_commas=separator == ";")
             else:
-                yield from _json(source, stream, path, encoding) if kind == "json" else _jsonl(stream, path, encoding)
+                json_lines = _lines(stream, path, encoding, jsonl_row)
+                yield from _json(source, stream, path, encoding) if kind == "json" else json_lines
 
 
 def unknown_extension(path: Path) -> str:
@@ -122,68 +115,36 @@ def read_text(source: DataFile, path: Path) -> str:
             return stream.read().decode(encoding)
 
 
-def ready_jsonl(
-    source: DataFile, path: Path, make: Callable[[bytes, Sequence[int], int], Iterator[ReadyRow]], hashes: Hashes
-) -> Iterator[ReadyRow]:
-    """The records of a JSONL file, made into what ranked figures need where `make` can.
+def read_jsonl(source: DataFile, path: Path, make: Callable[[bytes, int], T], hashes: Hashes) -> Iterator[T]:
+    """What is made of each line of a JSONL file.
 
     Args:
         source: how the file is read.
         path: where it is.
-        make: from whole lines, their ends and the number of the first.
+        make: from a line without blanks around it, and its number.
         hashes: takes that of the file.
 
     Raises:
         InputError: as for `read_rows`.
     """
-    keep_freed_memory()
-    number, is_empty = 1, True
     with faults_named(path, "a jsonl file"), hashed(path, hashes) as stream:
         encoding = encoding_of(source.encoding, stream, path)
         with undecodable_named(path, encoding):
-            for piece in utf8_pieces(stream, encoding, _PIECE):
-                ends = line_ends(piece)
-                for found in make(piece, ends, number):
-                    yield found
-                    is_empty = False
-                number += len(ends)
+            yield from _lines(stream, path, encoding, make)
+
+
+def _lines(stream: IO[bytes], path: Path, encoding: str, make: Callable[[bytes, int], T]) -> Iterator[T]:
+    """What is made of each line that is not blank; only line feeds end a line, U+2028, U+0085 and the like are text."""
+    is_empty, first = True, 1
+    for piece in utf8_pieces(stream, encoding, _PIECE):
+        for number, line in enumerate(piece.split(b"\n"), start=first):
+            body = line.strip(_BLANKS)
+            if body:
+                is_empty = False
+                yield make(body, number)
+        first += piece.count(b"\n")
     if is_empty:
         raise InputError(f"{path}: the file is empty")
-
-
-def _jsonl(stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
-    n_rows = 0
-    first = 1
-    for piece in utf8_pieces(stream, encoding, _PIECE):
-        for body, number in lines_in(piece, first):
-            n_rows += 1
-            yield jsonl_row(body, number)
-        first += piece.count(b"\n")
-    if not n_rows:
-        raise InputError(f"{path}: the file is empty")
-
-
-def line_ends(piece: bytes) -> list[int]:
-    """Where the lines of a piece end; the last needs no line feed."""
-    ends = []
-    end = piece.find(b"\n")  # several times as fast as counting them
-    while end >= 0:
-        ends.append(end)
-        end = piece.find(b"\n", end + 1)
-    if not piece.endswith(b"\n"):
-        ends.append(len(piece))
-    return ends
-
-
-def lines_in(piece: bytes, first: int) -> Iterator[tuple[bytes, int]]:
-    """The lines of a piece that are not blank, without blanks around, and their numbers.
-
-    Only line feeds end a record; U+2028, U+0085 and the like are text.
-    """
-    for number, line in enumerate(piece.split(b"\n"), start=first):
-        body = line.strip(BLANKS)
-        if body:
-            yield body, number
 
 
 def jsonl_row(body: bytes, number: int) -> Row:

@@ -1,46 +1,53 @@
 """`judgekit score`: ranked retrieval figures of outputs that are read once and not kept."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
 from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy, estimate
+from judgekit.analysis.input_mismatches import check_positions, ids_on_one_side
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.collector import collector_paused
-from judgekit.core.errors import InputError
+from judgekit.core.data_files import DataFile
+from judgekit.core.errors import ConfigError, InputError, first_problem
 from judgekit.core.scores import Column, Estimate, Failed
-from judgekit.metrics.positions import Labels, Positions, SameRanks
-from judgekit.metrics.ranked_lists import same_ranks
+from judgekit.core.text import are_plain_ids, canonical_id
+from judgekit.metrics.gold_positions import Gold, failed_positions, positions_in_list
+from judgekit.metrics.headings import split_case, split_output
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
-from judgekit.metrics.retrieval_ids import MRR_CUTOFF, RetrievalIds
-from judgekit.workflows.preflight import label_notices
+from judgekit.metrics.retrieval_ids import RetrievalIds
+from judgekit.storage.case_files import data_sha256, iterate_cases, iterate_outputs
+from judgekit.storage.formats.lookup import missing_is_empty
+from judgekit.storage.formats.records import NO_ID
+from judgekit.storage.formats.trec import Scattered
+from judgekit.storage.hashed_file import Hashes
+from judgekit.storage.ranked_files import Placed, iterate_positions, load_gold
 
 Warnings = list[tuple[str, str]]
 """(code, message)."""
 
-Placed = tuple[str, Positions | Failed | None]
-"""Case id, and where its labels stand; None where no case has that id."""
-
 Ranking = Sequence[str] | Mapping[str, float]
 """Ids in rank order, or scores by id."""
-IdsT = TypeVar("IdsT", bound=Iterable[str])
 
-_COLLECTIONS = (list, set, frozenset)
-_AT_ONCE = 1 << 7
-"""Lists whose ids are looked at together, so few that they stay in the processor's cache."""
+IdsT = TypeVar("IdsT", bound=Iterable[str])
 
 MOST_LOOKED_AT = 200_000
 """Hits that are looked at a second time: enough to tell how paths, ids and headings are written."""
 
-_DEEPEST = 1 << 31
-"""No list is longer, so that with a larger cut-off nothing else comes out."""
 
-_NOTHING = Positions((), (), (), (), (), 0)
+@dataclass(frozen=True)
+class Cutoffs:
+    """At which ranks the figures are cut off, as the families have it."""
+
+    ks: tuple[int, ...] = (1, 3, 5, 10)
+    mrr_ks: tuple[int, ...] = ()
+    """Of further `mrr@k` figures."""
 
 
 @dataclass(frozen=True)
@@ -75,57 +82,106 @@ class RankingScores:
         return estimate(column, tally, self.policy, DEFAULT_RULES)
 
 
-@dataclass(frozen=True)
-class ScoreJob:
-    """What is scored, ready to be read."""
+def score(
+    cases: DataFile, outputs: DataFile, cutoffs: Cutoffs | None = None, *, policy: ErrorPolicy = "exclude"
+) -> RankingScores:
+    """Score one file against another.
 
-    read_labels: Callable[[Warnings], dict[str, Labels]]
-    """The labels of all cases, by id."""
-    read_positions: Callable[[Mapping[str, Labels], int | None, Warnings], Iterator[SameRanks | Placed]]
-    """Where they stand, output by output; with a largest cut-off the reader need not look beyond it."""
-    is_scattered: Callable[[Exception], bool]
-    """Whether a reader with a cut-off has given up on this file, which has to be read whole."""
-    compare_ids: Callable[[Sequence[str], Collection[str]], Warnings]
-    """What stands on one side only."""
-    read_records: Callable[[], Iterator[tuple[Case, SystemOutput]]]
-    """Whole cases with their outputs, for a second look where labels and hits may be written in different ways."""
-    ids: RetrievalIds
-    anchors: Retrieval
-    missing_is_empty: bool
-    """A case without an output retrieved nothing and has not failed."""
-    policy: ErrorPolicy = "exclude"
-    describe: Callable[[int, int], Mapping[str, Mapping[str, Any]]] = lambda _, __: {}
-    """The files read, from the numbers of cases and outputs."""
-
-
-def score(job: ScoreJob) -> RankingScores:
-    """Read cases and outputs and score them.
+    Args:
+        cases: the file of cases, such as relevance judgements.
+        outputs: the file of outputs, such as a run.
+        cutoffs: left out: 1, 3, 5 and 10.
+        policy: what a failed output counts as.
 
     Raises:
+        ConfigError: a cut-off that is not one.
         InputError: a file is wrong, or no output belongs to a case.
     """
-    # Paused until the labels of all cases are gone again, which it would go through several times.
-    with collector_paused():
-        return _score(job)
-
-
-def _score(job: ScoreJob) -> RankingScores:
+    families = _families(cutoffs or Cutoffs())
+    hashes: Hashes = {}
     warnings: Warnings = []
-    labels = job.read_labels(warnings)
-    seen = _Seen()
+    gold, delimiter = load_gold(cases, warnings, hashes)
+    columns, said = RankingColumns(*families), Warnings()
     try:
-        columns, unknown = _gathered(job, labels, _depth(job.ids, job.anchors), (warnings, seen))
-    except Exception as error:
-        if not job.is_scattered(error):
-            raise
-        columns, unknown = _gathered(job, labels, None, (warnings, seen))
-    n_outputs = len(columns) + len(unknown)
-    one_sided = job.compare_ids(list(labels), [*columns.case_ids, *unknown])
-    _fill(job, columns, labels)
-    if seen.asks_for_a_look(labels.values()):
-        one_sided = [*one_sided, *label_notices(_first_of(job.read_records()))]
-    files = job.describe(len(labels), n_outputs)
-    return RankingScores(columns, job.policy, files, list(dict.fromkeys([*warnings, *one_sided])))
+        unknown = _gather(columns, gold, iterate_positions(outputs, gold, columns.depth, said, hashes))
+    except Scattered:
+        columns, said = RankingColumns(*families), Warnings()
+        unknown = _gather(columns, gold, iterate_positions(outputs, gold, columns.depth, said, hashes, whole=True))
+    output_ids = [*columns.case_ids, *unknown]
+    path = Path(outputs.path)
+    numbered = [kind for kind, notices in (("cases", warnings), ("outputs", said)) if NO_ID in dict(notices)]
+    warnings += said
+    if path.resolve() == Path(cases.path).resolve():  # positions of one file cannot differ
+        warnings = [notice for notice in warnings if notice[0] != NO_ID]
+    check_positions(gold, output_ids, numbered, path.name)
+    is_empty = missing_is_empty(outputs, path)
+    warnings += ids_on_one_side(list(gold), output_ids, path.name, missing_is_empty=is_empty)
+    _fill(columns, gold, None if is_empty else Failed("missing_output"))
+    if _asks_for_a_look(columns, gold):
+        from judgekit.workflows.preflight import label_notices  # half of what this command would import
+
+        warnings += label_notices(_first_of(_records(cases, outputs, delimiter)))
+    files = {
+        kind: {"path": file.path, "sha256": data_sha256(file, Path(file.path), hashes), "n": n}
+        for kind, file, n in (("cases", cases, len(gold)), ("outputs", outputs, len(output_ids)))
+    }
+    return RankingScores(columns, policy, files, list(dict.fromkeys(warnings)))
+
+
+def _families(cutoffs: Cutoffs) -> tuple[RetrievalIds, Retrieval]:
+    """The families whose scores are made.
+
+    Raises:
+        ConfigError: a cut-off that is not one.
+    """
+    try:
+        return RetrievalIds(ks=cutoffs.ks), Retrieval(ks=cutoffs.ks, mrr_ks=cutoffs.mrr_ks)
+    except ValidationError as error:
+        raise ConfigError(f"cut-offs: {first_problem(error).removeprefix('$.')}") from None
+
+
+def _gather(columns: RankingColumns, gold: Mapping[str, Gold], placed: Iterable[Placed]) -> list[str]:
+    """Take the cases that have an output; the ids of outputs without a case."""
+    unknown: list[str] = []
+    for case_id, found in placed:
+        if found is None:
+            unknown.append(case_id)
+        elif isinstance(found, Failed):
+            columns.add(case_id, failed_positions(gold[case_id]), found)
+        else:
+            columns.add(case_id, found)
+    return unknown
+
+
+def _fill(columns: RankingColumns, gold: Mapping[str, Gold], failed: Failed | None) -> None:
+    """Add the cases without an output, as failed or with an empty list, and put all in the order of the cases."""
+    if len(columns) < len(gold):
+        with_output = set(columns.case_ids)
+        for case_id, wanted in gold.items():
+            if case_id not in with_output:
+                columns.add(case_id, failed_positions(wanted), failed)
+    columns.arrange(gold)
+
+
+def _asks_for_a_look(columns: RankingColumns, gold: Mapping[str, Gold]) -> bool:
+    """Whether there is gold of a kind of which none was found, or headings, which can miss one by one."""
+    found = columns.positions
+    missing = [not any(ranks) for ranks in zip(*[(one.chunks, one.docs, one.right) for one in found], strict=True)]
+    return any(
+        one.supports is not None
+        or any(
+            wanted and is_missing for wanted, is_missing in zip((one.chunks, one.docs, one.paths), missing, strict=True)
+        )
+        for one in gold.values()
+    )
+
+
+def _records(cases: DataFile, outputs: DataFile, delimiter: str | None) -> Iterator[tuple[Case, SystemOutput]]:
+    """Each output with its case, their headings split at the delimiter that the cases use."""
+    found = {case.id: case for case in iterate_cases(cases, Path(cases.path))}
+    for output in iterate_outputs(outputs, Path(outputs.path)):
+        if output.case_id in found:
+            yield split_case(found[output.case_id], delimiter), split_output(output, delimiter)
 
 
 def _first_of(records: Iterable[tuple[Case, SystemOutput]]) -> Iterator[tuple[Case, SystemOutput]]:
@@ -139,141 +195,65 @@ def _first_of(records: Iterable[tuple[Case, SystemOutput]]) -> Iterator[tuple[Ca
                 return
 
 
-@dataclass
-class _Seen:
-    """Which kinds of label were found among the hits."""
-
-    chunks: bool = False
-    docs: bool = False
-    supports: bool = False
-
-    def add(self, placed: SameRanks | Placed) -> None:
-        """Count the labels of some outputs."""
-        if isinstance(placed, SameRanks):
-            if any(placed.ranks):
-                self.docs = self.supports = True
-                self.chunks |= placed.with_chunks
-        elif isinstance(placed[1], Positions):
-            found = placed[1]
-            self.chunks, self.docs = self.chunks or bool(found.chunks), self.docs or bool(found.docs)
-            self.supports |= bool(found.right)
-
-    def asks_for_a_look(self, labels: Iterable[Labels]) -> bool:
-        """Whether there are labels of a kind of which none was found, or headings, which can miss one by one."""
-        return any(
-            (one.chunks and not self.chunks)
-            or (one.docs and not self.docs)
-            or (one.paths and not self.supports)
-            or one.supports is not None
-            for one in labels
-        )
-
-
-def _gathered(
-    job: ScoreJob, labels: Mapping[str, Labels], depth: int | None, found_out: tuple[Warnings, _Seen]
-) -> tuple[RankingColumns, list[str]]:
-    """The scores of the cases that have an output, and the ids of outputs without a case."""
-    columns = RankingColumns(job.ids, job.anchors)
-    unknown: list[str] = []
-    warnings, seen = found_out
-    for placed in job.read_positions(labels, depth, warnings):
-        seen.add(placed)
-        if isinstance(placed, SameRanks):
-            columns.add_same(placed)
-            continue
-        case_id, found = placed
-        if found is None:
-            unknown.append(case_id)
-        else:
-            columns.add(case_id, labels[case_id], found)
-    return columns, unknown
-
-
-def _fill(job: ScoreJob, columns: RankingColumns, labels: Mapping[str, Labels]) -> None:
-    """Add the cases without an output, and put all in the order of the cases."""
-    if len(columns) < len(labels):
-        with_output = set(columns.case_ids)
-        missing: Positions | Failed = _NOTHING if job.missing_is_empty else Failed("missing_output")
-        for case_id, wanted in labels.items():
-            if case_id not in with_output:
-                columns.add(case_id, wanted, missing)
-    columns.arrange(labels)
-
-
-def score_lists(
-    gold: Mapping[str, Iterable[str]],
-    rankings: Mapping[str, Ranking],
-    ids: RetrievalIds,
-    anchors: Retrieval,
-) -> RankingColumns:
+def score_in_memory(
+    gold: Mapping[str, Iterable[str]], rankings: Mapping[str, Ranking], cutoffs: Cutoffs
+) -> RankingScores:
     """Score lists that are in memory.
 
     Args:
         gold: relevant ids by case id.
         rankings: ids in rank order, or scores by id, by case id; a case without one retrieved nothing.
-        ids: cut-offs of the figures by id.
-        anchors: cut-offs of the figures by gold support.
+        cutoffs: of the figures.
 
     Raises:
-        InputError: what is no id, or a score that is no finite number.
+        ConfigError: a cut-off that is not one.
+        InputError: something that is not an id, a score that is not a finite number, or no ranking of any case.
     """
-    columns = RankingColumns(ids, anchors)
-    depth = _depth(ids, anchors)
-    # What can be read only once is read here, since a list in which something is wrong is looked at again.
-    cases = ((one, ids if isinstance(ids, _COLLECTIONS) else _read(one, ids)) for one, ids in gold.items())
-    with collector_paused():
-        while some := list(islice(cases, _AT_ONCE)):
-            try:
-                columns.add_same(_same_ranks(some, rankings, depth))
-            except (ValueError, TypeError):
-                for case in some:  # one by one, to name the case
-                    columns.add_same(_same_ranks_of_one(case, rankings, depth))
-    return columns
+    columns = RankingColumns(*_families(cutoffs))
+    for case_id, relevant in gold.items():
+        try:
+            wanted = tuple(dict.fromkeys(_checked_ids(list(_ids(relevant)))))
+            found = positions_in_list(wanted, _checked_ids(_by_rank(rankings.get(case_id, ()))))
+        except (ValueError, TypeError) as error:
+            raise InputError(f"case {case_id!r}: {error}") from None
+        columns.add(case_id, found)
+    warnings = ids_on_one_side(list(gold), rankings, "rankings", missing_is_empty=True)
+    return RankingScores(columns, warnings=warnings)
 
 
-def _read(case_id: str, ids: Iterable[str]) -> Collection[str]:
-    try:
-        return list(_no_text(ids))
-    except TypeError as error:
-        raise InputError(f"case {case_id!r}: {error}") from None
-
-
-def _same_ranks(cases: Sequence[tuple[str, Collection[str]]], rankings: Mapping[str, Ranking], depth: int) -> SameRanks:
-    """Where gold stands in the lists of some cases, of which it is given."""
-    of = rankings.get
-    lists = [found if type(found := of(one, ())) is list else _listed(found) for one, _ in cases]
-    return same_ranks([case_id for case_id, _ in cases], [ids for _, ids in cases], lists, depth)
-
-
-def _same_ranks_of_one(case: tuple[str, Collection[str]], rankings: Mapping[str, Ranking], depth: int) -> SameRanks:
-    try:
-        return _same_ranks([case], rankings, depth)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"case {case[0]!r}: {error}") from None
-
-
-def _listed(found: Ranking) -> Sequence[str]:
+def _by_rank(ranking: Ranking) -> Sequence[str]:
     """The ids of a ranking by rank; of equal scores the first stays first.
 
     Raises:
-        ValueError: a score is no finite number.
+        ValueError: a score is not a finite number.
     """
-    if not isinstance(found, Mapping):
-        return _no_text(found)
-    scores = list(found.values())
+    if not isinstance(ranking, Mapping):
+        return _ids(ranking)
+    scores = list(ranking.values())
     if not math.isfinite(sum(scores)):
         raise ValueError("a score is no finite number")
     if sorted(scores, reverse=True) == scores:
-        return list(found)
-    return sorted(found, key=found.__getitem__, reverse=True)
+        return list(ranking)
+    return sorted(ranking, key=ranking.__getitem__, reverse=True)
 
 
-def _no_text(ids: IdsT) -> IdsT:
-    """The ids, which are letters where somebody gave one text."""
+def _ids(ids: IdsT) -> IdsT:
+    """The ids, which are letters if somebody gave one text."""
     if isinstance(ids, str):
         raise TypeError("expected ids, found one text")
     return ids
 
 
-def _depth(ids: RetrievalIds, anchors: Retrieval) -> int:
-    return min(_DEEPEST, max(MRR_CUTOFF, *ids.ks, *anchors.ks, *anchors.mrr_ks))
+def _checked_ids(ids: Sequence[str]) -> Sequence[str]:
+    """The ids as compared.
+
+    Raises:
+        ValueError: one is neither text nor a whole number, or empty.
+    """
+    if are_plain_ids(ids):
+        return ids
+    found = [canonical_id(one) for one in ids]
+    for one in found:
+        if not isinstance(one, str):
+            raise ValueError(f"an id is text or a whole number, found {type(one).__name__}")
+    return found  # type: ignore[return-value]  # checked just before

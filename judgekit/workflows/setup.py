@@ -27,7 +27,7 @@ from judgekit.core.text import canonical_sha256
 from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.metrics.extraction import Extraction
-from judgekit.metrics.headings import delimiter_notice, heading_texts, recognised_delimiter, split_case, split_output
+from judgekit.metrics.headings import delimiter_notice, delimiter_of, split_case, split_output
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
@@ -163,7 +163,7 @@ def _heading_delimiter(config: RunConfig, cases: Sequence[Case], notices: Notice
     """Where headings that are one text are split beside ` > `: as the config says, else as the gold does throughout."""
     if config.match.heading_delimiter is not None:
         return config.match.heading_delimiter
-    found = recognised_delimiter(text for case in cases for text in heading_texts(case))
+    found = delimiter_of(cases)
     notices += [] if found is None else [delimiter_notice(found)]
     return found
 

@@ -686,9 +686,8 @@ def test_positions_join_only_what_lines_up(tmp_path: Path, cases: list[Any], out
 def run_score(folder: Path) -> Any:
     from judgekit.core.data_files import DataFile
     from judgekit.workflows.score import score
-    from judgekit.workflows.score_inputs import open_score
 
-    return score(open_score(DataFile(path=str(folder / "c.jsonl")), DataFile(path=str(folder / "o.jsonl"))))
+    return score(DataFile(path=str(folder / "c.jsonl")), DataFile(path=str(folder / "o.jsonl")))
 
 
 def test_positions_join_files_of_equal_length_and_ids_that_are_positions(tmp_path: Path) -> None:

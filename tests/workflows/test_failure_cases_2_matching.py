@@ -11,7 +11,6 @@ from judgekit.core.data_files import DataFile
 from judgekit.metrics.headings import recognised_delimiter
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.workflows.score import score
-from judgekit.workflows.score_inputs import open_score
 from tests.builders import write_lines, write_suite
 
 LABEL_WARNINGS = {"paths_look_different", "ids_look_different", "ambiguous_heading_path", "heading_delimiter"}
@@ -28,7 +27,7 @@ def of_run(folder: Path, cases: list[dict[str, Any]], outputs: list[dict[str, An
 def of_score(folder: Path, cases: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> Any:
     """The same of `judgekit score`."""
     one, other = write_lines(folder / "c.jsonl", cases), write_lines(folder / "o.jsonl", outputs)
-    found = score(open_score(DataFile(path=str(one)), DataFile(path=str(other))))
+    found = score(DataFile(path=str(one)), DataFile(path=str(other)))
     return found.estimates, [item for item in found.warnings if item[0] in LABEL_WARNINGS]
 
 

@@ -18,13 +18,10 @@ from judgekit.core.cases import SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import JudgekitError
 from judgekit.core.scores import Outcome
-from judgekit.kernel import kernel
-from judgekit.metrics import ranked_lists
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
-from judgekit.storage import ready_outputs
 from judgekit.storage.case_files import load_cases, load_outputs
-from judgekit.storage.formats import trec_lines, trec_rankings, trec_ready
+from judgekit.storage.formats import trec_lines
 from judgekit.storage.formats.lookup import missing_is_empty
 from judgekit.workflows.preflight import label_notices
 from judgekit.workflows.score import RankingScores
@@ -33,16 +30,6 @@ from tests.readers import needs_shared_files, shared, written
 
 Outcomes = dict[str, list[Outcome]]
 KS = (1, 3, 10)
-
-
-@pytest.fixture(autouse=True, params=["compiled", "python"])
-def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything here holds with the compiled loops and without."""
-    if request.param == "compiled" and kernel is None:
-        pytest.skip("the package was installed without a C compiler")
-    if request.param == "python":
-        for module in (ranked_lists, ready_outputs, trec_ready):
-            monkeypatch.setattr(module, "kernel", None)
 
 
 def families() -> tuple[RetrievalIds, Retrieval]:
@@ -296,7 +283,6 @@ RUNS = [
 @pytest.fixture(params=[1 << 15, 20], ids=["one piece", "small pieces"])
 def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trec_lines, "_PIECE", request.param)
-    monkeypatch.setattr(trec_rankings, "_PIECE", request.param)
 
 
 @pytest.mark.usefixtures("piece")
@@ -353,7 +339,7 @@ CHANGES = st.sampled_from(
 def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(trec_rankings, "_PIECE", size)
+    monkeypatch.setattr(trec_lines, "_PIECE", size)
     qrels = written(tmp_path, "qrels.txt", "1 0 d1 1\n1 0 d11 1\n2 0 d13 1\n3 0 a4 1\n3 0 x 1\n")
 
     @settings(max_examples=200, database=None)
@@ -370,7 +356,7 @@ def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
 def test_many_queries_are_scored_as_in_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, ties: str | None
 ) -> None:
-    monkeypatch.setattr(trec_rankings, "_PIECE", size)
+    monkeypatch.setattr(trec_lines, "_PIECE", size)
     rng = random.Random(5)
     run, qrels = [], []
     for query in range(120):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.formats.source import Format, Source, is_folder, is_plain_file, one_part
-from judgekit.storage.formats.trec_queries import judged_case, named
+from judgekit.storage.formats.trec import judged_case, named
 from judgekit.storage.rows import Origin, Row, read_rows, read_text
 
 _QUERIES = "queries.jsonl"

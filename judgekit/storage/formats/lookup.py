@@ -7,7 +7,6 @@ Where that does not decide, nothing is guessed: the file is read as our own form
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +36,7 @@ from judgekit.storage.formats.source import (
 )
 from judgekit.storage.formats.squad import Squad
 from judgekit.storage.formats.trec import Trec
-from judgekit.storage.hashed_file import Hashes
-from judgekit.storage.ready_cases import cases_in
-from judgekit.storage.ready_outputs import outputs_in
-from judgekit.storage.rows import ReadyRow, Row, ready_jsonl, unknown_extension
+from judgekit.storage.rows import Row, unknown_extension
 
 FORMATS: dict[str, Format] = {
     "trec": Trec(),
@@ -105,29 +101,6 @@ class Reading:
         if isinstance(self.form, RecordFormat) and container_of(self.file, self.path) in CONTAINERS:
             return translated(self.form, source, container_rows(self.file, self.path, notices))
         return self.form.rows(source)
-
-    def ready_rows(self, kind: Kind, depth: int, notices: Notices, hashes: Hashes) -> Iterator[ReadyRow]:
-        """The rows, made into what ranked figures need where the format can do that and nothing is mapped.
-
-        Args:
-            kind: what is wanted.
-            depth: the largest cut-off of the figures.
-            notices: takes what should be known.
-            hashes: takes those of files that are read in order.
-
-        Raises:
-            InputError: the path as a whole cannot be read.
-            Scattered: the rows of a query stand in several places of the file; `rows` puts them together.
-        """
-        if not self.file.fields:
-            if isinstance(self.form, Trec):
-                return self.form.ready_rows(Source(self.file, self.path, kind, notices, hashes=hashes))
-            first = first_row(self.file, self.path) if self.form is None else None
-            has_id = first is None or first.data is None or bool({"id", "case_id"} & first.data.keys())
-            if self.form is None and has_id and container_of(self.file, self.path) == "jsonl":
-                make = cases_in if kind == "cases" else partial(outputs_in, depth=depth)
-                return ready_jsonl(self.file, self.path, make, hashes)
-        return self.rows(kind, notices)
 
     def files(self) -> list[Path]:
         """The files of a folder that are read.

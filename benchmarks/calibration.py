@@ -223,7 +223,7 @@ def calibrated_baseline(data: Path) -> Figure:
     Clusters are questions. The labels are of every answer, so the pass rate of the run is known, and the one that
     `calibrate` makes of 60 random labels can be held against it.
     """
-    from judgekit.engine.observer import SilentObserver
+    from judgekit.engine.passes import Observer
     from judgekit.workflows.calibrate import CalibrationWanted, calibrate
     from judgekit.workflows.label import LabelWanted, open_labels
     from judgekit.workflows.models import Options
@@ -243,7 +243,7 @@ def calibrated_baseline(data: Path) -> Figure:
             path = folder / f"{name}.jsonl"
             path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
             wanted = CalibrationWanted(labels=path, cluster_by="metadata.cluster", width=0.1)
-            return calibrate("nq301", wanted, options, SilentObserver())[1]
+            return calibrate("nq301", wanted, options, Observer())[1]
 
         sheet = open_labels("nq301", LabelWanted(n=60), options).sheet
         drawn = [{"sheet": sheet.model_dump(mode="json")}, *(lines[case_id] for case_id in sheet.case_ids)]

@@ -89,10 +89,10 @@ class Engine:
         from judgekit.core.components import build
         from judgekit.engine.budget import Spending
         from judgekit.engine.judging import JudgingPass, StopSignal
-        from judgekit.engine.judgment_draft import JudgePlan
         from judgekit.engine.limiter import AdaptiveLimiter
         from judgekit.engine.model_runtime import ModelRuntime
         from judgekit.engine.pinning import PinGuard
+        from judgekit.engine.requests import JudgePlan
         from judgekit.providers.openai_compatible import OpenAICompatible
         from judgekit.providers.retrying import Retrying
         from judgekit.storage.prompt_files import load_prompt

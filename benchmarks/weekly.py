@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.drift_states import DRIFTED, DriftReport
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict
 from judgekit.workflows.drift import DriftQuery, drift_reports
@@ -88,7 +88,7 @@ def half_year(seed: int, n_weeks: int, n_cases: int, flips: Callable[[int], floa
                 now=lambda: START + timedelta(weeks=judge.week),
             )
             job = start(set_up(path, options), options)
-            run_local(partial(run_workflow, job, SilentObserver()))
+            run_local(partial(run_workflow, job, Observer()))
         [report] = drift_reports(DriftQuery(), options)
         return report
 

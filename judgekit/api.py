@@ -38,7 +38,7 @@ def run(
     Raises:
         JudgekitError: see `judgekit.core.errors`.
     """
-    from judgekit.engine.observer import SilentObserver
+    from judgekit.engine.passes import Observer
     from judgekit.executors.local import run_local
     from judgekit.workflows.job import start
     from judgekit.workflows.models import Options
@@ -54,7 +54,7 @@ def run(
         use_cache=use_cache,
     )
     job = start(set_up(config_path_of(str(config)), options), options)
-    return run_local(lambda: run_workflow(job, SilentObserver()))
+    return run_local(lambda: run_workflow(job, Observer()))
 
 
 def aggregate(

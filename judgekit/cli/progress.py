@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from judgekit.cli.command import say
 from judgekit.core.text import in_words
 from judgekit.engine.limiter import LONGEST_RESET_SECONDS
+from judgekit.engine.passes import Observer
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 LINE_SECONDS = 10.0
 
 
-class ProgressObserver:
+class ProgressObserver(Observer):
     """Shows how judging goes; a context manager, so that the bar is taken down on errors."""
 
     def __init__(self, *, quiet: bool) -> None:

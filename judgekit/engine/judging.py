@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from judgekit.core.errors import ConfigError, JudgekitError, ProviderError
 from judgekit.core.judgments import (
@@ -25,10 +25,9 @@ from judgekit.core.judgments import (
 )
 from judgekit.core.protocols import CallError, Capabilities, ReplyCache
 from judgekit.core.text import clean_text
-from judgekit.engine.billing import Bill, BilledError
-from judgekit.engine.budget import Hold, Spending
-from judgekit.engine.judgment_draft import Judged, JudgePlan, JudgmentDraft, Reply, cached_reply, encode_reply
-from judgekit.engine.requests import RequestMaker
+from judgekit.engine.budget import Bill, BilledError, Hold, Spending
+from judgekit.engine.judgment_draft import Judged, JudgmentDraft, Reply, cached_reply, encode_reply
+from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.judges.parsing import ParsedReply, parse_reply
 from judgekit.storage.recorder import Recorder
 
@@ -113,14 +112,11 @@ class JudgingPass:
         self._on_judgment = on_judgment
         runtime = self.plan.runtime
         try:
-            if runtime.config.pin.build_hash is None:
-                # What an unpinned server has loaded is a part of the cache key, so it is asked before any look-up.
-                await runtime.identified()
             self._requests = RequestMaker(self.plan, await runtime.ready())
         except JudgekitError as error:
             self._stop.set(error)
             raise
-        stream = _chain(first, inputs)
+        stream = chain((first,), inputs)
         if self.plan.prompt.is_own and self._requests.capabilities.response_format == "json_schema":
             # A schema of the user's own may be refused, which one call shows as well as many.
             await self._work(islice(stream, 1))
@@ -192,8 +188,11 @@ class JudgingPass:
             except CallError as error:
                 if error.fatal:
                     raise ProviderError(f"model {self.plan.runtime.model_id}: {error}") from None
-                if error.kind == "bad_request" and self._names_schema(str(error)):
-                    raise self._refused_schema(error) from None
+                if self._refuses_schema(error):
+                    raise ConfigError(
+                        f"{self.plan.prompt.where}: model {self.plan.runtime.model_id} refuses its reply_schema: "
+                        f'{error}; mend it there, or set "reply_format": "json_object" for the model'
+                    ) from None
                 draft.spent.add(error.n_requests, error.bill if isinstance(error, BilledError) else None)
                 return draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
             except VerdictError as error:
@@ -212,17 +211,11 @@ class JudgingPass:
                 return draft.failed(_internal(error))
         raise AssertionError("unreachable: the second attempt always returns")
 
-    def _refused_schema(self, error: CallError) -> ConfigError:
-        return ConfigError(
-            f"{self.plan.prompt.where}: model {self.plan.runtime.model_id} refuses its reply_schema: {error}; "
-            'mend it there, or set "reply_format": "json_object" for the model'
-        )
-
-    def _names_schema(self, said: str) -> bool:
-        """Whether a refusal is due to the reply schema, which is the same for all cases."""
-        is_sent = self._requests.capabilities.response_format == "json_schema"
+    def _refuses_schema(self, error: CallError) -> bool:
+        """Whether a request was refused for the reply schema, which is the same for all cases."""
+        is_sent = error.kind == "bad_request" and self._requests.capabilities.response_format == "json_schema"
         # Once the schema was taken, such a message is about the text of a case.
-        return is_sent and not self._is_schema_taken and _SCHEMA_REFUSED.search(said) is not None
+        return is_sent and not self._is_schema_taken and _SCHEMA_REFUSED.search(str(error)) is not None
 
     def _draft(
         self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None, earlier: tuple[Attempt, ...]
@@ -360,8 +353,3 @@ def _internal(error: Exception) -> JudgeFailure:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
     return JudgeFailure(kind="internal", message=clean_text(f"{type(error).__name__}: {error}"[:400]) + f" ({where})")
-
-
-def _chain(first: JudgeInput, rest: Iterator[JudgeInput]) -> Iterator[JudgeInput]:
-    yield first
-    yield from rest

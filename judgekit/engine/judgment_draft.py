@@ -9,40 +9,16 @@ import msgspec
 from pydantic import BaseModel
 
 from judgekit.core.cases import Usage
-from judgekit.core.components import Judge
-from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Role, Verdict
-from judgekit.core.prompts import PromptTemplate
+from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Verdict
 from judgekit.core.protocols import Capabilities, ReplyCache
-from judgekit.core.spot_checks import RUN_REPEAT
 from judgekit.core.text import canonical_json, clean_text
-from judgekit.engine.billing import Bill, Spent
-from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.budget import Bill, Spent
 from judgekit.engine.pinning import PinGuard
+from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION, ParsedReply
 
-
-@dataclass(frozen=True)
-class JudgePlan:
-    """One judge asked with one wording of one model."""
-
-    judge: Judge
-    prompt: PromptTemplate
-    runtime: ModelRuntime
-    role: Role = "primary"
-    use_cache: bool = True
-    check: str | None = None
-    """The spot check that its judgments belong to."""
-
-    @property
-    def label(self) -> str:
-        """What a reader is told of a pass of this plan."""
-        shown = {
-            "primary": "",
-            "member": f" ({self.runtime.model_id})",
-            "spot_check": " (asked again)" if self.check == RUN_REPEAT else " (spot check)",
-            "probe": f" ({self.check})",
-        }
-        return self.judge.name + shown[self.role]
+_NOTHING = ModelResponse(text=None)
+"""In place of a reply where none came."""
 
 
 @dataclass
@@ -92,11 +68,10 @@ class JudgmentDraft:
         return self._build(None, failure, None)
 
     def _build(self, verdict: Verdict | None, failure: JudgeFailure | None, parse_path: str | None) -> Judged:
-        plan = self.plan
+        plan, spent, reply = self.plan, self.spent, self.reply
         runtime = plan.runtime
-        response = self.reply.response if self.reply is not None else None
-        spent = self.spent
-        from_cache = self.reply is not None and self.reply.from_cache and not spent.n_requests
+        response = _NOTHING if reply is None else reply.response
+        from_cache = reply is not None and reply.from_cache and not spent.n_requests
         # A line with the fields of `Judgment`, without making one: that would be a third of the cost of a cached item.
         fields = dict(
             case_id=self.judge_input.case_id,
@@ -109,15 +84,15 @@ class JudgmentDraft:
             model_id=runtime.model_id,
             provider=runtime.config.provider,
             model=self.request.model,
-            served_model=response.served_model if response is not None else None,
-            fingerprint=response.fingerprint if response is not None else None,
-            upstream=response.upstream if response is not None else None,
+            served_model=response.served_model,
+            fingerprint=response.fingerprint,
+            upstream=response.upstream,
             key=self.key,
             key_parts=self.key_parts,
             parameters=dict(self.request.parameters),
             temperature_accepted=self.capabilities.temperature,
-            raw_reply=_said(response) if response is not None else None,
-            finish_reason=response.finish_reason if response is not None else None,
+            raw_reply=_said(response),
+            finish_reason=response.finish_reason,
             parser_version=PARSER_VERSION,
             earlier_attempts=self.earlier,
             flags=self._flags(verdict, failure),
@@ -127,8 +102,8 @@ class JudgmentDraft:
             cost_source=spent.cost_source,
             from_cache=from_cache,
             n_requests=spent.n_requests,
-            latency_seconds=response.latency_seconds if response is not None and spent.n_requests else None,
-            created_at=(response and response.replied_at) or runtime.stamp(),
+            latency_seconds=response.latency_seconds if reply is not None and spent.n_requests else None,
+            created_at=response.replied_at or runtime.stamp(),
             verdict=verdict,
             failure=failure,
             parse_path=parse_path,
@@ -173,20 +148,13 @@ def _cleaned(value: Any) -> Any:
 _pack = msgspec.json.Encoder(enc_hook=vars).encode
 
 
+_CACHED = ("text", "finish_reason", "refusal", "served_model", "fingerprint", "upstream", "source", "replied_at")
+
+
 def encode_reply(response: ModelResponse) -> str:
     """A reply as it is cached."""
-    usage = response.usage.model_dump() if response.usage is not None else None
-    fields = {
-        "text": response.text,
-        "finish_reason": response.finish_reason,
-        "refusal": response.refusal,
-        "usage": usage,
-        "served_model": response.served_model,
-        "fingerprint": response.fingerprint,
-        "upstream": response.upstream,
-        "source": response.source,
-        "replied_at": response.replied_at,
-    }
+    fields = {name: getattr(response, name) for name in _CACHED}
+    fields["usage"] = response.usage.model_dump() if response.usage is not None else None
     return canonical_json(fields).decode("utf-8", "replace")
 
 

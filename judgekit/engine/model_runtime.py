@@ -59,8 +59,11 @@ class ModelRuntime:
         """What the model takes, from memory, the cache, or one probe.
 
         Raises:
-            ProviderError: the server refuses or cannot be reached, or refuses temperature 0.
+            ProviderError: the server refuses or cannot be reached, has another build loaded, or refuses temperature 0.
         """
+        if self.config.pin.build_hash is None:
+            # What an unpinned server has loaded is a part of every key, so it is asked before any look-up.
+            await self.identified()
         async with self._lock:
             if self.capabilities is None:
                 self.capabilities = self.remembered() or await self._probe()

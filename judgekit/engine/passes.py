@@ -1,69 +1,87 @@
-"""Several judging passes side by side, over the stored inputs of a run."""
+"""Judging passes side by side, over the inputs of a run that have no answer yet, and who is told how they go."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey
+from judgekit.core.config import RunConfig
+from judgekit.core.judgments import TRANSPORT_KINDS, JudgeInput, Judgment, JudgmentKey, last_judgments
 from judgekit.core.protocols import ReplyCache
+from judgekit.core.runs import Manifest
+from judgekit.core.spot_checks import RUN_CHECKS
 from judgekit.engine.budget import Spending
-from judgekit.engine.judging import JudgingPass, StopSignal
-from judgekit.engine.judgment_draft import JudgePlan
-from judgekit.engine.model_runtime import ModelRuntime
-from judgekit.engine.observer import Observer
-from judgekit.engine.unanswered import is_unanswered
+from judgekit.engine.judging import JudgingPass, StopSignal, Tally
+from judgekit.engine.requests import JudgePlan
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
 
 Wanted = tuple[JudgePlan, Sequence[str] | None]
 """A plan, and the cases that it is for; None: all that have an input."""
 
+Done = Mapping[JudgmentKey, Judgment]
+"""The judgment that counts for each question."""
 
-async def ready(models: Mapping[str, ModelRuntime]) -> None:
-    """Find out of every model what it is and takes, the one of the spot check too, before anything is paid for.
-
-    Raises:
-        ProviderError: a server cannot be reached, has another build loaded, or refuses what is needed.
-    """
-    for runtime in models.values():
-        if runtime.config.pin.build_hash is None:
-            # What an unpinned server has loaded is a part of every key, so it is asked before any look-up.
-            await runtime.identified()
-        await runtime.ready()
+Inputs = Callable[[], Iterator[JudgeInput]]
+"""Opens the inputs of a pass; they are counted once and judged once."""
 
 
-def left_for(store: RunFolder, plans: Sequence[Wanted], done: Mapping[JudgmentKey, Judgment]) -> frozenset[str]:
-    """Models that something is left to ask of."""
-    pending = ((plan, next(_pending(store, plan, only, done), None)) for plan, only in plans)
-    return frozenset(plan.runtime.model_id for plan, item in pending if item is not None)
+class Observer:
+    """Is told how the work goes; this one ignores it."""
+
+    def note(self, text: str) -> None:
+        """What the user should know before the work begins."""
+
+    def started(self, label: str, n_total: int) -> None:
+        """A pass of `n_total` judgments begins."""
+
+    def advanced(self, label: str, tally: Tally) -> None:
+        """One more judgment of a pass is done."""
+
+    def paused(self, label: str, reset_seconds: float) -> None:
+        """A pass waits, since the server says that its limit is used up for so long."""
+
+    def finished(self, label: str) -> None:
+        """A pass is over."""
 
 
-def _pending(
-    store: RunFolder, plan: JudgePlan, only: Sequence[str] | None, done: Mapping[JudgmentKey, Judgment]
-) -> Iterator[JudgeInput]:
-    """Stored inputs of a judge that have no judgment yet."""
+def is_unanswered(judgment: Judgment | None) -> bool:
+    """Whether a question is to be asked: it has no judgment, or one that failed for a reason not its own."""
+    return judgment is None or (judgment.failure is not None and judgment.failure.kind in TRANSPORT_KINDS)
+
+
+def pending(folder: RunFolder, plan: JudgePlan, only: Sequence[str] | None, done: Done) -> Iterator[JudgeInput]:
+    """Stored inputs of a judge that have no answer yet."""
     chosen = None if only is None else set(only)
-    for item in store.judge_inputs():
+    for item in folder.judge_inputs():
         if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
             continue
-        member = plan.runtime.model_id if plan.role == "member" else None
-        if is_unanswered(done.get(JudgmentKey(plan.role, item.judge, item.case_id, plan.check, member))):
+        if is_unanswered(done.get(JudgmentKey(plan.role, item.judge, item.case_id, plan.check, plan.member))):
             yield item
+
+
+def models_left(folder: RunFolder, wanted: Sequence[Wanted], done: Done) -> frozenset[str]:
+    """Models that something is left to ask of."""
+    return frozenset(
+        plan.runtime.model_id for plan, only in wanted if next(pending(folder, plan, only, done), None) is not None
+    )
 
 
 @dataclass(frozen=True)
 class Passes:
-    """Where the inputs of passes come from, where their judgments go, and who is told."""
+    """Where replies are cached, where judgments go, what they may cost, and who is told."""
 
-    store: RunFolder
     cache: ReplyCache | None
     sink: Recorder
     spending: Spending
     observer: Observer
 
-    async def run(self, plans: Sequence[Wanted], done: Mapping[JudgmentKey, Judgment]) -> None:
-        """Judge what has no judgment yet, all plans at once.
+    async def run_stored(self, folder: RunFolder, wanted: Sequence[Wanted], done: Done) -> None:
+        """Judge the stored inputs that have no answer yet; errors as of `run`."""
+        await self.run([(plan, partial(pending, folder, plan, only, done)) for plan, only in wanted])
+
+    async def run(self, plans: Sequence[tuple[JudgePlan, Inputs]]) -> None:
+        """Judge the inputs of each plan, all plans at once.
 
         Raises:
             ProviderError: a provider refuses for good, or a model is not the pinned one.
@@ -72,21 +90,49 @@ class Passes:
         """
         stop = StopSignal()
 
-        async def one(plan: JudgePlan, only: Sequence[str] | None) -> None:
+        async def one(plan: JudgePlan, inputs: Inputs) -> None:
             label = plan.label
-            self.observer.started(label, sum(1 for _ in _pending(self.store, plan, only, done)))
+            self.observer.started(label, sum(1 for _ in inputs()))
             judging = JudgingPass(plan, self.sink, self.cache, self.spending, stop)
             plan.runtime.limiter.on_pause = partial(self.observer.paused, label)
             try:
-                await judging.run(
-                    _pending(self.store, plan, only, done), lambda: self.observer.advanced(label, judging.tally)
-                )
+                await judging.run(inputs(), lambda: self.observer.advanced(label, judging.tally))
             finally:
                 self.observer.finished(label)
 
-        results = await asyncio.gather(*(one(plan, only) for plan, only in plans), return_exceptions=True)
+        results = await asyncio.gather(*(one(plan, inputs) for plan, inputs in plans), return_exceptions=True)
         if stop.error is not None:
             raise stop.error
         for result in results:
             if isinstance(result, BaseException):
                 raise result
+
+
+def unanswered(folder: RunFolder, config: RunConfig, manifest: Manifest) -> frozenset[tuple[str, str]]:
+    """(judge, case id) of the questions of a run that a resume asks, those of its own spot check too.
+
+    Judgments that a rejudge copied from its parent are not questions of its own.
+
+    Raises:
+        StorageError: a line of the run folder is damaged.
+    """
+    done = last_judgments(folder.judgments())
+    return frozenset(
+        (key.judge, key.case_id) for key in _questions(folder, config, manifest) if is_unanswered(done.get(key))
+    )
+
+
+def _questions(folder: RunFolder, config: RunConfig, manifest: Manifest) -> Iterator[JudgmentKey]:
+    is_rejudge = manifest.kind == "rejudge"
+    asked = {judge.name: judge for judge in config.judges if not is_rejudge or judge.name in manifest.rejudged}
+    for item in folder.judge_inputs():
+        if item.judge not in asked:
+            continue
+        yield JudgmentKey("primary", item.judge, item.case_id)
+        if asked[item.judge].panel is not None:
+            for model in asked[item.judge].asked:
+                yield JudgmentKey("member", item.judge, item.case_id, None, model)
+    for record in () if is_rejudge else folder.checks():
+        if record.check in RUN_CHECKS:
+            for case_id in record.case_ids:
+                yield JudgmentKey("spot_check", record.judge, case_id, record.check)

@@ -1,12 +1,45 @@
-"""From a judge input to the request that asks about it, and the request's cache key."""
+"""One judge asked with one wording of one model: its requests, and their cache keys."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from judgekit.core.cache_keys import frame_parts, request_key, short_hash
-from judgekit.core.judgments import JudgeInput, ModelRequest, VerdictError
+from judgekit.core.components import Judge
+from judgekit.core.judgments import JudgeInput, ModelRequest, Role, VerdictError
+from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Capabilities
+from judgekit.core.spot_checks import RUN_REPEAT
 from judgekit.core.text import canonical_sha256
-from judgekit.engine.judgment_draft import JudgePlan
+from judgekit.engine.model_runtime import ModelRuntime
+
+
+@dataclass(frozen=True)
+class JudgePlan:
+    """One judge asked with one wording of one model."""
+
+    judge: Judge
+    prompt: PromptTemplate
+    runtime: ModelRuntime
+    role: Role = "primary"
+    use_cache: bool = True
+    check: str | None = None
+    """The spot check or probe that its judgments belong to."""
+
+    @property
+    def member(self) -> str | None:
+        """The model, where the judge is a panel."""
+        return self.runtime.model_id if self.role == "member" else None
+
+    @property
+    def label(self) -> str:
+        """What a reader is told of a pass of this plan."""
+        shown = {
+            "primary": "",
+            "member": f" ({self.runtime.model_id})",
+            "spot_check": " (asked again)" if self.check == RUN_REPEAT else " (spot check)",
+            "probe": f" {(self.check or '').rpartition('/')[2]}",
+        }
+        return self.judge.name + shown[self.role]
 
 
 class RequestMaker:

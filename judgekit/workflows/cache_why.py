@@ -12,9 +12,9 @@ from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, VerdictError, last_judgments
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, System
 from judgekit.core.scores import Failed
-from judgekit.engine.judgment_draft import JudgePlan, decode_reply
+from judgekit.engine.judgment_draft import decode_reply
 from judgekit.engine.model_runtime import ModelRuntime
-from judgekit.engine.requests import RequestMaker
+from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.storage.cache_entries import CacheReader, open_reader
 from judgekit.storage.run_folder import RunFolder
 from judgekit.systems.recorded import Recorded

@@ -25,7 +25,7 @@ from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel, LabelFile
 from judgekit.core.judgments import Judgment, JudgmentKey, Verdict, last_judgments
-from judgekit.engine.observer import Observer
+from judgekit.engine.passes import Observer
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.judge_reliability import add_parts, pairs_of, pass_score_of, scale_of

@@ -11,8 +11,8 @@ from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeInput, ModelResponse
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.spot_checks import sample_size
-from judgekit.engine.judgment_draft import JudgePlan, cached_reply
-from judgekit.engine.requests import RequestMaker
+from judgekit.engine.judgment_draft import cached_reply
+from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.metrics.abstention import abstained
 from judgekit.storage.cache_entries import CacheReader, open_reader
 from judgekit.workflows.judge_reliability import MOST_ROWS

@@ -24,8 +24,8 @@ from judgekit.core.history_points import PointKind
 from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict, last_judgments
 from judgekit.core.runs import RunSummary
 from judgekit.core.spot_checks import CHECKS, SpotCheckKind, SpotCheckRecord
-from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.passes import Wanted
+from judgekit.engine.requests import JudgePlan
 from judgekit.stats.sequential import decide
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.closing import closed, write_summary

@@ -18,7 +18,6 @@ from judgekit.core.protocols import ReplyCache
 from judgekit.core.request_fields import has_hidden_values, header_problem
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
-from judgekit.engine.passes import ready
 from judgekit.engine.pinning import PinGuard
 from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
@@ -157,7 +156,8 @@ async def ready_models(models: Mapping[str, ModelRuntime], cache: ReplyCache | N
         ProviderError: a server cannot be reached, has another build loaded, or refuses what is needed.
     """
     try:
-        await ready(models)
+        for runtime in models.values():
+            await runtime.ready()
         yield
     finally:
         if cache is not None:

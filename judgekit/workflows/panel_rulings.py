@@ -9,8 +9,8 @@ from judgekit.analysis.verdict_pairs import panel_record
 from judgekit.core.components import Judge
 from judgekit.core.config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict
-from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.requests import JudgePlan
 from judgekit.judges.panel import panel_ruling
 from judgekit.workflows.judge_reliability import opinion, pass_score_of
 

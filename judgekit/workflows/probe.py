@@ -4,10 +4,10 @@ The changed inputs are written before the first call and every judgment as it co
 on when it is asked for again.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from judgekit.analysis.judge_calls import cost_record
@@ -23,12 +23,9 @@ from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import Manifest, RunSummary
 from judgekit.engine.budget import Spending
-from judgekit.engine.judging import JudgingPass, StopSignal
-from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
-from judgekit.engine.observer import Observer
-from judgekit.engine.passes import ready
-from judgekit.engine.unanswered import is_unanswered
+from judgekit.engine.passes import Observer, Passes, is_unanswered
+from judgekit.engine.requests import JudgePlan
 from judgekit.judges.probes import PROBES as ALL_PROBES
 from judgekit.judges.probes import Dice, NoProbe, reversed_wording
 from judgekit.storage.recorder import Recorder
@@ -94,7 +91,8 @@ async def probe(job: ProbeJob, observer: Observer) -> dict[str, Any]:
             asked = [_prepare(job, plan) for plan in job.plans]
             _write_inputs(job, asked)
             _write_sets(job, [plan.record for plan in job.plans])
-            await ready(job.models)
+            for runtime in job.models.values():
+                await runtime.ready()
             await _ask(job, asked, observer)
             return _write_figures(job, asked)
     finally:
@@ -164,30 +162,18 @@ def _write_sets(job: ProbeJob, records: Sequence[ProbeSet]) -> None:
 
 async def _ask(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]], observer: Observer) -> None:
     """Ask what has no answer yet, all probes side by side."""
-    spending, stop = Spending(job.config.budget), StopSignal()
     done = _judgments(job)
+
+    def pending(item: _Asked) -> Iterator[JudgeInput]:
+        return (one for one in item.inputs if _is_open(done.get(_key(item, one)), item))
+
     sink = Recorder(job.store.path / PROBE_JUDGMENTS, job.cache)
-
-    async def one(name: str, item: _Asked) -> None:
-        label = f"{item.plan.judge.name} {name}"
-        pending = [judge_input for judge_input in item.inputs if _is_open(done.get(_key(item, judge_input)), item)]
-        observer.started(label, len(pending))
-        judging = JudgingPass(item.plan, sink, job.cache, spending, stop)
-        try:
-            await judging.run(iter(pending), lambda: observer.advanced(label, judging.tally))
-        finally:
-            observer.finished(label)
-
     try:
-        tasks = [one(name, item) for probes in asked for name, item in probes.items()]
-        results = await asyncio.gather(*tasks, return_exceptions=True)
+        items = [item for probes in asked for item in probes.values()]
+        passes = Passes(job.cache, sink, Spending(job.config.budget), observer)
+        await passes.run([(item.plan, partial(pending, item)) for item in items])
     finally:
         sink.close()
-    if stop.error is not None:
-        raise stop.error
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
 
 
 def _judgments(job: ProbeJob) -> dict[JudgmentKey, Judgment]:

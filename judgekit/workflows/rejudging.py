@@ -16,8 +16,8 @@ from judgekit.core.protocols import ModelIdentity
 from judgekit.core.runs import CASES, JUDGE_INPUTS, OUTPUTS, Manifest, part_of
 from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.core.text import canonical_sha256
-from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.storage.id_files import stored_ids
 from judgekit.storage.run_folder import RunFolder, new_run_id

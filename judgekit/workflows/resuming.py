@@ -6,7 +6,7 @@ from pathlib import Path
 
 from judgekit.core.errors import ConfigError, JudgekitError
 from judgekit.core.runs import CONFIG, JUDGMENTS, REPORT, Manifest, config_changes
-from judgekit.engine.unanswered import unanswered
+from judgekit.engine.passes import unanswered
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.run_records import read_summary

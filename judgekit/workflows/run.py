@@ -15,8 +15,7 @@ from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, Provid
 from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
 from judgekit.engine.budget import Spending
-from judgekit.engine.observer import Observer
-from judgekit.engine.passes import Passes, Wanted, left_for, ready
+from judgekit.engine.passes import Observer, Passes, Wanted, models_left
 from judgekit.engine.pinning import Seen
 from judgekit.storage.id_files import id_lines
 from judgekit.storage.recorder import Recorder
@@ -120,7 +119,7 @@ async def judge(job: RunJob, observer: Observer) -> None:
         try:
             if left is not None:
                 await _ready(job, left)
-            await Passes(job.store, job.cache, sink, spending, observer).run(wanted, done)
+            await Passes(job.cache, sink, spending, observer).run_stored(job.store, wanted, done)
         finally:
             sink.close()
             if sink.cache_warning is not None:
@@ -137,7 +136,7 @@ async def judge(job: RunJob, observer: Observer) -> None:
     checks = second_opinions(job)
     samples = [(plan.second, plan.order if may_grow(job.store, plan) else plan.record.case_ids) for plan in checks]
     samples += [(plan.second, plan.record.case_ids) for plan in begun_repeats(job)]
-    await ask(judges, left_for(job.store, [*judges, *samples], done))
+    await ask(judges, models_left(job.store, [*judges, *samples], done))
     checks += all_repeats(job)
     await ask_samples(job.store, checks, ask_again)
 
@@ -147,7 +146,9 @@ async def _ready(job: RunJob, left: Set[str]) -> None:
     for name, runtime in job.models.items():
         if name not in left:
             runtime.recall(job.manifest.models.get(name, {}))
-    await ready({name: runtime for name, runtime in job.models.items() if name in left})
+    for name, runtime in job.models.items():
+        if name in left:
+            await runtime.ready()
     # What the models are is kept before anything is paid for, so that a resume after a kill knows it too.
     _write_manifest(job, "running")
 

@@ -24,8 +24,8 @@ from judgekit.core.protocols import System
 from judgekit.core.runs import CasePart
 from judgekit.core.spot_checks import RUN_CHECK, RUN_REPEAT
 from judgekit.core.text import canonical_sha256
-from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.requests import JudgePlan
 from judgekit.metrics.extraction import Extraction
 from judgekit.metrics.headings import delimiter_notice, delimiter_of, split_case, split_output
 from judgekit.metrics.retrieval_ids import RetrievalIds

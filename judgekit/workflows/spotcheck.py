@@ -22,10 +22,9 @@ from judgekit.core.protocols import Provider
 from judgekit.core.runs import JUDGMENTS, RESUMABLE_MODEL_CHANGES, GateResult, Notice, RunSummary
 from judgekit.core.spot_checks import RUN_CHECKS, SampleSize, SpotCheckRecord, sample_size
 from judgekit.engine.budget import Spending
-from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
-from judgekit.engine.observer import Observer
-from judgekit.engine.passes import Passes, Wanted
+from judgekit.engine.passes import Observer, Passes, Wanted
+from judgekit.engine.requests import JudgePlan
 from judgekit.executors.local import run_local
 from judgekit.providers.lookup import provider_class_of
 from judgekit.storage.prompt_files import prompt_versions
@@ -341,7 +340,7 @@ async def _ask(
             write_spot_checks(folder, [*before, *(item.record for item in checks)])
             sink = Recorder(folder.path / JUDGMENTS, None)
             try:
-                await Passes(folder, None, sink, spending, observer).run(wanted, done)
+                await Passes(None, sink, spending, observer).run_stored(folder, wanted, done)
             finally:
                 sink.close()
 

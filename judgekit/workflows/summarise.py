@@ -10,8 +10,8 @@ from judgekit.core.config import is_local
 from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
 from judgekit.core.spot_checks import RUN_CHECKS
-from judgekit.engine.judgment_draft import JudgePlan
 from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.requests import JudgePlan
 from judgekit.storage.run_index import FolderIndex
 from judgekit.workflows.case_scores import Faults, Scoring, score_cases
 from judgekit.workflows.closing import INDEX_SECONDS

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import judgekit
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
@@ -51,13 +51,13 @@ def write_full_run(results: Path) -> Path:
     run = results / "full"
     for against in ("prompt:v1", "repeat", "model:baseline"):
         wanted = SpotCheckWanted(judge="groundedness", against=against)
-        spotcheck(str(run), wanted, Options(), SilentObserver())
+        spotcheck(str(run), wanted, Options(), Observer())
     labels = folder / "quickstart/labels.jsonl"
     for judge in ("correctness", "groundedness"):
         _as(labels, results / "labels.jsonl", judge)
-        calibrate(str(run), CalibrationWanted(results / "labels.jsonl", judge), Options(), SilentObserver())
+        calibrate(str(run), CalibrationWanted(results / "labels.jsonl", judge), Options(), Observer())
     probes = open_probes(str(run), ProbesWanted(judge="groundedness"), Options())
-    run_local(lambda: probe(probes, SilentObserver()))
+    run_local(lambda: probe(probes, Observer()))
     bridge(str(results / "first"), str(run), Options(), carried_out)
     (run / "labels.jsonl").write_text(
         json.dumps({"case_id": "q02-lamp-range", "judge": "groundedness", "annotator": WHO, "score": 2}) + "\n",
@@ -69,7 +69,7 @@ def write_full_run(results: Path) -> Path:
 
 def carried_out(job: RunJob) -> None:
     """A rejudge at its end."""
-    run_local(lambda: run_workflow(job, SilentObserver()))
+    run_local(lambda: run_workflow(job, Observer()))
 
 
 def _as(labels: Path, target: Path, judge: str) -> None:

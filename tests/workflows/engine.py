@@ -7,7 +7,7 @@ from typing import Any
 import judgekit
 from judgekit.core.errors import JudgekitError
 from judgekit.core.runs import RunSummary
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Script, chat_reply, sequence, verdict
 from judgekit.workflows.models import Options
@@ -98,7 +98,7 @@ def resumed(ran: Ran) -> Ran:
     summary, error = None, None
     try:
         job = resume_job(str(ran.folder), None, Options())
-        summary = run_local(lambda: run_workflow(job, SilentObserver()))
+        summary = run_local(lambda: run_workflow(job, Observer()))
     except JudgekitError as raised:
         error = raised
     return Ran(ran.config, ran.folder, summary, error, ran.server)

@@ -6,7 +6,7 @@ from typing import Any
 
 import judgekit
 from judgekit.core.runs import RunSummary
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
@@ -40,12 +40,12 @@ def rejudge(run: Path, run_id: str, *, use_cache: bool = True, **again: Any) -> 
 
 def carried_out(job: RunJob) -> RunSummary:
     """A run at its end."""
-    return run_local(lambda: run_workflow(job, SilentObserver()))
+    return run_local(lambda: run_workflow(job, Observer()))
 
 
 def check(run: Path, **wanted: Any) -> RunSummary:
     """Check a run."""
-    return spotcheck(str(run), SpotCheckWanted(**wanted), Options(), SilentObserver()).summary
+    return spotcheck(str(run), SpotCheckWanted(**wanted), Options(), Observer()).summary
 
 
 def verdicts(run: Path, judge: str | None = None, role: str = "primary") -> dict[tuple[str, str], Any]:

@@ -9,7 +9,7 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, InputError
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, verdict
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
@@ -42,7 +42,7 @@ def run(tmp_path: Path) -> Iterator[Path]:
 
 
 def calibrated(run: Path, labels: Path | None, **wanted: Any) -> dict[str, Any]:
-    return calibrate(str(run), CalibrationWanted(labels=labels, **wanted), Options(), SilentObserver())[1]
+    return calibrate(str(run), CalibrationWanted(labels=labels, **wanted), Options(), Observer())[1]
 
 
 def labels_of(folder: Path, values: dict[str, Any], **fields: Any) -> Path:

@@ -53,12 +53,12 @@ def test_the_folder_alone_is_enough_to_score_and_to_judge_again(tmp_path: Path) 
     folder = ran(tmp_path, "ids", corpus_chunk_ids="chunks.txt")
     (tmp_path / "chunks.txt").unlink()
     assert list(rescore(str(folder), Options()).changes) == []
-    from judgekit.engine.observer import SilentObserver
+    from judgekit.engine.passes import Observer
     from judgekit.executors.local import run_local
     from judgekit.workflows.run import run
 
     job = open_rejudge(str(folder), Again(), Options(run_id="again"))
-    run_local(lambda: run(job, SilentObserver()))
+    run_local(lambda: run(job, Observer()))
     assert coverage(folder.parent / "again") == coverage(folder)
     assert (folder.parent / "again" / "corpus_chunk_ids.jsonl").read_bytes() == b'"k1"\n"k7"\n'
 

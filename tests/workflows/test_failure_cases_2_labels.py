@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.errors import ConfigError
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.testing import FaultServer, verdict
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.models import Options
@@ -26,7 +26,7 @@ def calibrated(run: Path, csv: str, scores_are: str | None = None) -> dict[str, 
     path = run.parent / "labels.csv"
     path.write_text(csv, encoding="utf-8")
     wanted = CalibrationWanted(labels=path, scores_are=scores_are)
-    found = calibrate(str(run), wanted, Options(), SilentObserver())[1]["judges"]["groundedness"]
+    found = calibrate(str(run), wanted, Options(), Observer())[1]["judges"]["groundedness"]
     return dict(found)
 
 

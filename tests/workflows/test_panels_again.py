@@ -11,7 +11,7 @@ import judgekit
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Outcomes
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.judges.groundedness import Groundedness
 from judgekit.metrics.answer_checks import AnswerChecks
@@ -45,7 +45,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rejudged(results: Path, again: Again, run_id: str) -> Path:
     job = open_rejudge("panel", again, Options(results_dir=results, run_id=run_id))
-    run_local(lambda: run_workflow(job, SilentObserver()))
+    run_local(lambda: run_workflow(job, Observer()))
     return results / run_id
 
 

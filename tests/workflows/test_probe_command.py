@@ -9,7 +9,7 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.judges.probes import PROBES, instruction
 from judgekit.reports.probe_report import probe_lines
@@ -26,7 +26,7 @@ ORDER = instruction((0, 5))
 
 def probed(run: Path, **wanted: Any) -> dict[str, Any]:
     job = open_probes(str(run), ProbesWanted(**wanted), Options())
-    return run_local(lambda: probe(job, SilentObserver()))
+    return run_local(lambda: probe(job, Observer()))
 
 
 def judged_by(reply: Callable[[Request], Reply]) -> Callable[[Request], Reply]:

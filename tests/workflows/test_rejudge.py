@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.errors import ConfigError, ProviderError
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, error_reply, plausible_verdict, verdict
 from judgekit.workflows.models import Options
@@ -239,7 +239,7 @@ def test_a_rejudge_that_stopped_goes_on_and_asks_only_what_is_missing(tmp_path: 
         state["refuses"] = False
         n_asked = asked(server)
         job = resume_job(str(run.parent / "b"), None, Options())
-        summary = run_local(lambda: run_workflow(job, SilentObserver()))
+        summary = run_local(lambda: run_workflow(job, Observer()))
         assert asked(server) - n_asked == 6 - n_judged
 
     assert stopped["status"] == "interrupted"

@@ -12,7 +12,7 @@ import judgekit
 from judgekit.analysis.drift_states import drift_report
 from judgekit.core.errors import ConfigError
 from judgekit.core.history_points import HistoryPoint
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
@@ -184,7 +184,7 @@ def test_a_rejudge_that_goes_on_adds_its_point_once(tmp_path: Path) -> None:
         for _ in range(2):
             # The second time as after a kill between the point and the manifest.
             job = resume_job(str(run.parent / "b"), None, Options())
-            run_local(lambda job=job: run_workflow(job, SilentObserver()))  # type: ignore[misc]
+            run_local(lambda job=job: run_workflow(job, Observer()))  # type: ignore[misc]
             manifest = read_json(run.parent / "b" / "manifest.json")
             (run.parent / "b" / "manifest.json").write_text(json.dumps({**manifest, "status": "running"}))
     [check] = points(run)
@@ -204,7 +204,7 @@ def test_calls_asked_again_of_a_complete_rejudge_are_a_point_of_their_own(tmp_pa
         assert summary.status == "complete"
         down["now"] = False
         job = resume_job(str(run.parent / "b"), None, Options())
-        again = run_local(lambda: run_workflow(job, SilentObserver()))
+        again = run_local(lambda: run_workflow(job, Observer()))
     assert again.rejudged is not None
     assert (again.status, again.rejudged["n"]) == ("complete", 6)
     # Six asked, five of them with two verdicts; then the sixth alone, so that none is counted twice.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import judgekit
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
@@ -30,13 +30,13 @@ def spot_checked(run: Path) -> Path:
 
 
 def calibrated(run: Path) -> Path:
-    calibrate(str(run), CalibrationWanted(shipped("configs") / "quickstart/labels.jsonl"), Options(), SilentObserver())
+    calibrate(str(run), CalibrationWanted(shipped("configs") / "quickstart/labels.jsonl"), Options(), Observer())
     return run
 
 
 def probed(run: Path) -> Path:
     job = open_probes(str(run), ProbesWanted(probes=("blank_answer",)), Options())
-    run_local(lambda: probe(job, SilentObserver()))
+    run_local(lambda: probe(job, Observer()))
     return run
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, plausible_verdict, verdict
 from judgekit.workflows import spotcheck as spotcheck_workflow
@@ -259,7 +259,7 @@ def test_the_same_seed_draws_the_sample_of_the_run_itself(tmp_path: Path, server
 
 
 def test_a_sample_larger_than_the_run_takes_all(tmp_path: Path, server: FaultServer) -> None:
-    class Listener(SilentObserver):
+    class Listener(Observer):
         def note(self, text: str) -> None:
             notes.append(text)
 
@@ -437,7 +437,7 @@ def test_a_growing_check_of_a_run_that_was_stopped_goes_on(tmp_path: Path) -> No
         state["refuses"] = False
         n_before = state["n"]
         job = resume_job(str(part), None, Options())
-        run_local(lambda: run_workflow(job, SilentObserver()))
+        run_local(lambda: run_workflow(job, Observer()))
     assert (stopped["complete"], len(stopped["case_ids"])) == (False, 30)
     assert read_json(part / "checks.json") == read_json(whole / "checks.json")
     # All 60 are asked, since 12 of 60 is the threshold; 25 had been when it was stopped.
@@ -462,7 +462,7 @@ def test_a_check_that_has_grown_does_not_shrink_where_its_failed_calls_are_asked
         state["down"] = False
         n_asked = asked(server)
         job = resume_job(str(run), None, Options())
-        run_local(lambda: run_workflow(job, SilentObserver()))
+        run_local(lambda: run_workflow(job, Observer()))
         assert asked(server) - n_asked == 1
     last = report_of(run)
     assert (last["n_asked"], last["spot_check_n"], last["n_disagree"]) == (60, 60, 12)

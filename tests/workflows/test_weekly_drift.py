@@ -19,7 +19,7 @@ from judgekit.core.cache_keys import REPLY_PREFIX
 from judgekit.core.history_points import HistoryPoint, PointKind
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import RunSummary
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.reports.run_text import dry_run_text
 from judgekit.storage.cache_entries import open_reader
@@ -134,7 +134,7 @@ class Weekly:
 
     def run(self, week: int, path: Path, **fields: Any) -> RunSummary:
         job = start(set_up(path, self.options(week, **fields)), self.options(week, **fields))
-        return run_local(lambda: run_workflow(job, SilentObserver()))
+        return run_local(lambda: run_workflow(job, Observer()))
 
     def dry_run(self, week: int, path: Path) -> dict[str, Any]:
         options = self.options(week)
@@ -336,7 +336,7 @@ def test_a_repeat_that_was_stopped_asks_the_same_cases_and_nothing_twice(weekly:
     path.write_text(json.dumps(document), encoding="utf-8")
     options = weekly.options(4, run_id=None)
     job = resume_job(str(weekly.folder_of(3)), path, options)
-    run_local(lambda: run_workflow(job, SilentObserver()))
+    run_local(lambda: run_workflow(job, Observer()))
     after = _again(weekly, 3)
     assert (after["case_ids"], after["seed"], after["complete"]) == (record["case_ids"], record["seed"], True)
     lines = [item for item in read_lines(weekly.folder_of(3) / "judgments.jsonl") if item["check"] == "again"]

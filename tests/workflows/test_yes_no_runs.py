@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.engine.observer import SilentObserver
+from judgekit.engine.passes import Observer
 from judgekit.reports.calibration_report import calibration_lines
 from judgekit.testing import Reply, chat_reply
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
@@ -299,7 +299,7 @@ def test_labels_of_a_yes_no_judge_are_answers_and_not_passes(abstained: Ran) -> 
     labels = {"declines": "yes", "invents": "no", "shy": "no"}
     rows = [{"case_id": case_id, "label": label} for case_id, label in labels.items()]
     path = write_lines(abstained.folder.parent / "labels.jsonl", rows)
-    found = calibrate(str(abstained.folder), CalibrationWanted(labels=path), Options(), SilentObserver())[1]["judges"]
+    found = calibrate(str(abstained.folder), CalibrationWanted(labels=path), Options(), Observer())[1]["judges"]
     text = "\n".join(calibration_lines(found))
     # people say yes once, which the judge does too, and no twice, of which it does once
     assert "says yes in 1.000 (0.206 to 1.000) of 1 where people do, no in 0.500 (0.095 to 0.905) of 2" in text

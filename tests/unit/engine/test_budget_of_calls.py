@@ -12,8 +12,7 @@ from judgekit.core.config import Budget, ModelConfig
 from judgekit.core.errors import Interrupted
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import Provider
-from judgekit.engine.billing import Spent
-from judgekit.engine.budget import Hold, Spending
+from judgekit.engine.budget import Hold, Spending, Spent
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.pinning import PinGuard

@@ -172,7 +172,7 @@ def judge_all(job: "RunJob", shared: Shared, junit: Path | None = None) -> "RunS
 def _write_junit(folder: Path, junit: Path | None) -> None:
     if junit is None:
         return
-    from judgekit.workflows.reporting import write_report
+    from judgekit.workflows.report import write_report
 
     write_report(folder, "junit", junit)
 

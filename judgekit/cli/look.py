@@ -63,7 +63,7 @@ def report_command(
     out: Annotated[Path | None, Option("--out", help="File to write; default: in the run folder.")] = None,
 ) -> None:
     """Write a report of a stored run. A page, a summary, scores as a table, or gates as JUnit XML."""
-    from judgekit.workflows.reporting import write_report
+    from judgekit.workflows.report import write_report
     from judgekit.workflows.selectors import find_run
 
     folder = find_run(run, None, shared.options())
@@ -83,7 +83,7 @@ def view_command(
     from judgekit.core.errors import ConfigError
     from judgekit.storage.run_folder import RunFolder
     from judgekit.workflows.selectors import find_run
-    from judgekit.workflows.viewer import open_server
+    from judgekit.workflows.view import open_server
 
     folder, page = shared.results_dir or Path("results"), "/"
     if run is not None:

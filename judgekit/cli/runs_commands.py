@@ -98,7 +98,7 @@ def trend_command(
     """Show a figure over the runs of a suite, with intervals. Where data or judge changed in between is marked."""
     from judgekit.reports.timelines import trend_svg, trend_text
     from judgekit.workflows.drift import write_svg
-    from judgekit.workflows.trends import TrendQuery, find_trend
+    from judgekit.workflows.trend import TrendQuery, find_trend
 
     found = find_trend(TrendQuery(metric, suite, tag, limit), shared.options())
     document = found.trend.document()

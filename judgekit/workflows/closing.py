@@ -98,7 +98,7 @@ def made_by(summary: RunSummary) -> str | None:
 
 
 def _reported(folder: RunFolder, run_id: str) -> list[Notice]:
-    from judgekit.workflows.reporting import write_report  # templates and tables are loaded when the run is done
+    from judgekit.workflows.report import write_report  # templates and tables are loaded when the run is done
 
     try:
         write_report(folder.path)

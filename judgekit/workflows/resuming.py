@@ -110,7 +110,7 @@ def _close_again(stored: StoredRun) -> None:
     folder = stored.folder
     with folder.locked_as_found(stored.manifest):
         if stored.config.report and not folder.has(REPORT):
-            from judgekit.workflows.reporting import write_report  # loads templates and tables
+            from judgekit.workflows.report import write_report  # loads templates and tables
 
             write_report(folder.path)
             FolderIndex(INDEX_SECONDS).put_run(folder.path)

@@ -14,7 +14,7 @@ from judgekit.workflows.models import Options
 from judgekit.workflows.probe import probe
 from judgekit.workflows.probes import ProbesWanted, open_probes
 from judgekit.workflows.rejudging import Again, open_rejudge
-from judgekit.workflows.reporting import write_report
+from judgekit.workflows.report import write_report
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
 from tests.builders import read_lines, seal_again

@@ -9,7 +9,7 @@ import pytest
 import judgekit
 from judgekit.reports.runs_page import render_message, render_runs
 from judgekit.storage.run_list import list_runs
-from judgekit.workflows.reporting import write_report
+from judgekit.workflows.report import write_report
 from tests.browser.full_run import write_full_run
 from tests.run_folders import write_run
 

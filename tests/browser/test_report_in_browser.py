@@ -8,7 +8,7 @@ import pytest
 import judgekit
 from judgekit.core.runs import Notice
 from judgekit.reports.figures import number
-from judgekit.workflows.reporting import write_report
+from judgekit.workflows.report import write_report
 from tests.browser.conftest import Watched
 from tests.builders import read_json
 from tests.run_folders import answer_of, has_failed, question_of, score_of, write_run

@@ -17,8 +17,8 @@ from judgekit.core.errors import StorageError
 from judgekit.core.runs import Notice
 from judgekit.reports.pages import render
 from judgekit.reports.tables import cell, table
-from judgekit.workflows import reporting
-from judgekit.workflows.reporting import write_report
+from judgekit.workflows import report
+from judgekit.workflows.report import write_report
 from tests.builders import case, output, read_json, write_suite
 from tests.cli.fork_server import judgekit
 from tests.run_folders import question_of, write_run
@@ -202,7 +202,7 @@ def test_g07_past_its_size_a_report_keeps_rows_and_says_that_texts_are_left_out(
 
 
 def test_g07_past_its_rows_a_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("judgekit.reports.case_data", "judgekit.reports.report_page", "judgekit.workflows.reporting"):
+    for place in ("judgekit.reports.case_data", "judgekit.reports.report_page", "judgekit.workflows.report"):
         monkeypatch.setattr(f"{place}.MOST_ROWS", 10)
     folder = write_run(tmp_path / "run", 30)
     page = page_of(folder)
@@ -284,7 +284,7 @@ def test_d11_a_run_whose_report_cannot_be_written_is_complete_and_warns(
     def full(*_: Any) -> None:
         raise StorageError("report.html: cannot be written: No space left on device")
 
-    monkeypatch.setattr(reporting, "write_report", full)
+    monkeypatch.setattr(report, "write_report", full)
     summary = run(write_suite(tmp_path), run_id="r")
     assert summary.status == "complete"
     assert [item.code for item in summary.warnings] == ["report_not_written"]

@@ -92,7 +92,7 @@ def test_a_history_of_checks_is_drawn_once_there_are_two(run: Path) -> None:
 
 
 def test_a_damaged_database_costs_the_history_and_not_the_report(run: Path) -> None:
-    from judgekit.workflows.reporting import write_report
+    from judgekit.workflows.report import write_report
 
     (run.parent / "judgekit.db").write_bytes(b"no database" * 1000)
     assert "Judge reliability" in write_report(run).read_text("utf-8")

@@ -15,8 +15,8 @@ from judgekit.reports.runs_page import render_runs, render_trend
 from judgekit.reports.timelines import trend_svg, trend_text
 from judgekit.storage.run_list import list_runs
 from judgekit.workflows.models import Options
-from judgekit.workflows.trends import TrendQuery, find_trend, rests_on
-from judgekit.workflows.viewer import ResultsViewer
+from judgekit.workflows.trend import TrendQuery, find_trend, rests_on
+from judgekit.workflows.view import ResultsViewer
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 from tests.cli.fork_server import judgekit as command
 

@@ -11,8 +11,8 @@ import pytest
 
 from judgekit.core.errors import ConfigError
 from judgekit.reports.pages import policy
-from judgekit.workflows.reporting import write_report
-from judgekit.workflows.viewer import open_server
+from judgekit.workflows.report import write_report
+from judgekit.workflows.view import open_server
 from tests.run_folders import write_run
 
 

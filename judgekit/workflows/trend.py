@@ -1,4 +1,4 @@
-"""What `judgekit runs trend` works on: a figure in the runs of a results folder."""
+"""`judgekit runs trend`: a figure over the runs of a suite."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -83,15 +83,13 @@ def rests_on(metric: str, judges: Mapping[str, Any]) -> tuple[tuple[str, ...], t
 @cache
 def _of_families() -> Mapping[str, tuple[frozenset[str], tuple[str, ...]]]:
     """By family: its figures without cut-offs, and the judges that it wants."""
-    found = {}
-    for name, family in discover(judgekit.metrics, Metric).items():
-        found[name] = (frozenset(_names(family())), family.judges_wanted)
-    return found
+    families = discover(judgekit.metrics, Metric)
+    return {name: (_names(family()), family.judges_wanted) for name, family in families.items()}
 
 
-def _names(component: Component) -> set[str]:
+def _names(component: Component) -> frozenset[str]:
     columns = [column.aggregate or column.name for column in component.columns()]
-    return {_without_cutoff(name) for name in (*columns, *(figure.name for figure in component.pooled()))}
+    return frozenset(_without_cutoff(name) for name in (*columns, *(figure.name for figure in component.pooled())))
 
 
 def _without_cutoff(name: str) -> str:

@@ -26,8 +26,8 @@ from judgekit.reports.runs_page import render_message, render_runs, render_trend
 from judgekit.storage.run_folder import RunFolder, is_run_id
 from judgekit.storage.run_list import list_runs
 from judgekit.workflows.models import Options
-from judgekit.workflows.reporting import html_pieces
-from judgekit.workflows.trends import TrendQuery, find_trend
+from judgekit.workflows.report import html_pieces
+from judgekit.workflows.trend import TrendQuery, find_trend
 
 HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 """Names under which this machine may be asked."""
@@ -67,7 +67,7 @@ class ResultsViewer:
         if len(parts) > 2 and parts[1] == "trend" and parts[2]:
             return self._trend("/".join(parts[2:]), parse_qs(address.query))
         if len(parts) == 3 and parts[1] == "runs" and is_run_id(parts[2]):
-            return _message(HTTPStatus.MOVED_PERMANENTLY, "Moved", "", {"Location": f"/runs/{parts[2]}/"})
+            return _message(HTTPStatus.MOVED_PERMANENTLY, "Moved", "", Location=f"/runs/{parts[2]}/")
         if len(parts) == 4 and parts[1] == "runs" and is_run_id(parts[2]) and not parts[3]:
             return self._report(parts[2], known_tag)
         return _message(HTTPStatus.NOT_FOUND, "Not found", "There is no such page here.")
@@ -89,21 +89,20 @@ class ResultsViewer:
             body = _stored_report(path) or _fresh_report(RunFolder.open(path))
         except (JudgekitError, OSError) as error:
             if not (path / MANIFEST).is_file():
-                gone = (
-                    f"There is no run {run_id} in {self.results_dir}. It may have been deleted since the list was made."
-                )
-                return _message(HTTPStatus.NOT_FOUND, "This run is not there", gone)
+                gone = f"There is no run {run_id} in {self.results_dir}."
+                more = "It may have been deleted since the list was made."
+                return _message(HTTPStatus.NOT_FOUND, "This run is not there", f"{gone} {more}")
             return _message(HTTPStatus.INTERNAL_SERVER_ERROR, "This run cannot be shown", str(error))
         return Answer(HTTPStatus.OK, body, policy("report.js"), {"ETag": tag, "Cache-Control": "no-cache"})
 
 
-def _page(status: HTTPStatus, text: str, headers: Mapping[str, str] | None = None) -> Answer:
-    more = {"Cache-Control": "no-store", **(headers or {})}
-    return Answer(status, BytesIO(text.encode("utf-8", "replace")), policy(), more)
+def _page(status: HTTPStatus, text: str, **headers: str) -> Answer:
+    body = BytesIO(text.encode("utf-8", "replace"))
+    return Answer(status, body, policy(), {"Cache-Control": "no-store", **headers})
 
 
-def _message(status: HTTPStatus, title: str, message: str, headers: Mapping[str, str] | None = None) -> Answer:
-    return _page(status, render_message(title, message), headers)
+def _message(status: HTTPStatus, title: str, message: str, **headers: str) -> Answer:
+    return _page(status, render_message(title, message), **headers)
 
 
 def _tag(path: Path) -> str:
@@ -119,7 +118,7 @@ def _tag(path: Path) -> str:
 
 
 def _stored_report(path: Path) -> IO[bytes] | None:
-    """report.html of the run; None where it is missing, older than the run, or of another version of judgekit."""
+    """report.html of the run; None if it is missing, older than the run, or of another version of judgekit."""
     try:
         handle = os.open(path / REPORT, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
@@ -143,7 +142,7 @@ def _changed(path: Path) -> int:
 
 
 def _fresh_report(folder: RunFolder) -> IO[bytes]:
-    """The report made anew; a large one goes through a temporary file that is gone once it is sent."""
+    """A new report; a large one goes through a temporary file that is gone once it is sent."""
     body = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # closed when it is sent
     try:
         for piece in html_pieces(folder):
@@ -190,12 +189,15 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer with a body."""
-        self._reply()
+        """Answer; to HEAD without a body."""
+        if not self._is_for_us():
+            refusal = "This viewer answers on this machine only, under 127.0.0.1 or localhost."
+            self._send(_message(HTTPStatus.MISDIRECTED_REQUEST, "Wrong host", refusal))
+            return
+        self._send(self.answering.answer(self.path, self.headers.get("If-None-Match")))
 
     def do_HEAD(self) -> None:
-        """Answer without one."""
-        self._reply()
+        self.do_GET()
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("do_"):
@@ -205,14 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse_method(self) -> None:
         refusal = "This viewer only shows; it takes GET and HEAD."
         self.close_connection = True
-        self._send(_message(HTTPStatus.METHOD_NOT_ALLOWED, "Not allowed", refusal, {"Allow": "GET, HEAD"}))
-
-    def _reply(self) -> None:
-        if not self._is_for_us():
-            refusal = "This viewer answers on this machine only, under 127.0.0.1 or localhost."
-            self._send(_message(HTTPStatus.MISDIRECTED_REQUEST, "Wrong host", refusal))
-            return
-        self._send(self.answering.answer(self.path, self.headers.get("If-None-Match")))
+        self._send(_message(HTTPStatus.METHOD_NOT_ALLOWED, "Not allowed", refusal, Allow="GET, HEAD"))
 
     def _is_for_us(self) -> bool:
         hosts = self.headers.get_all("Host") or []

@@ -1,0 +1,209 @@
+"""`judgekit report`: a report of a stored run, from its folder to a page, a table, or a file for a CI server."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from judgekit.analysis.drift_states import drift_report, histories
+from judgekit.analysis.slices import slice_values
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
+from judgekit.core.history_points import dataset_sha256
+from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel
+from judgekit.core.runs import BRIDGE, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, REPORT, SUMMARY, RunSummary
+from judgekit.metrics.anchors import GoldSupports
+from judgekit.reports.case_data import MOST_ROWS, caps_for
+from judgekit.reports.case_details import CaseViewer
+from judgekit.reports.ci_servers import render_junit
+from judgekit.reports.markdown import render_markdown
+from judgekit.reports.report_page import Progress, RunRecord, in_order, render_report
+from judgekit.reports.score_table import ScoreTable
+from judgekit.storage.database import DATABASE, Database
+from judgekit.storage.label_files import read_labels
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_records import read_summary
+from judgekit.storage.stored_cases import StoredCases
+from judgekit.storage.table_files import write_parquet
+
+FORMATS = {"html": REPORT, "md": SUMMARY, "csv": "scores.csv", "parquet": "scores.parquet", "junit": "junit.xml"}
+"""What a report can be, and the name that it gets in the run folder."""
+
+FEWEST_POINTS = 2
+"""Points from which a history is more than its one point."""
+
+WAIT_SECONDS = 2.0
+"""How long a report waits for a database that another process writes; it is written without its history then."""
+
+
+def write_report(path: Path, form: str = "html", out: Path | None = None) -> Path:
+    """Write a report of a stored run; an older one stays until the new one is complete.
+
+    Args:
+        path: the run folder.
+        form: a key of `FORMATS`.
+        out: the file to write; None: its usual name in the run folder.
+
+    Returns:
+        The file written.
+
+    Raises:
+        ConfigError: no run there, an unknown format, or figures are asked of a run that has none.
+        StorageError: the run is damaged, or the file cannot be written.
+    """
+    if form not in FORMATS:
+        raise ConfigError(f"--format {form}: no such format{did_you_mean(form, FORMATS)}")
+    folder = RunFolder.open(path)
+    target = out or folder.path / FORMATS[form]
+    if form == "parquet":
+        with StoredCases(folder) as cases:
+            table = ScoreTable(cases.score_names())
+            write_parquet(target, table.columns, map(table.row, cases))
+        return target
+    with RunFolder(target.parent).replacing(target.name) as stream:
+        for piece in _pieces(folder, form):
+            stream.write(piece.encode("utf-8", "replace"))
+    return target
+
+
+def _pieces(folder: RunFolder, form: str) -> Iterator[str]:
+    if form == "html":
+        yield from html_pieces(folder)
+    elif form == "md":
+        yield render_markdown(_figures(folder))
+    elif form == "junit":
+        yield render_junit(folder.manifest(), read_summary(folder))
+    else:
+        with StoredCases(folder) as cases:
+            yield from ScoreTable(cases.score_names()).csv_lines(cases)
+
+
+def _figures(folder: RunFolder) -> RunSummary:
+    summary = read_summary(folder)
+    if summary is None:
+        raise ConfigError(
+            f"{folder.path}: this run has no figures yet; go on with: judgekit run --resume {folder.path.name}"
+        )
+    return summary
+
+
+def html_pieces(folder: RunFolder) -> Iterator[str]:
+    """report.html of a run, piece by piece.
+
+    Raises:
+        StorageError: the run is damaged.
+    """
+    with StoredCases(folder, MOST_ROWS) as cases:
+        yield from render_report(_run_record(folder, cases), cases)
+
+
+def _run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
+    """What the page is made of."""
+    config = folder.read_json(CONFIG) if folder.has(CONFIG) else {}
+    mode = config.get("match", {}).get("snippets", "if_text")
+    dimensions = [str(name) for name in config.get("slices", ())]
+    prompts = folder.prompts()
+
+    def matched(case: Case, output: SystemOutput) -> list[list[int]]:
+        if not case.gold_supports:
+            return [[] for _ in output.retrieved]
+        supports = GoldSupports(case.gold_supports, mode)
+        return [supports.matched_by(hit) for hit in output.retrieved]
+
+    def slices(case: Case) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for name in dimensions:
+            with suppress(AttributeError):  # a dimension of a newer version
+                found[name] = slice_values(case, name)
+        return found
+
+    n_stored = sum(_size(folder.path / name) for name in (OUTPUTS, JUDGE_INPUTS, JUDGMENTS))
+    caps = caps_for(cases.n_cases, n_stored)
+    summary = read_summary(folder)
+    judges = [str(judge["name"]) for judge in config.get("judges", ())]
+    bridge = _document(folder, BRIDGE)
+    return RunRecord(
+        manifest=folder.manifest(),
+        config=config,
+        summary=summary and in_order(summary, judges, cases.score_names()),
+        prompts=prompts,
+        progress=Progress(cases.n_cases, cases.judged()),
+        viewer=CaseViewer(caps, prompts, matched, slices, _human_labels(folder)),
+        score_names=cases.score_names(),
+        histories=_histories(folder, summary),
+        bridge=bridge if "judges" in bridge else None,
+    )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _histories(folder: RunFolder, summary: RunSummary | None) -> list[dict[str, Any]]:
+    """Drift reports of the judges of a run, as documents, from the database beside it.
+
+    Of the run's own wordings and data set. Empty if the database knows fewer than two points of a judge, or cannot be
+    read: a report never fails for its history.
+    """
+    if summary is None or not summary.judges or not (folder.path.parent / DATABASE).exists():
+        return []
+    dataset = dataset_sha256(summary.cases["sha256"], folder.manifest())
+    database = Database(folder.path.parent, busy_seconds=WAIT_SECONDS)
+    found = []
+    try:
+        for judge, about in summary.judges.items():
+            points = [
+                item for item in database.checks(judge, dataset) if item.prompt_version == about["prompt_version"]
+            ]
+            found += [drift_report(history).document() for history in histories(points)]
+    except JudgekitError:
+        return []
+    return [document for document in found if len(document["timeline"]) >= FEWEST_POINTS]
+
+
+def _human_labels(folder: RunFolder) -> dict[str, list[HumanLabel]]:
+    """Human labels by case id: those that a calibration counted, and those of `judgekit label`.
+
+    Of several labels by one person on one case the last counts. A file that cannot be read gives none.
+    """
+    found = {(label.case_id, label.judge, label.annotator): label for label in [*_counted(folder), *_written(folder)]}
+    by_case: dict[str, list[HumanLabel]] = {}
+    for label in found.values():
+        by_case.setdefault(label.case_id, []).append(label)
+    return by_case
+
+
+def _written(folder: RunFolder) -> list[HumanLabel]:
+    try:
+        return list(read_labels(folder.path / LABELS).labels) if folder.has(LABELS) else []
+    except JudgekitError:
+        return []
+
+
+def _counted(folder: RunFolder) -> list[HumanLabel]:
+    """Labels in calibration.json, which may come from a file that is not in the run folder."""
+    kept = _document(folder, CALIBRATION).get("labels_by_case")
+    if not isinstance(kept, dict):
+        return []
+    return [
+        HumanLabel(
+            case_id=case_id,
+            judge=judge,
+            annotator=annotator,
+            passed=value if isinstance(value, bool) else None,
+            score=None if isinstance(value, bool) else value,
+        )
+        for judge, cases in kept.items()
+        for case_id, given in cases.items()
+        for annotator, value in given.items()
+    ]
+
+
+def _document(folder: RunFolder, name: str) -> Mapping[str, Any]:
+    try:
+        return folder.read_json(name) if folder.has(name) else {}
+    except JudgekitError:
+        return {}

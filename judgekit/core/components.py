@@ -1,4 +1,4 @@
-"""Components: metrics and judges that are found by their file, or by an installed package's entry point.
+"""Components: metrics and judges. They and providers are found by their file, or by an installed package's entry point.
 
 A component is a stateless frozen model. The name of its file is its name in a config, its fields are its
 config arguments, so adding one is adding one file and there is no registry to edit.
@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -19,10 +19,17 @@ from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcomes, Pooled
 
+T = TypeVar("T", bound="Named")
 C = TypeVar("C", bound="Component")
 
 Verdicts = Mapping[str, Verdict | NotApplicable | Failed]
 """What the judges of a run say of one case, by judge: a verdict, or why there is none."""
+
+
+class Named(Protocol):
+    """What a config names: its name is that of its file, or of its entry point."""
+
+    name: ClassVar[str]
 
 
 class Component(BaseModel):
@@ -167,16 +174,17 @@ class Judge(Component):
 
 
 @cache
-def discover(package: ModuleType, kind: type[C]) -> Mapping[str, type[C]]:
-    """Component classes of one kind by name: one a file of `package`, and the entry points of its name.
+def discover(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
+    """Classes of one kind by name: one a file of `package`, and the entry points of its name.
 
     Entry points are looked up in the group named like the package, such as `judgekit.metrics`.
     """
-    found: dict[str, type[C]] = {}
+    found: dict[str, type[T]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{module_info.name}")
         for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, kind) and value.__module__ == module.__name__:
+            is_own = isinstance(value, type) and issubclass(value, kind) and value.__module__ == module.__name__
+            if is_own and getattr(value, "selectable", True):
                 value.name = module_info.name
                 found[module_info.name] = value
     from importlib.metadata import entry_points
@@ -188,17 +196,25 @@ def discover(package: ModuleType, kind: type[C]) -> Mapping[str, type[C]]:
     return found
 
 
+def find(package: ModuleType, kind: type[T], name: str, where: str) -> type[T]:
+    """The class called `name`.
+
+    Raises:
+        ConfigError: there is none; the nearest name is suggested.
+    """
+    known = discover(package, kind)
+    if name not in known:
+        raise ConfigError(f"{where}: no {kind.__name__.lower()} called {name!r}{did_you_mean(name, known)}")
+    return known[name]
+
+
 def build(package: ModuleType, kind: type[C], name: str, args: Mapping[str, Any], where: str) -> C:
     """The component called `name` with its arguments.
 
     Raises:
         ConfigError: no such component (the nearest name is suggested), or wrong arguments.
     """
-    known = discover(package, kind)
-    if name not in known:
-        raise ConfigError(f"{where}: no {kind.__name__.lower()} called {name!r}{did_you_mean(name, known)}")
     try:
-        component: C = known[name](**args)
-        return component
+        return find(package, kind, name, where)(**args)
     except ValidationError as error:
         raise ConfigError(f"{where} ({name}): {first_problem(error)}") from None

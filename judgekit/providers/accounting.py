@@ -1,12 +1,19 @@
-"""What a reply says of its tokens, of its cost and of who served it, in the dialects of servers and gateways."""
+"""Tokens and cost of a call: what a reply says of them and of who served it, and what the tokens cost by a price list.
+
+Servers and gateways have dialects, which are read here; prices are those of the config, else of a maintained price list
+that ships its data.
+"""
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
 from judgekit.core.cases import Usage
+from judgekit.core.config import ModelConfig, Prices, is_local
+from judgekit.core.judgments import CostSource
 from judgekit.core.text import clean_text
 
 _MOST_TOKENS = 20_000_000
@@ -23,15 +30,18 @@ _CACHED = ("cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens"
 _PROMPT_DETAILS = ("prompt_tokens_details", "input_tokens_details")
 
 UPSTREAM_HEADERS = ("x-inference-provider", "x-litellm-model-api-base", "x-portkey-provider", "x-bifrost-provider")
-"""Headers in which gateways name who served a reply, where its body does not: Hugging Face, LiteLLM, Portkey, Bifrost;
-`x-upstream` stands for one's own."""
+"""Headers in which gateways name who served a reply, if its body does not: Hugging Face, LiteLLM, Portkey, Bifrost;
+`x-upstream` is for your own gateway."""
 
 _COST_HEADER = "x-litellm-response-cost"
 _LONGEST_NAME = 200
 
+Price = Callable[[Usage], float]
+"""US dollars for the tokens of one call."""
+
 
 def read_usage(payload: Mapping[str, Any], *, has_text: bool) -> Usage | None:
-    """The tokens of a reply; a count that is missing or absurd stays None, and None is returned where none is left.
+    """The tokens of a reply; a count that is missing or absurd stays None, and None is returned if no count is left.
 
     Tokens of thinking that a server leaves out of the completion are a part of it here: those that only the total
     shows, and those of a detail field that are more than the completion. Anthropic's `input_tokens` do not hold what
@@ -39,7 +49,7 @@ def read_usage(payload: Mapping[str, Any], *, has_text: bool) -> Usage | None:
 
     Args:
         payload: the body of the reply.
-        has_text: the reply holds a text, so that 0 completion tokens are no count.
+        has_text: the reply holds a text, so that 0 completion tokens are not a count.
     """
     usage = payload.get("usage") or payload.get("usageMetadata")
     if not isinstance(usage, dict):
@@ -48,7 +58,7 @@ def read_usage(payload: Mapping[str, Any], *, has_text: bool) -> Usage | None:
     reasoning = _detail(usage, _COMPLETION_DETAILS, _REASONING)
     cached = _detail(usage, _PROMPT_DETAILS, _CACHED)
     if prompt is not None and usage.get("prompt_tokens") is None and usage.get("input_tokens") is not None:
-        prompt += sum(count(usage.get(f"cache_{what}_input_tokens")) or 0 for what in ("read", "creation"))
+        prompt += sum(_count(usage.get(f"cache_{what}_input_tokens")) or 0 for what in ("read", "creation"))
     if not prompt:
         prompt = None  # a server that counts 0 does not count
     if completion == 0 and has_text:
@@ -81,40 +91,28 @@ def _completed(
     return prompt, completion
 
 
-def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    for name in names:
-        value = values.get(name)
-        found = None if value is None else count(value)
-        if found is not None:
-            return found
-    return None
+def _first(values: Mapping[str, Any], names: Iterable[str]) -> int | None:
+    return next((found for name in names if (found := _count(values.get(name))) is not None), None)
 
 
-def _detail(usage: Mapping[str, Any], places: tuple[str, ...], names: tuple[str, ...]) -> int | None:
-    for place in places:
-        details = usage.get(place)
-        found = _first(details, names) if isinstance(details, dict) else None
-        if found is not None:
-            return found
-    return _first(usage, names)
+def _detail(usage: Mapping[str, Any], places: Iterable[str], names: Iterable[str]) -> int | None:
+    found = [usage[place] for place in places if isinstance(usage.get(place), dict)]
+    return next((count for values in (*found, usage) if (count := _first(values, names)) is not None), None)
 
 
-def count(value: Any) -> int | None:
-    """A number of tokens, also where it came as text or as a float; None for anything else."""
-    if type(value) is int:
-        return value if 0 <= value <= _MOST_TOKENS else None
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
-        return count(int(value))
-    if isinstance(value, float) and value.is_integer():
-        return count(int(value))
-    return None
+def _count(value: Any) -> int | None:
+    """A number of tokens, also if it came as text or as a float; None for anything else."""
+    is_text = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10
+    if is_text or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def read_cost(payload: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
-    """US dollars that a reply says it cost; None where it does not say.
+    """US dollars that a reply says it cost; None if it does not say.
 
     Read from `usage.cost` (OpenRouter; an object with `total_cost` as Perplexity sends it), `usage.estimated_cost`
-    (DeepInfra) and the header `x-litellm-response-cost`. Where a key of one's own is used through OpenRouter, `cost` is
+    (DeepInfra) and the header `x-litellm-response-cost`. If your own key is used through OpenRouter, `cost` is
     its fee alone, and what the upstream charges is added, without which nothing is known.
     """
     usage = payload.get("usage")
@@ -140,7 +138,7 @@ def _usd(value: Any) -> float | None:
 
 
 def read_upstream(payload: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-    """Who served a reply behind a gateway; None where nothing says it.
+    """Who served a reply behind a gateway; None if nothing says it.
 
     Read from the body, `provider` (OpenRouter) or `extra_fields.provider` (Bifrost), else from `UPSTREAM_HEADERS` and
     `x-upstream`.
@@ -163,3 +161,81 @@ def read_upstream(payload: Mapping[str, Any], headers: Mapping[str, str]) -> str
             return None
         text = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     return clean_text(text.strip())[:_LONGEST_NAME] or None
+
+
+def price_of(model: ModelConfig) -> tuple[Price, CostSource] | None:
+    """The price of a model and where it comes from; None if it is not known, or you run the model yourself."""
+    if model.prices is not None:
+        return _configured(model.prices), "config"
+    listed = None if is_local(model.base_url) else _listed(model)
+    return None if listed is None else (listed, "price_list")
+
+
+def _configured(prices: Prices) -> Price:
+    cached = prices.input if prices.cached is None else prices.cached
+    return _by_rates(prices.input / 1e6, prices.output / 1e6, cached / 1e6)
+
+
+def _listed(model: ModelConfig) -> Price | None:
+    from genai_prices import Usage as PricedUsage
+    from genai_prices import calc_price
+
+    where: dict[str, Any] = {"provider_api_url": model.base_url} if model.base_url else {"provider_id": "openai"}
+
+    def price(usage: Usage) -> float:
+        cached = usage.cached_tokens or 0
+        priced = PricedUsage(
+            input_tokens=usage.prompt_tokens or 0,
+            output_tokens=usage.completion_tokens or 0,
+            cache_read_tokens=cached,
+        )
+        return float(calc_price(priced, model_ref=model.model, **where).total_price)
+
+    try:
+        return _linear(price) or price
+    except (LookupError, ValueError):
+        return None
+
+
+def _linear(price: Price) -> Price | None:
+    """The same price from three rates, if it has no tiers: a look-up for each call costs 70 us."""
+    rates = []
+    for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+        # Cached tokens are a part of the prompt's.
+        extra = {"prompt_tokens": 1} if name == "cached_tokens" else {}
+        small, large = (price(Usage(**{name: count, **{key: count for key in extra}})) for count in (1_000, 2_000_000))
+        if abs(large - 2000 * small) > 1e-9 * max(large, 1.0):
+            return None
+        rates.append(small / 1000)
+    return _by_rates(*rates)
+
+
+def _by_rates(prompt_rate: float, completion_rate: float, cached_rate: float) -> Price:
+    def price(usage: Usage) -> float:
+        cached = usage.cached_tokens or 0
+        fresh = (usage.prompt_tokens or 0) - cached
+        return fresh * prompt_rate + cached * cached_rate + (usage.completion_tokens or 0) * completion_rate
+
+    return price
+
+
+def price_list(today: date) -> str:
+    """The price library, its version, and the date of the newest price change that its data know.
+
+    Args:
+        today: changes that are announced for later days do not date the list.
+    """
+    from importlib.metadata import version
+
+    from genai_prices.data import providers
+
+    starts = (
+        getattr(entry.constraint, "start_date", None)
+        for provider in providers
+        for model in provider.models
+        if isinstance(model.prices, list)
+        for entry in model.prices
+    )
+    newest = max((start for start in starts if isinstance(start, date) and start <= today), default=None)
+    known = f", newest price change {newest.isoformat()}" if newest is not None else ""
+    return f"genai-prices {version('genai-prices')}{known}"

@@ -44,8 +44,8 @@ def wire_body(request: ModelRequest) -> dict[str, Any]:
 def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, str]) -> ModelResponse:
     """A chat completion as our response; parts that a server leaves out stay None.
 
-    Where the content is empty, what stands in a field for thinking is handed on as the text, with the field as its
-    source: it is kept, and the parser decides what it is worth.
+    If the content is empty, the text of a field for thinking is taken, with the field as its source: the parser decides
+    what it is worth.
 
     Args:
         payload: the body.
@@ -53,7 +53,7 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
         headers: of the reply, found by names in lower case.
 
     Raises:
-        CallError: the body is JSON, but no chat completion.
+        CallError: the body is JSON, but not a chat completion.
     """
     try:
         choice = _first(payload["choices"])
@@ -71,7 +71,9 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
             text, source = next(_thinking(message), (text, source))
     except (TypeError, KeyError, IndexError, AttributeError):
         shown = str(payload)[:200]
-        raise CallError("server_error", f"the reply is no chat completion: {redact(shown)}", retryable=True) from None
+        raise CallError(
+            "server_error", f"the reply is not a chat completion: {redact(shown)}", retryable=True
+        ) from None
     text = text if isinstance(text, str) else None
     return ModelResponse(
         text=text,

@@ -35,7 +35,7 @@ _QUOTA = re.compile(
 _FORM = re.compile(
     r"TemplateError|system role|roles must alternate|response_format|json_schema|json_object|grammar", re.IGNORECASE
 )
-"""What a server fault says where the form of the request is to blame: asking the same again does not help."""
+"""What a server fault says if the form of the request is to blame: asking the same again does not help."""
 _FATAL_STATUS = {
     401: "the key is missing or wrong",
     402: "the account has no credit",
@@ -63,7 +63,7 @@ _REMEDIES = (
         'set it in base_url, as in "https://.../v1?api-version=2024-10-21"',
     ),
 )
-"""What the user can set where a server says so."""
+"""What you can set if a server says so."""
 
 _STATUS_OF_CODE = {
     "insufficient_quota": 429,
@@ -84,14 +84,14 @@ def redact(text: str) -> str:
 def error_from_status(
     status: int, body: Any, headers: Mapping[str, str], *, now: float, shown: str | None = None
 ) -> CallError:
-    """The failure that an error status stands for.
+    """The failure that an error status means.
 
     Args:
-        status: HTTP status, or the one that the code inside a reply without an error status stands for.
+        status: HTTP status, or the one that the code in a reply without an error status means.
         body: decoded JSON, or text; secrets are masked already.
         headers: response headers, found by names in lower case; secrets are masked already.
         now: seconds since the epoch, for a Retry-After that is a date.
-        shown: how the message begins where `status` is not what the server sent.
+        shown: how the message begins if `status` is not what the server sent.
     """
     detail, code, parameter = _detail(body)
     message = f"{shown or f'HTTP {status}'}: {redact(detail) or 'no message'}"
@@ -109,7 +109,10 @@ def error_from_status(
         return CallError("bad_request", f"{_FATAL_STATUS[status]}: {message}", fatal=True)
     if status in _RETRYABLE or (status >= 500 and status not in _PERMANENT):
         wait = retry_after(headers, now) or wait_in_text(detail) or wait_in_fields(body)
-        return _again_later(_RETRYABLE.get(status, "server_error"), message, wait)
+        kind = _RETRYABLE.get(status, "server_error")
+        if wait is not None and wait > LONGEST_WAIT_SECONDS:
+            return CallError(kind, f"{message}; the server asks to wait {in_words(wait)}", fatal=True)
+        return CallError(kind, message, retryable=True, retry_after_seconds=wait)
     remedy = next((text for pattern, text in _REMEDIES if pattern.search(said)), None)
     message += f"; {remedy}" if remedy else ""
     return CallError("server_error" if status >= 500 else "bad_request", message)
@@ -122,7 +125,7 @@ def error_from_redirect(status: int, request_url: str, location: str | None, suf
         status: 3xx.
         request_url: where the request went.
         location: where the server points to, as its header says.
-        suffix: what stands behind base_url in `request_url`.
+        suffix: what follows base_url in `request_url`.
     """
     if not location:
         return CallError("bad_request", f"HTTP {status} without an address to go to", fatal=True)
@@ -151,7 +154,7 @@ def _of_this_case(status: int, said: str) -> FailureKind | None:
 
 
 def error_from_ok(body: Mapping[str, Any], headers: Mapping[str, str], *, now: float) -> CallError:
-    """The failure that an error body stands for which came with status 200, by the status that its code names."""
+    """The failure that an error body with status 200 means, by the status that its code names."""
     inner = body.get("error") or body
     code = inner.get("code") if isinstance(inner, Mapping) else None
     status = _STATUS_OF_CODE.get(str(code), 500)
@@ -162,18 +165,12 @@ def error_from_ok(body: Mapping[str, Any], headers: Mapping[str, str], *, now: f
     return error_from_status(status, body, headers, now=now, shown=f"an error in a reply with HTTP 200{named}")
 
 
-def _again_later(kind: FailureKind, message: str, wait: float | None) -> CallError:
-    if wait is not None and wait > LONGEST_WAIT_SECONDS:
-        return CallError(kind, f"{message}; the server asks to wait {in_words(wait)}", fatal=True)
-    return CallError(kind, message, retryable=True, retry_after_seconds=wait)
-
-
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds that the server asks to wait, from `retry-after-ms` or `retry-after` (seconds or HTTP date).
 
     Returns:
-        Seconds, above 0; None where the headers say nothing usable. A wait of 0, or a date that has passed, is none:
-        it would use up all attempts at once.
+        Seconds, above 0; None if the headers say nothing usable. A wait of 0 and a date that has passed do not count:
+        they would use up all attempts at once.
     """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         text = headers.get(name, "").strip()

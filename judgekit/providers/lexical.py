@@ -115,7 +115,7 @@ def _verdict(request: ModelRequest, blocks: Mapping[str, Sequence[str]], *, stri
 
 
 def _n_cited(citations: str) -> int:
-    """Citations that lead somewhere: an id that is no passage shown proves nothing."""
+    """Citations that lead somewhere: an id of a passage that is not shown proves nothing."""
     return sum(not line.endswith("(not shown)") for line in citations.splitlines())
 
 

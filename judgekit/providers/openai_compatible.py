@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from socket import gaierror
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
@@ -26,12 +27,43 @@ from judgekit.core.masking import MaskedHeaders, Masker
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
 from judgekit.core.request_fields import filled, secret_values, split_address, variables_in
 from judgekit.core.text import canonical_json
-from judgekit.providers.bodies import decode_body, is_stream, read_body
+from judgekit.providers.bodies import ENCODINGS, decode_body, is_stream, read_body
+from judgekit.providers.capabilities import probe_capabilities
 from judgekit.providers.completions import read_completion, wire_body
-from judgekit.providers.connection import CHAT, Connection, proxy_for
 from judgekit.providers.http_errors import error_from_ok, error_from_redirect, error_from_status, redact
-from judgekit.providers.probing import probe_capabilities
 from judgekit.providers.rate_limits import rate_limits
+
+if TYPE_CHECKING:
+    from httpx2 import URL, AsyncClient, Request
+    from openai import AsyncOpenAI
+
+_CHAT = "/chat/completions"
+"""Where a completion is asked for, below base_url."""
+
+
+class _Connection:
+    """The official client and its pool, and what every request over it shares."""
+
+    def __init__(self, client: "AsyncOpenAI", pool: "AsyncClient", query: str, headers: Mapping[str, str]) -> None:
+        import httpx2
+
+        self.client = client
+        self.pool = pool
+        self._request = httpx2.Request
+        self._query = query
+        self._chat = self._url(_CHAT)
+        own = {**client.default_headers, **client.auth_headers, "accept-encoding": ENCODINGS}
+        self._headers = httpx2.Headers({name: value for name, value in own.items() if isinstance(value, str)})
+        self._headers.update(headers)
+
+    def request(self, path: str, content: bytes | None) -> "Request":
+        """A request for a path below the base address, or for a whole address; without content it is a GET."""
+        url = self._chat if path == _CHAT else self._url(path)
+        return self._request("GET" if content is None else "POST", url, headers=self._headers, content=content)
+
+    def _url(self, path: str) -> "URL":
+        url = self.client.base_url.join(path.lstrip("/"))
+        return url.copy_with(query=self._query.encode()) if self._query else url
 
 
 class OpenAICompatible(Provider):
@@ -40,23 +72,22 @@ class OpenAICompatible(Provider):
     def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
         """Nothing is opened before the first request."""
         super().__init__(model, api_key=api_key)
-        self._connection: Connection | None = None
+        self._connection: _Connection | None = None
         self._timeout = model.timeout_seconds or 120.0
         self._has_answered = False
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One chat completion, with a wall-clock limit from sending to the last byte."""
         started = time.perf_counter()
-        payload, headers = await self._exchange(CHAT, wire_body(request))
+        payload, headers = await self._exchange(_CHAT, wire_body(request))
         response = read_completion(payload, time.perf_counter() - started, headers)
-        return response if response.upstream is None else self._masked(response)
-
-    def _masked(self, response: ModelResponse) -> ModelResponse:
-        """The response without secrets in the name of its upstream, which may come from a header."""
-        return replace(response, upstream=self._masker.text(response.upstream or ""))
+        if response.upstream is None:
+            return response
+        # Its name may come from a header, which may hold secrets.
+        return replace(response, upstream=self._masker.text(response.upstream))
 
     async def probe(self) -> Capabilities:
-        """Which parameters the model takes; one small call where it takes them all."""
+        """Which parameters the model takes; one small call if it takes them all."""
         return await probe_capabilities(self)
 
     async def identify(self) -> ModelIdentity:
@@ -72,7 +103,7 @@ class OpenAICompatible(Provider):
             await connection.client.close()
 
     async def get_json(self, url: str) -> Any | None:
-        """The JSON at a path below base_url, or at an address; None where the server does not have it.
+        """The JSON at a path below base_url, or at an address; None if the server does not have it.
 
         Raises:
             CallError: the server cannot be reached, or says that it cannot answer yet.
@@ -93,17 +124,15 @@ class OpenAICompatible(Provider):
         response, content = await self._send(connection, request)
         self._has_answered = True
         headers, status = MaskedHeaders(response.headers.raw, self._masker), response.status_code
-        if self.on_rate_limits is not None:
-            limits = rate_limits(headers)
-            if limits is not None:
-                self.on_rate_limits(limits)
+        if self.on_rate_limits is not None and (limits := rate_limits(headers)) is not None:
+            self.on_rate_limits(limits)
         if 200 <= status < 300:
             return self._body(status, headers, content), headers
         error = self._status_error(status, headers, content, str(request.url))
         error.status = status
         raise error
 
-    async def _send(self, connection: Connection, request: Any) -> tuple[Any, bytes]:
+    async def _send(self, connection: _Connection, request: Any) -> tuple[Any, bytes]:
         """The reply to a request, and its body.
 
         Raises:
@@ -121,7 +150,7 @@ class OpenAICompatible(Provider):
             raise self._timed_out() from None
         except httpx2.TimeoutException as error:
             # The aiohttp transport calls every connection that cannot be made a time-out; its cause tells them apart.
-            kinds = [isinstance(cause, TimeoutError) for cause in causes(error) if isinstance(cause, OSError)]
+            kinds = [isinstance(cause, TimeoutError) for cause in _causes(error) if isinstance(cause, OSError)]
             raise (self._timed_out() if kinds and all(kinds) else self._connection_error(error)) from None
         except (httpx2.HTTPError, OSError) as error:
             raise self._connection_error(error) from None
@@ -153,10 +182,10 @@ class OpenAICompatible(Provider):
 
     def _status_error(self, status: int, headers: Mapping[str, str], content: bytes, url: str) -> CallError:
         if 300 <= status < 400:
-            return error_from_redirect(status, url.partition("?")[0], headers.get("location"), CHAT)
+            return error_from_redirect(status, url.partition("?")[0], headers.get("location"), _CHAT)
         if not 400 <= status < 600:
             return CallError(
-                "server_error", f"HTTP {status:03d}, which is no reply to a request: {self._shown(content)}"
+                "server_error", f"HTTP {status:03d}, which is not a reply to a request: {self._shown(content)}"
             )
         try:
             body = self._masker.value(decode_body(content))
@@ -169,7 +198,7 @@ class OpenAICompatible(Provider):
         return redact(self._masker.text(content[:4000].decode("utf-8", "replace")))[:200]
 
     def _connection_error(self, error: BaseException) -> CallError:
-        chain = list(causes(error))
+        chain = list(_causes(error))
         if any(isinstance(cause, OSError) and cause.errno == errno.EMFILE for cause in chain):
             message = "too many open files; lower max_concurrency or raise `ulimit -n`"
             return CallError("connection", message, retryable=True)
@@ -177,7 +206,7 @@ class OpenAICompatible(Provider):
         # What the system says is shorter than the client's account, which has the address and its TLS settings again.
         said = [os.strerror(cause.errno) for cause in chain if isinstance(cause, ConnectionError) and cause.errno]
         text = said[-1] if said else self._words_of(root)
-        proxy = proxy_for(self.address())
+        proxy = _proxy_for(self.address())
         through = f" through the proxy of {proxy[0]}" if proxy is not None else ""
         message = f"cannot reach {self.address()}{through}: {text}"
         # An address that never answered and takes no connection is a wrong address, and asking again is in vain.
@@ -190,12 +219,12 @@ class OpenAICompatible(Provider):
         message = (
             f"cannot reach {self.address()}: what answers there is not HTTP as it should be: {self._words_of(error)}"
         )
-        # An address that never answered is a wrong one, as where nothing listens.
+        # An address that never answered is a wrong one, as if nothing listened there.
         return CallError("server_error", message, retryable=self._has_answered, fatal=not self._has_answered)
 
     def _words_of(self, error: BaseException) -> str:
         """What an exception says, without the status 400 that aiohttp makes up for a reply that it cannot read."""
-        words = [cause.message for cause in causes(error) if hasattr(cause, "message")]
+        words = [cause.message for cause in _causes(error) if hasattr(cause, "message")]
         if words and not isinstance(words[0], str):
             return "the connection was closed before the reply was complete"
         return redact(self._masker.text(words[0] if words else str(error)))[:200].rstrip(" ^") or type(error).__name__
@@ -212,11 +241,11 @@ class OpenAICompatible(Provider):
         model = self.model
         return Masker([self.api_key, *self.variables.values(), *secret_values(model.base_url)])
 
-    def _open(self) -> Connection:
+    def _open(self) -> _Connection:
         import httpx2
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
-        proxy = proxy_for(self.address())
+        proxy = _proxy_for(self.address())
         if proxy is not None and proxy[1].startswith("socks"):
             raise ConfigError(
                 f"{proxy[0]} names a SOCKS proxy for {self.address()}, which is not supported; "
@@ -238,17 +267,29 @@ class OpenAICompatible(Provider):
             http_client=pool,
         )
         variables = self.variables
-        # Commands that need no key go on without the headers whose variables are not set.
+        # Commands that need no key leave out the headers whose variables are not set.
         headers = {
             name: filled(value, variables)
             for name, value in self.model.extra_headers.items()
             if variables.keys() >= set(variables_in(value))
         }
-        self._connection = Connection(client, pool, query=query, headers=headers)
+        self._connection = _Connection(client, pool, query, headers)
         return self._connection
 
 
-def causes(error: BaseException) -> Iterator[BaseException]:
+def _proxy_for(url: str) -> tuple[str, str] | None:
+    """Name and address of the proxy that the environment sets for a URL; None if it sets none."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    for kind in (parts.scheme, "all"):
+        address = proxies.get(kind)
+        if address and not proxy_bypass(parts.netloc):
+            name = f"{kind}_proxy"
+            return (name if os.environ.get(name) else name.upper()), address.lower()
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
     """An exception and what led to it, down to the first cause."""
     cause: BaseException | None = error
     while cause is not None:

@@ -26,12 +26,12 @@ _FIELD = re.compile(
 )
 """A field of an error body that says how long to wait, such as `"retryDelay": "34s"`."""
 _A_TIME = 1e8
-"""A number this large is a time since the epoch and no span."""
+"""A number this large is a time since the epoch, not a span."""
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 def rate_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """The limits in `x-ratelimit-*` headers, as OpenAI, Azure, Groq and others send them; None without any."""
+    """The limits in `x-ratelimit-*` headers, as OpenAI, Azure, Groq and others send them; None if there are none."""
     requests, tokens = headers.get("x-ratelimit-remaining-requests"), headers.get("x-ratelimit-remaining-tokens")
     if requests is None and tokens is None:
         return None
@@ -48,7 +48,7 @@ def _count(text: str | None) -> int | None:
 
 
 def seconds(text: str | None) -> float | None:
-    """`6m0s`, `20ms`, `1.5` or `1h2m3s` in seconds; None where it is none of these."""
+    """`6m0s`, `20ms`, `1.5` or `1h2m3s` in seconds; None for anything else."""
     if text is None:
         return None
     text = text.strip()
@@ -61,7 +61,7 @@ def seconds(text: str | None) -> float | None:
 
 
 def wait_in_text(text: str) -> float | None:
-    """Seconds that an error message asks to wait, such as `Please try again in 1m12s`; None where it names none."""
+    """Seconds that an error message asks to wait, such as `Please try again in 1m12s`; None if it names none."""
     match = _WAIT.search(text[:2000])
     if match is not None:
         return _total(_PART.findall(match[1].lower())) or None
@@ -73,7 +73,7 @@ def wait_in_text(text: str) -> float | None:
 
 
 def wait_in_fields(body: Any) -> float | None:
-    """Seconds that a field of an error body asks to wait, at any depth; None where there is none."""
+    """Seconds that a field of an error body asks to wait, at any depth; None if there is none."""
     match = _FIELD.search(str(body)[:4000]) if isinstance(body, Mapping | list) else None
     if match is None or float(match[1]) >= _A_TIME:
         return None
@@ -81,14 +81,9 @@ def wait_in_fields(body: Any) -> float | None:
 
 
 def _total(parts: Iterable[tuple[str, str]]) -> float:
-    return sum(_number(number) * _SECONDS[_unit(name)] for number, name in parts)
-
-
-def _number(text: str) -> float:
-    """The number; `a minute` and `an hour` are one."""
-    return 1.0 if text.startswith("a") else float(text.replace(",", ""))
-
-
-def _unit(name: str) -> str:
-    """`ms` for it and for milliseconds in any spelling, else the first letter."""
-    return "ms" if name == "ms" or name.startswith(("mil", "mse")) else name[0]
+    """Seconds in all; `a minute` is one, and units count by their first letter, but for milliseconds."""
+    total = 0.0
+    for number, unit in parts:
+        letter = "ms" if unit.startswith(("ms", "mil")) else unit[0]
+        total += _SECONDS[letter] * (1.0 if number.startswith("a") else float(number.replace(",", "")))
+    return total

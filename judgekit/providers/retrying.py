@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
-from tenacity.stop import stop_base
 
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
@@ -20,32 +19,13 @@ LONGEST_TOTAL_SECONDS = 600.0
 T = TypeVar("T")
 
 
-class _StopWhere(stop_base):
-    """Stop where a condition holds, which is looked at only where nothing else stops."""
-
-    def __init__(self, holds: Callable[[], bool]) -> None:
-        self._holds = holds
-
-    def __call__(self, retry_state: RetryCallState) -> bool:  # noqa: ARG002  # the signature of tenacity
-        return self._holds()
-
-
 class Retrying(Provider):
-    """Asks an inner provider again where that may help, with bounded attempts and total time."""
+    """Asks an inner provider again if that may help, with bounded attempts and total time."""
 
     selectable: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        inner: Provider,
-        observe: Callable[[CallError], None],
-    ) -> None:
-        """Wrap a provider.
-
-        Args:
-            inner: what is asked.
-            observe: told of every failed attempt, so that others can slow down.
-        """
+    def __init__(self, inner: Provider, observe: Callable[[CallError], None]) -> None:
+        """Wrap a provider; `observe` is told of every failed attempt, so that others can slow down."""
         super().__init__(inner.model, api_key=inner.api_key)
         # What is true of the inner provider is true of this one.
         self.is_llm = inner.is_llm  # type: ignore[misc]
@@ -58,11 +38,11 @@ class Retrying(Provider):
         self._inner.check()
 
     async def identify(self) -> ModelIdentity:
-        """Identity from the inner provider, asked again on passing faults."""
+        """Identity from the inner provider, asked again on temporary faults."""
         return (await self._until_answered(self._inner.identify, None))[0]
 
     async def probe(self) -> Capabilities:
-        """Capabilities from the inner provider, found out again from the start on passing faults."""
+        """Capabilities from the inner provider, found out again from the start on temporary faults."""
         return (await self._until_answered(self._inner.probe, None))[0]
 
     async def close(self) -> None:
@@ -85,7 +65,7 @@ class Retrying(Provider):
             return replace(response, n_requests=n_requests)
 
     async def _until_answered(self, ask: Callable[[], Awaitable[T]], first: CallError | None) -> tuple[T, int]:
-        """The first answer and how often was asked; `first` is what the first attempt ended in, if it is made."""
+        """The first answer and the number of requests; `first` is how an attempt that was made already ended."""
         pending, n_requests = first, 0
 
         async def attempt() -> T:
@@ -100,10 +80,10 @@ class Retrying(Provider):
                 self._observe(error)
                 raise
 
+        is_used_up = stop_after_attempt(self.model.max_attempts) | stop_before_delay(LONGEST_TOTAL_SECONDS)
         retrying: AsyncRetrying = AsyncRetrying(
-            stop=stop_after_attempt(self.model.max_attempts)
-            | stop_before_delay(LONGEST_TOTAL_SECONDS)
-            | _StopWhere(lambda: first is not None and not self.may_ask_again()),  # last, since it counts a request
+            # The budget is asked last, since it counts a request.
+            stop=lambda state: is_used_up(state) or (first is not None and not self.may_ask_again()),
             wait=self._wait,
             retry=retry_if_exception(lambda error: isinstance(error, CallError) and error.retryable),
             sleep=asyncio.sleep,

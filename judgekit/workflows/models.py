@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from judgekit.core.components import Judge
+import judgekit.providers
+from judgekit.core.components import Judge, find
 from judgekit.core.config import Budget, ModelConfig, is_local
 from judgekit.core.errors import ConfigError
 from judgekit.core.model_names import is_floating
-from judgekit.core.protocols import ReplyCache
+from judgekit.core.protocols import Provider, ReplyCache
 from judgekit.core.request_fields import has_hidden_values, header_problem
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
 from judgekit.engine.pinning import PinGuard
-from judgekit.providers.lookup import provider_class_of
 from judgekit.providers.retrying import Retrying
 
 _HEADER_TEXT = re.compile(r"[!-~]+")
@@ -58,7 +58,7 @@ class Options:
 
 def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: bool) -> ModelRuntime:
     """A model of the config; the key of one that nothing asks need not be there."""
-    provider_class = provider_class_of(model.provider, f"models.{name}.provider")
+    provider_class = find(judgekit.providers, Provider, model.provider, f"models.{name}.provider")
     environment = os.environ if options.environment is None else options.environment
     key = None
     if provider_class.needs_network:
@@ -131,7 +131,7 @@ def price_models(models: Mapping[str, ModelRuntime], budget: Budget) -> str | No
     for name, runtime in models.items():
         if not runtime.provider.needs_network:
             continue
-        from judgekit.providers.prices import price_list, price_of
+        from judgekit.providers.accounting import price_list, price_of
 
         if runtime.config.prices is None and not is_local(runtime.config.base_url):
             found = price_list(datetime.now(UTC).date())

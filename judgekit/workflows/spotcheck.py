@@ -11,9 +11,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+import judgekit.providers
 from judgekit.analysis.disagreement_rates import DEFAULT_THRESHOLD
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.judge_calls import cost_record
+from judgekit.core.components import find
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
@@ -26,7 +28,6 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, Wanted
 from judgekit.engine.requests import JudgePlan
 from judgekit.executors.local import run_local
-from judgekit.providers.lookup import provider_class_of
 from judgekit.storage.prompt_files import prompt_versions
 from judgekit.storage.recorder import Recorder
 from judgekit.workflows.closing import closed, write_summary
@@ -219,7 +220,7 @@ def _default(setting: _Setting, judge: str) -> _Comparator:
 
 
 def _provider(models: Mapping[str, ModelConfig], name: str) -> type[Provider]:
-    return provider_class_of(models[name].provider, f"models.{name}.provider")
+    return find(judgekit.providers, Provider, models[name].provider, f"models.{name}.provider")
 
 
 def _other_wording(setting: _Setting, judge: str, own: PromptTemplate) -> PromptTemplate | None:

@@ -7,7 +7,7 @@ import pytest
 
 from judgekit.core.cases import Usage
 from judgekit.core.config import ModelConfig
-from judgekit.providers.prices import price_list, price_of
+from judgekit.providers.accounting import price_list, price_of
 
 
 def test_a_known_model_costs_what_its_provider_publishes() -> None:

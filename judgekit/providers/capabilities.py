@@ -40,7 +40,7 @@ async def probe_capabilities(provider: Provider) -> Capabilities:
             text = f'{error}; the server refuses "reply_format": "{forced}", which is set for this model'
             raise CallError("bad_request", text, fatal=True)
         if adjusted is None:
-            # What is no reply at all has nothing to do with its form.
+            # A failure without any reply has nothing to do with its form.
             may_be_plainer = error.kind == "server_error" and error.status is not None and not forced
             plainer = await _without_faults(provider, now) if may_be_plainer else None
             if plainer is None:
@@ -51,9 +51,9 @@ async def probe_capabilities(provider: Provider) -> Capabilities:
 
 
 async def _without_faults(provider: Provider, now: Capabilities) -> Capabilities | None:
-    """What to do without where a server answers the wanted form of reply with a bare server fault; None: nothing.
+    """What to ask for if a server answers the wanted form of reply with a bare server fault; None: nothing else.
 
-    Such a fault may pass, so a form is given up only where plain text is answered and the form, tried again, is not.
+    Such a fault may pass, so a form is given up only if plain text is answered and the form, tried again, is not.
     """
     if now.response_format == "text" or await _fault(provider, replace(now, response_format="text")) is not None:
         return None
@@ -78,7 +78,7 @@ async def _fault(provider: Provider, now: Capabilities) -> CallError | None:
 
 
 def adjust(now: Capabilities, error: CallError) -> Capabilities | None:
-    """What to try next after a refusal; None where the refusal names nothing that we can leave out."""
+    """What to try next after a refusal; None if the refusal names nothing that we can leave out."""
     said = str(error).lower()
     if error.fatal or error.kind not in ("bad_request", "server_error"):
         return None

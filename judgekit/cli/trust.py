@@ -125,19 +125,15 @@ def probe_command(
     It says whether the judge's scores do what they should.
     """
     from judgekit.cli.progress import ProgressObserver
-    from judgekit.executors.local import run_local
     from judgekit.reports.probe_report import probe_lines
-    from judgekit.workflows.probe import probe
-    from judgekit.workflows.probes import ProbesWanted, open_probes
+    from judgekit.workflows.probe import ProbesWanted, probe
 
     names = tuple(name.strip() for name in (probes or "").split(",") if name.strip())
-    job = open_probes(run, ProbesWanted(judge, n, seed, names, model, config, from_cache), shared.options())
-    for note in job.notes:
-        say(f"note: {note}")
+    wanted = ProbesWanted(judge, n, seed, names, model, config, from_cache)
     with resumable("the same command resumes these probes"):
         with ProgressObserver(quiet=shared.quiet) as observer:
-            found = run_local(lambda: probe(job, observer))
-        shared.show(found, lambda: "\n".join([*probe_lines(found), str(job.store.path)]))
+            folder, found = probe(run, wanted, shared.options(), observer)
+        shared.show(found, lambda: "\n".join([*probe_lines(found), str(folder)]))
 
 
 @command(app, "drift", panel=TRUST, json=True, epilog=DRIFT_EPILOG)

@@ -1,247 +1,344 @@
 """`judgekit probe`: a judge of a stored run asked about changed inputs, into the same run folder.
 
-The changed inputs are written before the first call and every judgment as it comes, so that a set that was stopped goes
-on when it is asked for again.
+The changed inputs are written before the first call and every judgment as it comes, so that a set that was stopped is
+resumed when it is asked for again.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from judgekit.analysis.judge_calls import cost_record
 from judgekit.analysis.probe_effects import Probed, probe_report
 from judgekit.analysis.stored_figures import rounded
-from judgekit.analysis.verdict_pairs import Pair
+from judgekit.analysis.verdict_pairs import Pair, draw_sample
 from judgekit.core.components import Judge
-from judgekit.core.config import RunConfig
-from judgekit.core.errors import ProviderError
+from judgekit.core.config import ModelConfig
+from judgekit.core.errors import ConfigError, ProviderError, StorageError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, last_judgments
 from judgekit.core.probe_sets import ORIGINAL, PROBE_INPUTS, PROBE_JUDGMENTS, PROBES, ProbeSet
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import ReplyCache
-from judgekit.core.runs import Manifest, RunSummary
 from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, is_unanswered
 from judgekit.engine.requests import JudgePlan
+from judgekit.executors.local import run_local
 from judgekit.judges.probes import PROBES as ALL_PROBES
-from judgekit.judges.probes import Dice, NoProbe, reversed_wording
+from judgekit.judges.probes import NoProbe, reversed_wording
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.judge_reliability import add_parts, opinion, pass_score_of, scale_of
+from judgekit.workflows.models import Options, check_plays, open_cache, price_models, ready_models
+from judgekit.workflows.stored import StoredRun, finished_summary, models_of, open_stored, stored_models
+
+DEFAULT_N = 30
 
 NO_RUBRIC = "the wording has no lines that say what each score means"
 
 
 @dataclass(frozen=True)
-class ProbePlan:
+class ProbesWanted:
+    """What the command line says of probes."""
+
+    judge: str | None = None
+    """Only this judge; None: every judge of the run."""
+    n: int | None = None
+    seed: int | None = None
+    probes: tuple[str, ...] = ()
+    """Names; none: all of them."""
+    model: str | None = None
+    """Key of the model to probe; None: as the run did."""
+    config_path: Path | None = None
+    from_cache: bool = False
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What one probe of a set asks."""
+
+    plan: JudgePlan
+    inputs: list[JudgeInput]
+    not_applicable: list[str]
+    """Why the other cases are not asked about."""
+
+    def key(self, judge_input: JudgeInput) -> JudgmentKey:
+        """The question about a case."""
+        return JudgmentKey("probe", judge_input.judge, judge_input.case_id, self.plan.check)
+
+    def pending(self, done: Mapping[JudgmentKey, Judgment]) -> Iterator[JudgeInput]:
+        """Inputs without an answer yet."""
+        for item in self.inputs:
+            old = done.get(self.key(item))
+            if is_unanswered(old) or (old is not None and old.prompt_sha256 != self.plan.prompt.sha256):
+                yield item
+
+
+@dataclass(frozen=True)
+class _JudgeProbes:
     """One set of probes of one judge."""
 
     record: ProbeSet
     judge: Judge
     prompt: PromptTemplate
     runtime: ModelRuntime
+    asked: Mapping[str, _Asked]
+    """By probe."""
 
 
-@dataclass
-class ProbeJob:
-    """Sets of probes of one run, ready to go."""
-
-    store: RunFolder
-    config: RunConfig
-    summary: RunSummary
-    plans: Sequence[ProbePlan]
-    models: Mapping[str, ModelRuntime]
-    earlier: Sequence[ProbeSet]
-    """Sets of the run so far, without those that go on."""
-    cache: ReplyCache | None
-    """None: every question is asked anew."""
-    dice: Callable[[str], Dice]
-    """A source of randomness for a name; the same name gives the same numbers."""
-    manifest: Manifest
-    """As it was when the run was opened."""
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass
-class _Asked:
-    """What one probe of one set asks."""
-
-    plan: JudgePlan
-    inputs: list[JudgeInput]
-    not_applicable: list[str]
-
-
-async def probe(job: ProbeJob, observer: Observer) -> dict[str, Any]:
+def probe(run: str, wanted: ProbesWanted, options: Options, observer: Observer) -> tuple[Path, dict[str, Any]]:
     """Ask about changed inputs, and write probes.json, metrics.json and summary.md.
 
+    Args:
+        run: id or folder of the run.
+        wanted: what is asked for.
+        options: where runs are kept.
+        observer: told how it goes.
+
     Returns:
-        What was found, by judge, with numbers rounded.
+        The run folder, and what was found, by judge, with numbers rounded.
 
     Raises:
+        ConfigError: no such run, judge, probe or model; a run without stored inputs or figures.
         ProviderError: a provider refuses for good, or gave not one verdict.
-        Interrupted: the budget is used up; the same command goes on.
-        StorageError: the run folder cannot be written, or another process writes it.
+        Interrupted: the budget is used up; the same command resumes.
+        StorageError: the run is damaged or cannot be written, or another process writes it.
     """
-    try:
-        with job.store.locked_as_found(job.manifest):
-            job.store.repair_tail(PROBE_JUDGMENTS)
-            asked = [_prepare(job, plan) for plan in job.plans]
-            _write_inputs(job, asked)
-            _write_sets(job, [plan.record for plan in job.plans])
-            for runtime in job.models.values():
-                await runtime.ready()
-            await _ask(job, asked, observer)
-            return _write_figures(job, asked)
-    finally:
-        for runtime in job.models.values():
-            await runtime.provider.close()
+    stored = open_stored(run, options)
+    folder, summary = stored.folder, finished_summary(stored, run)
+    for name in wanted.probes:
+        if name not in ALL_PROBES:
+            raise ConfigError(f"--probes: no probe {name!r}{did_you_mean(name, ALL_PROBES)}")
+    judges = [stored.judge_config(wanted.judge).name] if wanted.judge else [item.name for item in stored.config.judges]
+    if not judges:
+        raise ConfigError(f"{folder.path}: this run has no judges, so there is nothing to probe")
+    configs = models_of(stored, wanted.config_path)
+    probed = {name: wanted.model or _model_of(stored, name) for name in judges}
+    options = replace(options, use_cache=wanted.from_cache)
+    models = stored_models(configs, set(probed.values()), options)
+    price_models(models, stored.config.budget)
+    sets = probe_sets(folder)
+    records: list[ProbeSet] = []
+    notes: list[str] = []
+    for judge in judges:
+        model = (probed[judge], configs[probed[judge]])
+        record, said = _record(stored, judge, model, wanted, [*sets, *records])
+        records.append(record)
+        notes += said
+        check_plays(stored.judge(judge), models[record.model_id], f"judge {judge}")
+        if record.originals == "run":
+            models[record.model_id].guard.go_on(stored.manifest.models.get(record.model_id, {}))
+    for note in notes:
+        observer.note(note)
+    resumed = {record.set for record in records}
+    earlier = [item for item in sets if item.set not in resumed]
+    with folder.locked_as_found(stored.manifest):
+        folder.repair_tail(PROBE_JUDGMENTS)
+        plans = [_prepared(stored, record, models[record.model_id]) for record in records]
+        _write_inputs(folder, plans)
+        _write_sets(folder, [*earlier, *records])
+        run_local(lambda: _ask(stored, plans, models, options, observer))
+        judgments = _judgments(folder)
+        found, complete = _figures(stored, plans, judgments, summary.cost.get("price_list"))
+        _write_sets(folder, [*earlier, *complete])
+        parts = {name: {"probes": result} for name, result in found.items()}
+        add_parts(folder, summary, parts, report=stored.config.report)
+        _refuse_unanswered(plans, judgments)
+    return folder.path, found
 
 
-def _prepare(job: ProbeJob, plan: ProbePlan) -> dict[str, _Asked]:
-    """By probe: what is asked, and why the other cases are not."""
-    record, scale = plan.record, scale_of(plan.judge)
-    wanted = set(record.case_ids)
-    inputs = [item for item in job.store.judge_inputs() if item.judge == record.judge and item.case_id in wanted]
-    found = {}
-    names = [ORIGINAL, *record.probes] if record.originals == "asked" else list(record.probes)
-    for name in names:
-        prompt: PromptTemplate | None = plan.prompt
-        if name != ORIGINAL and ALL_PROBES[name].turns_rubric:
-            prompt = reversed_wording(plan.prompt, scale)
-        asked = _Asked(
-            JudgePlan(
-                plan.judge,
-                prompt or plan.prompt,
-                plan.runtime,
-                role="probe",
-                use_cache=job.cache is not None,
-                check=record.check(name),
-            ),
-            [],
-            [],
+def _model_of(stored: StoredRun, judge: str) -> str:
+    config = stored.judge_config(judge)
+    if config.model is None:
+        members = ", ".join(config.asked)
+        raise ConfigError(
+            f"{judge} is a panel, which is no single model; name a member to probe by --model ({members})"
         )
+    return config.model
+
+
+def probe_sets(folder: RunFolder) -> list[ProbeSet]:
+    """The sets of probes of a run, oldest first.
+
+    Raises:
+        StorageError: probes.json is damaged.
+    """
+    if not folder.has(PROBES):
+        return []
+    try:
+        return [ProbeSet.model_validate(item) for item in folder.read_json(PROBES).get("sets", ())]
+    except ValidationError as error:
+        raise StorageError(f"{folder.path / PROBES}: damaged: {first_problem(error)}") from None
+
+
+def _record(
+    stored: StoredRun,
+    judge: str,
+    model: tuple[str, ModelConfig],
+    wanted: ProbesWanted,
+    earlier: Sequence[ProbeSet],
+) -> tuple[ProbeSet, list[str]]:
+    """A new set, or one of the same kind with something left to ask; and what the user should know of it."""
+    primary = stored.judge_config(judge)
+    prompt = stored.prompt(judge, primary.prompt_version)
+    ids = [item.case_id for item in stored.inputs(judge)]
+    n = wanted.n or DEFAULT_N
+    seed = stored.config.resampling_seed if wanted.seed is None else wanted.seed
+    rng = random.Random(f"probes {seed}")  # noqa: S311  # a sample, not a secret
+    model_id, config = model
+    same = model_id == primary.model and config == stored.config.models[model_id]
+    record = ProbeSet(
+        set=str(1 + max((int(item.set) for item in earlier if item.set.isdigit()), default=0)),
+        judge=judge,
+        model_id=model_id,
+        model=config.model,
+        prompt_version=prompt.version,
+        prompt_sha256=prompt.sha256,
+        seed=seed,
+        n_population=len(ids),
+        case_ids=tuple(draw_sample(ids, n, rng)),
+        probes=tuple(name for name in ALL_PROBES if not wanted.probes or name in wanted.probes),
+        originals="run" if same else "asked",
+        from_cache=wanted.from_cache,
+    )
+    notes = [f"{judge}: {n} cases wanted, the run has {len(ids)} judged ones; all are taken"] if n > len(ids) else []
+    for item in earlier:
+        if item.goes_on and item.wanted == record.wanted:
+            why = "has calls without a reply" if item.complete else "was stopped"
+            return item, [*notes, f"{judge}: goes on with set {item.set}, which {why}"]
+    return record, notes
+
+
+def _prepared(stored: StoredRun, record: ProbeSet, runtime: ModelRuntime) -> _JudgeProbes:
+    """A set with everything that it asks."""
+    judge, prompt = stored.judge(record.judge), stored.prompt(record.judge, record.prompt_version)
+    wanted = set(record.case_ids)
+    inputs = [item for item in stored.folder.judge_inputs() if item.judge == record.judge and item.case_id in wanted]
+    names = [ORIGINAL, *record.probes] if record.originals == "asked" else list(record.probes)
+    asked = {}
+    for name in names:
+        turns = name != ORIGINAL and ALL_PROBES[name].turns_rubric
+        wording = reversed_wording(prompt, scale_of(judge)) if turns else prompt
+        plan = JudgePlan(
+            judge, wording or prompt, runtime, role="probe", use_cache=record.from_cache, check=record.check(name)
+        )
+        asked[name] = _Asked(plan, [], [])
         for item in inputs:
-            changed: Mapping[str, Any] | NoProbe = item.variables
-            if prompt is None:
-                changed = NoProbe(NO_RUBRIC)
-            elif name != ORIGINAL:
-                dice = job.dice(f"{record.seed} {name} {item.case_id}")
-                changed = ALL_PROBES[name].change(item.variables, scale, dice)
+            changed = NoProbe(NO_RUBRIC) if wording is None else _changed(record, name, item, scale_of(judge))
             if isinstance(changed, NoProbe):
-                asked.not_applicable.append(changed.reason)
+                asked[name].not_applicable.append(changed.reason)
             else:
-                asked.inputs.append(item.model_copy(update={"variables": dict(changed)}))
-        found[name] = asked
-    return found
+                asked[name].inputs.append(item.model_copy(update={"variables": dict(changed)}))
+    return _JudgeProbes(record, judge, prompt, runtime, asked)
 
 
-def _write_inputs(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> None:
+def _changed(
+    record: ProbeSet, name: str, judge_input: JudgeInput, scale: tuple[int, int]
+) -> Mapping[str, Any] | NoProbe:
+    if name == ORIGINAL:
+        return judge_input.variables
+    dice = random.Random(f"{record.seed} {name} {judge_input.case_id}")  # noqa: S311  # the same changes each time
+    return ALL_PROBES[name].change(judge_input.variables, scale, dice)
+
+
+def _write_inputs(folder: RunFolder, plans: Sequence[_JudgeProbes]) -> None:
     """Add the changed inputs of new sets to probe_inputs.jsonl."""
-    ours = {item.plan.check for probes in asked for item in probes.values()}
+    asked = [item for plan in plans for item in plan.asked.values()]
+    ours = {item.plan.check for item in asked}
 
     def lines() -> Iterator[bytes]:
-        for _, line in job.store.lines(PROBE_INPUTS):
+        for _, line in folder.lines(PROBE_INPUTS):
             if json.loads(line).get("check") not in ours:
                 yield line.rstrip(b"\n")
-        for probes in asked:
-            for item in probes.values():
-                for judge_input in item.inputs:
-                    record = {"check": item.plan.check, **judge_input.model_dump()}
-                    yield json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
+        for item in asked:
+            for judge_input in item.inputs:
+                record = {"check": item.plan.check, **judge_input.model_dump()}
+                yield json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
 
-    job.store.write_lines(PROBE_INPUTS, lines())
-
-
-def _write_sets(job: ProbeJob, records: Sequence[ProbeSet]) -> None:
-    sets = [record.model_dump(mode="json") for record in [*job.earlier, *records]]
-    job.store.write_json(PROBES, {"schema_version": 1, "sets": sets})
+    folder.write_lines(PROBE_INPUTS, lines())
 
 
-async def _ask(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]], observer: Observer) -> None:
+def _write_sets(folder: RunFolder, sets: Sequence[ProbeSet]) -> None:
+    folder.write_json(PROBES, {"schema_version": 1, "sets": [record.model_dump(mode="json") for record in sets]})
+
+
+def _judgments(folder: RunFolder) -> dict[JudgmentKey, Judgment]:
+    return last_judgments(folder.judgments(PROBE_JUDGMENTS))
+
+
+async def _ask(
+    stored: StoredRun,
+    plans: Sequence[_JudgeProbes],
+    models: Mapping[str, ModelRuntime],
+    options: Options,
+    observer: Observer,
+) -> None:
     """Ask what has no answer yet, all probes side by side."""
-    done = _judgments(job)
-
-    def pending(item: _Asked) -> Iterator[JudgeInput]:
-        return (one for one in item.inputs if _is_open(done.get(_key(item, one)), item))
-
-    sink = Recorder(job.store.path / PROBE_JUDGMENTS, job.cache)
-    try:
-        items = [item for probes in asked for item in probes.values()]
-        passes = Passes(job.cache, sink, Spending(job.config.budget), observer)
-        await passes.run([(item.plan, partial(pending, item)) for item in items])
-    finally:
-        sink.close()
-
-
-def _judgments(job: ProbeJob) -> dict[JudgmentKey, Judgment]:
-    return last_judgments(job.store.judgments(PROBE_JUDGMENTS))
+    folder = stored.folder
+    cache, _ = open_cache(folder.path.parent, models, options)
+    async with ready_models(models, cache):
+        done = _judgments(folder)
+        sink = Recorder(folder.path / PROBE_JUDGMENTS, cache)
+        try:
+            passes = Passes(cache, sink, Spending(stored.config.budget), observer)
+            asked = [item for plan in plans for item in plan.asked.values()]
+            await passes.run([(item.plan, partial(item.pending, done)) for item in asked])
+        finally:
+            sink.close()
 
 
-def _key(item: _Asked, judge_input: JudgeInput) -> JudgmentKey:
-    return JudgmentKey("probe", judge_input.judge, judge_input.case_id, item.plan.check)
-
-
-def _is_open(old: Judgment | None, item: _Asked) -> bool:
-    return old is None or is_unanswered(old) or old.prompt_sha256 != item.plan.prompt.sha256
-
-
-def _write_figures(job: ProbeJob, asked: Sequence[Mapping[str, _Asked]]) -> dict[str, Any]:
-    judgments, before = _judgments(job), last_judgments(job.store.judgments())
+def _figures(
+    stored: StoredRun,
+    plans: Sequence[_JudgeProbes],
+    judgments: Mapping[JudgmentKey, Judgment],
+    price_list: str | None,
+) -> tuple[dict[str, Any], list[ProbeSet]]:
+    """What was found, by judge, and the sets with it."""
+    before = last_judgments(stored.folder.judgments())
     found, records = {}, []
-    for plan, probes in zip(job.plans, asked, strict=True):
-        result = rounded(_found(job, plan, probes, judgments, before))
+    for plan in plans:
+        name, checks = plan.record.judge, {item.plan.check for item in plan.asked.values()}
+        every = stored.folder.judgments(PROBE_JUDGMENTS)
+        spent = cost_record((item for item in every if item.check in checks and item.judge == name), price_list)
+        found[name] = rounded({**_found(plan, judgments, before), "cost": spent})
         wordings = {
-            name: item.plan.prompt.model_dump(mode="json")
-            for name, item in probes.items()
+            probe_name: item.plan.prompt.model_dump(mode="json")
+            for probe_name, item in plan.asked.items()
             if item.plan.prompt.sha256 != plan.prompt.sha256
         }
-        records.append(plan.record.model_copy(update={"complete": True, "wordings": wordings, "found": result}))
-        found[plan.judge.name] = result
-    _write_sets(job, records)
-    parts = {name: {"probes": result} for name, result in found.items()}
-    add_parts(job.store, job.summary, parts, report=job.config.report)
-    for plan, probes in zip(job.plans, asked, strict=True):
-        keys = [_key(item, judge_input) for item in probes.values() for judge_input in item.inputs]
-        own = [judgments[key] for key in keys if key in judgments]
-        if own and all(item.verdict is None for item in own):
-            raise ProviderError(f"judge {plan.judge.name}: the probes got 0 of {len(own)} verdicts, every call failed")
-    return found
+        records.append(plan.record.model_copy(update={"complete": True, "wordings": wordings, "found": found[name]}))
+    return found, records
 
 
 def _found(
-    job: ProbeJob,
-    plan: ProbePlan,
-    probes: Mapping[str, _Asked],
-    judgments: Mapping[JudgmentKey, Judgment],
-    before: Mapping[JudgmentKey, Judgment],
+    plan: _JudgeProbes, judgments: Mapping[JudgmentKey, Judgment], before: Mapping[JudgmentKey, Judgment]
 ) -> dict[str, Any]:
-    record, name = plan.record, plan.record.judge
+    record = plan.record
 
     def original(case_id: str) -> Judgment | None:
         if record.originals == "asked":
-            return judgments.get(JudgmentKey("probe", name, case_id, record.check(ORIGINAL)))
-        return before.get(JudgmentKey("primary", name, case_id))
+            return judgments.get(JudgmentKey("probe", record.judge, case_id, record.check(ORIGINAL)))
+        return before.get(JudgmentKey("primary", record.judge, case_id))
 
     probed = [
         Probed(
-            name=probe_name,
-            about=ALL_PROBES[probe_name].about,
-            expects=ALL_PROBES[probe_name].expected_of(name),
+            name=name,
+            about=ALL_PROBES[name].about,
+            expects=ALL_PROBES[name].expected_of(record.judge),
             pairs=[
-                Pair(x.case_id, opinion(original(x.case_id)), opinion(judgments.get(_key(item, x))))
-                for x in item.inputs
+                Pair(x.case_id, opinion(original(x.case_id)), opinion(judgments.get(item.key(x)))) for x in item.inputs
             ],
             not_applicable=item.not_applicable,
         )
-        for probe_name, item in probes.items()
-        if probe_name != ORIGINAL
+        for name, item in plan.asked.items()
+        if name != ORIGINAL
     ]
-    checks = {item.plan.check for item in probes.values()}
-    keys = [_key(item, judge_input) for item in probes.values() for judge_input in item.inputs]
-    spent = (item for item in job.store.judgments(PROBE_JUDGMENTS) if item.check in checks and item.judge == name)
+    answers = [judgments.get(item.key(x)) for item in plan.asked.values() for x in item.inputs]
     return {
         "set": record.set,
         "model_id": record.model_id,
@@ -252,21 +349,29 @@ def _found(
         "n_population": record.n_population,
         "n_cases": len(record.case_ids),
         "originals": record.originals,
-        "originals_note": _noise_note(plan, record),
+        "originals_note": _noise_note(plan),
         "from_cache": record.from_cache,
-        "n_unanswered": sum(is_unanswered(judgments.get(key)) for key in keys),
+        "n_unanswered": sum(map(is_unanswered, answers)),
         "probes": probe_report(probed, scale_of(plan.judge), pass_score_of(plan.judge), record.seed),
-        "cost": cost_record(spent, job.summary.cost.get("price_list")),
     }
 
 
-def _noise_note(plan: ProbePlan, record: ProbeSet) -> str:
-    where = (
-        "the run's own judgments" if record.originals == "run" else "asked of the probed model together with the probes"
-    )
+def _noise_note(plan: _JudgeProbes) -> str:
+    originals = {"run": "the run's own judgments", "asked": "asked of the probed model together with the probes"}
+    where = originals[plan.record.originals]
     if plan.runtime.provider.is_deterministic:
         return f"originals are {where}; the same request always gives the same reply"
     return (
         f"originals are {where}; temperature 0 is not the same as repeatable, so effects hold the noise of two "
         "replies: `unchanged` shows how much that is"
     )
+
+
+def _refuse_unanswered(plans: Sequence[_JudgeProbes], judgments: Mapping[JudgmentKey, Judgment]) -> None:
+    for plan in plans:
+        answers = [judgments.get(item.key(x)) for item in plan.asked.values() for x in item.inputs]
+        own = [answer for answer in answers if answer is not None]
+        if own and all(item.verdict is None for item in own):
+            raise ProviderError(
+                f"judge {plan.record.judge}: the probes got 0 of {len(own)} verdicts, every call failed"
+            )

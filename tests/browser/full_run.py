@@ -11,8 +11,7 @@ from judgekit.workflows.bridge import bridge
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
-from judgekit.workflows.probe import probe
-from judgekit.workflows.probes import ProbesWanted, open_probes
+from judgekit.workflows.probe import ProbesWanted, probe
 from judgekit.workflows.rejudging import Again, open_rejudge
 from judgekit.workflows.report import write_report
 from judgekit.workflows.run import run as run_workflow
@@ -56,8 +55,7 @@ def write_full_run(results: Path) -> Path:
     for judge in ("correctness", "groundedness"):
         _as(labels, results / "labels.jsonl", judge)
         calibrate(str(run), CalibrationWanted(results / "labels.jsonl", judge), Options(), Observer())
-    probes = open_probes(str(run), ProbesWanted(judge="groundedness"), Options())
-    run_local(lambda: probe(probes, Observer()))
+    probe(str(run), ProbesWanted(judge="groundedness"), Options(), Observer())
     bridge(str(results / "first"), str(run), Options(), carried_out)
     (run / "labels.jsonl").write_text(
         json.dumps({"case_id": "q02-lamp-range", "judge": "groundedness", "annotator": WHO, "score": 2}) + "\n",

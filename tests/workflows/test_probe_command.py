@@ -10,13 +10,11 @@ import pytest
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
 from judgekit.judges.probes import PROBES, instruction
 from judgekit.reports.probe_report import probe_lines
 from judgekit.testing import FaultServer, Reply, Request, error_reply, reset, verdict
 from judgekit.workflows.models import Options
-from judgekit.workflows.probe import probe
-from judgekit.workflows.probes import ProbesWanted, open_probes
+from judgekit.workflows.probe import ProbesWanted, probe
 from tests.builders import read_json, read_lines
 from tests.workflows.stored_suites import asked, by_model, first_run, models
 
@@ -25,8 +23,7 @@ ORDER = instruction((0, 5))
 
 
 def probed(run: Path, **wanted: Any) -> dict[str, Any]:
-    job = open_probes(str(run), ProbesWanted(**wanted), Options())
-    return run_local(lambda: probe(job, Observer()))
+    return probe(str(run), ProbesWanted(**wanted), Options(), Observer())[1]
 
 
 def judged_by(reply: Callable[[Request], Reply]) -> Callable[[Request], Reply]:

@@ -7,13 +7,11 @@ import pytest
 
 import judgekit
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.models import Options
-from judgekit.workflows.probe import probe
-from judgekit.workflows.probes import ProbesWanted, open_probes
+from judgekit.workflows.probe import ProbesWanted, probe
 from judgekit.workflows.rescore import rescore
 from tests.workflows.stored_suites import carried_out, check, rejudge
 
@@ -35,8 +33,7 @@ def calibrated(run: Path) -> Path:
 
 
 def probed(run: Path) -> Path:
-    job = open_probes(str(run), ProbesWanted(probes=("blank_answer",)), Options())
-    run_local(lambda: probe(job, Observer()))
+    probe(str(run), ProbesWanted(probes=("blank_answer",)), Options(), Observer())
     return run
 
 

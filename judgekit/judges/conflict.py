@@ -8,7 +8,7 @@ from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
 from judgekit.core.text import is_blank
-from judgekit.judges.yes_no import read_yes_no, yes_is_one
+from judgekit.judges.parsing import read_flag, read_text
 
 
 class Conflict(Judge):
@@ -38,12 +38,12 @@ class Conflict(Judge):
 
     def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
         """Yes or no, and the reasoning."""
-        return read_yes_no(payload, self.decisive_key)
+        return Verdict(answer=read_flag(payload, self.decisive_key), reasoning=read_text(payload, "reasoning"))
 
     def columns(self) -> tuple[Column, ...]:
         """1 where the answer states the conflict."""
         return (Column(self.name, binary=True),)
 
     def scores(self, verdict: Verdict) -> Outcomes:
-        """The one column."""
-        return {self.name: yes_is_one(verdict)}
+        """1 for yes, 0 for no; a verdict that says neither is a failure, never 0."""
+        return {self.name: Failed("invalid", by_judge=True) if verdict.answer is None else float(verdict.answer)}

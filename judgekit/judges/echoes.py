@@ -8,10 +8,8 @@ from unicodedata import is_normalized, normalize
 
 from judgekit.core.components import Judge
 from judgekit.core.judgments import Verdict, VerdictError
-from judgekit.judges.objects import Found, read_object, verdict_object
+from judgekit.judges.objects import BRACE, BRACE_OR_STRING, Found, read_object, verdict_object
 
-_BRACE = re.compile(r"[{}]")
-_BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
 _STRAIGHT_QUOTES = str.maketrans("“”„‟″‘’‚‛′", "\"\"\"\"\"'''''")
 _NESTED = 2
 """Levels of objects inside an object that is looked at: more cannot be a verdict, and all would take quadratic time."""
@@ -55,7 +53,7 @@ def _verdicts(text: str, judge: Judge, asked: Collection[str]) -> Iterator[Verdi
     text = text.translate(_STRAIGHT_QUOTES)
     seen: set[str] = set()
     for form in (text, text.replace('\\"', '"')):
-        for pattern in (_BRACE, _BRACE_OR_STRING):
+        for pattern in (BRACE, BRACE_OR_STRING):
             for start, end in _spans(form, pattern):
                 span = form[start:end]
                 if span in seen or not (key in span.casefold() or "\\u" in span):
@@ -73,7 +71,7 @@ def _spans(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """Balanced `{...}` at any depth, also where other braces do not pair; none with much nested in it."""
     opened: list[tuple[int, int]] = []
     position = 0
-    while mark := (pattern if opened else _BRACE).search(text, position):
+    while mark := (pattern if opened else BRACE).search(text, position):
         position = mark.end()
         if mark[0] == "{":
             opened.append((mark.start(), 0))

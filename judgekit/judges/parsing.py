@@ -20,10 +20,8 @@ from typing import Any
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, ModelResponse, Quote, Verdict, VerdictError
 from judgekit.core.text import clean_text
-from judgekit.judges.cut_off import why_cut_off
 from judgekit.judges.echoes import is_copied
-from judgekit.judges.mending import decode
-from judgekit.judges.objects import Found, read_object, top_level_spans, verdict_object
+from judgekit.judges.objects import Found, decode, read_object, top_level_spans, verdict_object
 from judgekit.judges.thinking import without_thinking
 
 PARSER_VERSION = 2
@@ -32,6 +30,9 @@ _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _BROKEN_OFF = frozenset({"abort", "cancelled", "error", "insufficient_system_resource"})
 _FILTERED = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
 _REPLY_FIELDS = ("content", "tool_call")
+
+_MOST_INDENTATION = 16
+_ESCAPED_BLANKS = ("\\n", "\\t", "\\r")
 
 _BLANK = " \t\r\n\f\v\ufeff\u200b"
 _WHOLE_TEXT = re.compile(r"\s*[0-9]{1,3}(?:\.0{1,9})?\s*")
@@ -82,14 +83,37 @@ def parse_reply(
 def _check_server_word(response: ModelResponse) -> None:
     reason = str(response.finish_reason or "").lower()
     if reason in _CUT:
-        in_field = None if response.source in _REPLY_FIELDS else response.source
-        raise VerdictError("truncated", why_cut_off(response, in_field))
+        raise VerdictError("truncated", _why_cut_off(response))
     if reason in _BROKEN_OFF:
         raise VerdictError("truncated", f"the server broke the reply off ({reason})")
     if reason in _FILTERED:
         raise VerdictError("filtered", "the provider's content filter withheld the reply")
     if response.refusal or reason == "refusal":
         raise VerdictError("refused", f"the model declined: {clean_text(str(response.refusal or ''))[:300]}")
+
+
+def _why_cut_off(response: ModelResponse) -> str:
+    spent = response.usage.completion_tokens if response.usage is not None else None
+    what = f"the reply was cut off at max_output_tokens{f' after {spent} tokens' if spent is not None else ''}"
+    text = response.text or ""
+    if text and response.source not in _REPLY_FIELDS:
+        what += f", in its thinking ({len(text)} characters in `{response.source}`, none in content)"
+    if not _ends_blank(text):
+        return f"{what}; raise it for this model"
+    # Constrained decoding may write white space for ever, which a grammar allows between two keys.
+    return (
+        f"{what}, and its end is white space only, so a larger limit will not help; "
+        "set reply_format to json_object or text for this model"
+    )
+
+
+def _ends_blank(text: str) -> bool:
+    """Whether a text ends in more white space, escaped or not, than any indentation has."""
+    end = text[-2 * _MOST_INDENTATION :]
+    rest = end.rstrip()
+    while rest.endswith(_ESCAPED_BLANKS):
+        rest = rest[:-2].rstrip()
+    return len(end) - len(rest) >= _MOST_INDENTATION
 
 
 def _in_thinking(text: str, source: str) -> Found:

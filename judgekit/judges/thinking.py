@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 
 from judgekit.core.judgments import VerdictError
-from judgekit.judges.mending import decode, fold
-from judgekit.judges.objects import top_level_spans
+from judgekit.judges.objects import decode, fold, top_level_spans
 
 # How it was read, and the marks around the thinking: group 1 is matched by the closing one only.
 _BLOCKS: tuple[tuple[str, re.Pattern[str]], ...] = (

@@ -29,8 +29,8 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, is_unanswered
 from judgekit.engine.requests import JudgePlan
 from judgekit.executors.local import run_local
-from judgekit.judges.probes import PROBES as ALL_PROBES
-from judgekit.judges.probes import NoProbe, reversed_wording
+from judgekit.judges.input_changes import PROBES as ALL_PROBES
+from judgekit.judges.input_changes import NoProbe, reversed_wording
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.judge_reliability import add_parts, opinion, pass_score_of, scale_of

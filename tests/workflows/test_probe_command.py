@@ -10,7 +10,7 @@ import pytest
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.engine.passes import Observer
-from judgekit.judges.probes import PROBES, instruction
+from judgekit.judges.input_changes import PROBES, instruction
 from judgekit.reports.probe_report import probe_lines
 from judgekit.testing import FaultServer, Reply, Request, error_reply, reset, verdict
 from judgekit.workflows.models import Options

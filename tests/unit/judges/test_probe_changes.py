@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.judges.probes import BLANKS, PROBES, NoProbe, instruction, reversed_wording
+from judgekit.judges.input_changes import BLANKS, PROBES, NoProbe, instruction, reversed_wording
 from judgekit.storage.prompt_files import load_prompt
 
 SCALE = (0, 5)

@@ -32,14 +32,7 @@ def kind_of(a_rank: int | None, b_rank: int | None) -> QueryKind:
 def query_change(
     case_id: str, hits: FirstHits | None, causes: Sequence[str], scores: Mapping[str, ScoreChange]
 ) -> QueryChange:
-    """One case in both runs.
-
-    Args:
-        case_id: the case.
-        hits: where the first correct hits are; None if nothing says which are correct.
-        causes: known causes of a difference, named if there is one.
-        scores: what became of each judge's verdict and each 0/1 score.
-    """
+    """One case in both runs; `hits` is None if nothing says which are correct, `causes` are named beside a change."""
     moved = any(change.kind != "draw" for change in scores.values())
     if hits is None:
         notes = ["no expected chunk, support or document", *(causes if moved else ())]
@@ -96,11 +89,7 @@ def kind_rules(families: Mapping[str, Sequence[Column]], judges: Iterable[str]) 
     """One rule for each judge and each 0/1 score that is a figure of its own.
 
     A judge goes by its score, and its 0/1 score `NAME_pass` says whether the verdict passes, so that has no rule of
-    its own.
-
-    Args:
-        families: what is known of the scores that both runs have, by metric family or judge.
-        judges: names of the judges among them.
+    its own. `families`: what is known of the scores that both runs have, by metric family or judge.
     """
     judges = frozenset(judges)
     found: dict[str, KindRule] = {}

@@ -144,13 +144,8 @@ def coverage_delta(delta: Delta) -> Delta:
     """The difference of the share of cases for which a figure has a value; its p is not adjusted yet.
 
     Of the cases where at least one run has a value, those that do not apply among them, so that a run which makes a
-    score not applicable to its bad cases is seen. Bonett and Price's interval, and McNemar's exact test.
-
-    Args:
-        delta: of the figure itself.
-
-    Returns:
-        `NAME.coverage`, in [0, 1], higher is better; without a value if neither run has one.
+    score not applicable to its bad cases is seen. Bonett and Price's interval, and McNemar's exact test. There is no
+    value if neither run has one.
     """
     n = delta.n + delta.n_only_a + delta.n_only_b
     found = Delta(
@@ -258,13 +253,9 @@ class DeltaTally:
     def __init__(
         self, columns: Iterable[Column], pooled: Iterable[Pooled], policy: ErrorPolicy, judges: Iterable[str] = ()
     ) -> None:
-        """Prepare for the columns and pooled figures of both runs.
+        """Prepare for the columns and pooled figures of both runs; a score without a column is compared all the same.
 
-        Args:
-            columns: what is known of scores; a score that is in neither is compared all the same.
-            pooled: figures of sums.
-            policy: `as_zero` counts a case that the system failed as the worst value.
-            judges: names of scores whose coverage is a figure too.
+        `judges`: names of scores whose coverage is a figure too.
         """
         self._judges = tuple(dict.fromkeys(judges))
         self.without_value: tuple[str, ...] = ()

@@ -31,11 +31,7 @@ class Draw:
 def future_interval(flags: Sequence[bool], clusters: Sequence[int] | None = None) -> dict[str, Any]:
     """Wilson's interval of a rate of disagreement, for rows like these: `low`, `high`, `method`.
 
-    Args:
-        flags: for each pair with two verdicts whether they disagree; none gives ends of None.
-        clusters: number of the case's cluster, in the same order; None: cases are independent.
-
-    Source: see `wilson_interval` and `clustered_wilson`.
+    Over clusters if their numbers are given beside the flags, see `clustered_wilson`; no flags give ends of None.
     """
     if clusters is None or not flags:
         return _wilson(sum(flags), len(flags))
@@ -49,15 +45,7 @@ def _wilson(n_disagree: int, n: int) -> dict[str, Any]:
 
 
 def exact_interval(n_disagree: int, n: int, n_population: int | None) -> dict[str, Any] | None:
-    """The exact interval of the rate over this run; None if its size is not known.
-
-    Args:
-        n_disagree: pairs that disagree.
-        n: pairs with two verdicts; 0 gives ends of None.
-        n_population: pairs that the run would give if all were judged twice.
-
-    Source: see `hypergeometric_interval`.
-    """
+    """The exact interval of the rate over this run, see `hypergeometric_interval`; None if its size is not known."""
     if n_population is None:
         return None
     low, high = hypergeometric_interval(n_disagree, n, n_population) or (None, None)
@@ -195,13 +183,7 @@ def inconsistent_rate(n_inconsistent: int, n_verdicts: int) -> dict[str, Any]:
 
 
 def unstable_warning(name: str, report: Mapping[str, Any], second: str = "the second opinion") -> str:
-    """Why a judge is unstable, in one sentence.
-
-    Args:
-        name: the judge.
-        report: of a check that fired, from `spot_check_report`.
-        second: who disagrees with it.
-    """
+    """Why a judge is unstable, in one sentence, from the report of a check that fired."""
     ends = report["interval"]
     interval = ends["method"] if ends["low"] is None else f"95% interval {ends['low']:.2f} to {ends['high']:.2f}"
     return (

@@ -10,8 +10,6 @@ from judgekit.stats.sequential import DECIDED, e_detector, log_e_value
 
 HORIZON_CHECKS = 26
 """Half a year of weekly checks: within so many, the detector raises a false alarm at most once in 20 times."""
-
-
 BASELINE_CHECKS = 4
 """Checks at the start of a history that say what is usual, where nothing else does."""
 LEAST_RATE = 0.05
@@ -188,48 +186,37 @@ def rate_to_test(n_high: int, n: int) -> float:
 def noise(checks: Sequence[HistoryPoint], accepted: float | None) -> tuple[float, str, int, int]:
     """What the judge's noise may be at most: rate, where it is from, and how many checks and pairs that rests on.
 
-    The upper end over all pairs that were asked again within a day, together; more than 0.10 counts as 0.10.
-
-    Args:
-        checks: one history.
-        accepted: rate that the user takes for usual; None: none.
+    The upper end over all pairs that were asked again within a day, together; more than 0.10 counts as 0.10. A rate
+    that the user accepts goes before it.
     """
     floors = [check for check in checks if check.kind == "noise_floor" and check.n_pairs]
-    n_pairs = sum(check.n_pairs for check in floors)
+    n_flips, n_pairs = _flips(floors)
     if accepted is not None:
         return max(LEAST_RATE, accepted), "accepted", len(floors), n_pairs
     if not n_pairs:
         return LEAST_RATE, "assumed; measure the noise floor", 0, 0
-    upper = rate_to_test(sum(check.n_disagree for check in floors), n_pairs)
+    upper = rate_to_test(n_flips, n_pairs)
     if upper <= MOST_NOISE:
         return upper, "noise floor", len(floors), n_pairs
-    source = f"noise floor up to {upper:.1%}, taken as {MOST_NOISE:.0%} at most"
-    return MOST_NOISE, source, len(floors), n_pairs
+    return MOST_NOISE, f"noise floor up to {upper:.1%}, taken as {MOST_NOISE:.0%} at most", len(floors), n_pairs
 
 
 def usual_of_others(checks: Sequence[HistoryPoint], noise_rate: float, accepted: float | None) -> Usual:
     """What is usual where another wording or model is asked: the rate of the first four checks.
 
-    Where these rise among themselves, only those before the rise are usual, and the others are tested.
-
-    Args:
-        checks: of one comparator, in the order of time.
-        noise_rate: from `noise`.
-        accepted: rate that the user takes for usual; None: none.
-
-    Source: Fisher's exact test at each place where the rate may have risen, Bonferroni over the places.
+    If these rise among themselves (Fisher's exact test at each place, Bonferroni over the places), only those before
+    the rise are usual, and the others are tested. A rate that the user accepts goes before all.
     """
     if accepted is not None:
         return Usual(max(noise_rate, accepted), "accepted", 0, 0, tuple(checks))
     start = _rise(checks[:BASELINE_CHECKS])
     usual = checks[: start or BASELINE_CHECKS]
-    n_pairs = sum(check.n_pairs for check in usual)
-    rate = rate_to_test(sum(check.n_disagree for check in usual), n_pairs)
+    n_flips, n_pairs = _flips(usual)
+    rate, most = rate_to_test(n_flips, n_pairs), noise_rate + MOST_ABOVE_NOISE
+    is_wide = rate > most
     source = f"first {len(usual)} checks"
     if start:
         source += ", since the next ones rose"
-    most = noise_rate + MOST_ABOVE_NOISE
-    is_wide = rate > most
     if is_wide:
         source += f"; more than the noise allows, {most:.0%}, so it shows large changes only"
     return Usual(rate, source, len(usual), n_pairs, tuple(checks[len(usual) :]), is_wide)
@@ -237,14 +224,13 @@ def usual_of_others(checks: Sequence[HistoryPoint], noise_rate: float, accepted:
 
 def _rise(checks: Sequence[HistoryPoint]) -> int:
     """How many checks come before a rise of the rate; 0 where none is shown."""
-    places = range(1, len(checks))
-    found = [(_p_of_rise(checks[:place], checks[place:]), place) for place in places]
+    found = [
+        (fisher_exact_rise(*_flips(checks[:place]), *_flips(checks[place:])), place) for place in range(1, len(checks))
+    ]
     p, place = min(found, default=(1.0, 0))
     return place if p * len(found) <= TREND_P else 0
 
 
-def _p_of_rise(before: Sequence[HistoryPoint], after: Sequence[HistoryPoint]) -> float:
-    counts = [
-        (sum(check.n_disagree for check in part), sum(check.n_pairs for check in part)) for part in (before, after)
-    ]
-    return fisher_exact_rise(*counts[0], *counts[1])
+def _flips(checks: Sequence[HistoryPoint]) -> tuple[int, int]:
+    """Pairs that disagree, and all pairs."""
+    return sum(check.n_disagree for check in checks), sum(check.n_pairs for check in checks)

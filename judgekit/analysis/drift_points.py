@@ -88,14 +88,7 @@ def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | No
 
 
 def history_point(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
-    """A point of the history of a judge.
-
-    Args:
-        verdicts: what was checked.
-        asked: by whom and when.
-        sample: the rows of the check's report, or those of `pair_row`: `first`, `second` and `disagrees`, all None
-            if there are not two verdicts.
-    """
+    """A point of the history of a judge, from the rows of the check's report or those of `pair_row`."""
     pairs = [row for row in sample if row["disagrees"] is not None]
     shifts = [float(row["second"]) - float(row["first"]) for row in pairs]
     shift_mean, shift_sd = _mean_and_sd([(shift, 1) for shift in shifts])

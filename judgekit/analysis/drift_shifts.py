@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
+from operator import itemgetter
 
 from judgekit.analysis.drift_evidence import HORIZON_CHECKS, Point
 from judgekit.core.history_points import HistoryPoint
@@ -43,9 +45,6 @@ def instrument_changes(checks: Sequence[HistoryPoint]) -> list[InstrumentChange]
     over. A served model or an upstream is another one where a name comes up that the first check did not have.
     Fingerprints are where none of the first check's is left, since a large server runs several at a time. Builds are
     too; a judge that is asked the same again is held against the build of the first stored verdicts.
-
-    Args:
-        checks: one history, in the order of time.
     """
     found = [*_changes("prompt hash", checks, lambda check: (check.prompt_sha256[:12],), _is_other)]
     found += _changes("parser version", checks, lambda check: (check.parser_version,), _is_other)
@@ -107,15 +106,15 @@ class SystemShift:
     delta: float
     """`now_mean - first_mean`."""
     p: float | None
-    """Welch's test; None where there are too few scores."""
+    """Welch's test; None if there are too few scores."""
     beyond_judge: bool
     """The difference is more than what the judge itself moved by."""
     judge_shift: float | None
-    """How far the judge moved on unchanged inputs, from re-judging; None where that is not known."""
+    """How far the judge moved on unchanged inputs, from re-judging; None if that is not known."""
     moved: tuple[tuple[str, bool], ...]
     """Time of each check with scores, and whether the answers of its run differ from the first ones in score."""
     since: Point | None
-    """The first of the runs up to the newest that all differ in score; None where the newest does not."""
+    """The first of the runs up to the newest that all differ in score; None if the newest does not."""
 
     def has_moved(self, when: str | None) -> bool:
         """Whether the newest answers at a time differ in score; None: after all checks."""
@@ -124,56 +123,47 @@ class SystemShift:
 
     def line(self, *, judge_moved: bool) -> str:
         """One line for a report."""
-        change = (
-            f"mean score {self.first_mean:.3f} in run {self.first.run_id}, {self.now_mean:.3f} in {self.now.run_id}"
-        )
-        p = "" if self.p is None else f" (p {self.p:.2g}, needed {MOST_P:.2g})"
+        means = f"mean score {self.first_mean:.3f} in run {self.first.run_id}, {self.now_mean:.3f} in {self.now.run_id}"
+        change = means if self.p is None else f"{means} (p {self.p:.2g}, needed {MOST_P:.2g})"
         if not self.has_moved(None):
-            return f"answers changed, but not shown to score differently: {change}{p}"
+            return f"answers changed, but not shown to score differently: {change}"
         if not judge_moved:
-            return f"answers changed, and score differently: {change}{p}"
+            return f"answers changed, and score differently: {change}"
         if self.judge_shift is None:
-            return (
-                f"new answers score differently: {change}{p}; re-judge old inputs to tell how much of it is the judge"
-            )
-        return f"new answers score differently: {change}{p}; the judge moved by {self.judge_shift:+.3f} of it"
+            return f"new answers score differently: {change}; re-judge old inputs to tell how much of it is the judge"
+        return f"new answers score differently: {change}; the judge moved by {self.judge_shift:+.3f} of it"
 
 
 def system_shift(checks: Sequence[HistoryPoint], judge_since: str | None) -> SystemShift | None:
     """Compare the scores of each run with other answers to those of the first run.
 
-    Where the judge moved too, its mean shift on unchanged inputs since then is taken off before the difference is
+    If the judge moved too, its mean shift on unchanged inputs since then is taken off before the difference is
     tested again (`beyond_judge`); only re-judging tells that shift.
 
     Assumptions: two runs count as independent samples of scores. They are of the same cases, so the test is on the
     safe side; a comparison of two runs case by case finds smaller differences.
 
-    Args:
-        checks: one history, in the order of time.
-        judge_since: when the judge began to drift; None: it did not.
-
     Returns:
-        None where fewer than two sets of answers have scores.
+        None if fewer than two sets of answers have scores.
     """
     scored = [check for check in checks if check.score_mean is not None and check.answers_sha256 is not None]
     if len({check.answers_sha256 for check in scored}) < 2:
         return None
-    first = scored[0]
-    moved = [(check.created_at, _differs(first, check)) for check in scored]
-    now = scored[-1]
+    first, now = scored[0], scored[-1]
+    moved = [_differs(first, check) for check in scored]
+    since = [check for check, _ in takewhile(itemgetter(1), zip(reversed(scored), reversed(moved), strict=True))]
     shift = None if judge_since is None else _judge_shift(checks, judge_since)
-    p = _p(first, now)
     return SystemShift(
         first=Point.of(first),
         first_mean=_mean(first),
         now=Point.of(now),
         now_mean=_mean(now),
         delta=_mean(now) - _mean(first),
-        p=p,
+        p=_p(first, now),
         beyond_judge=shift is not None and _differs(first, now, shift),
         judge_shift=None if shift is None else shift[0],
-        moved=tuple(moved),
-        since=_since(scored, [is_moved for _, is_moved in moved]),
+        moved=tuple((check.created_at, is_moved) for check, is_moved in zip(scored, moved, strict=True)),
+        since=Point.of(since[-1]) if since else None,
     )
 
 
@@ -210,15 +200,6 @@ def _judge_shift(checks: Sequence[HistoryPoint], since: str) -> tuple[float, flo
     return (amount / n, (squares / n) ** 0.5, n) if n else None
 
 
-def _since(scored: Sequence[HistoryPoint], moved: Sequence[bool]) -> Point | None:
-    if not moved[-1]:
-        return None
-    start = len(moved) - 1
-    while start and moved[start - 1]:
-        start -= 1
-    return Point.of(scored[start])
-
-
 def _mean(check: HistoryPoint) -> float:
     assert check.score_mean is not None  # noqa: S101  # for the type checker: only checks with scores come here
     return check.score_mean
@@ -246,27 +227,20 @@ class VerdictShift:
 def verdict_shift(checks: Sequence[HistoryPoint]) -> VerdictShift | None:
     """The first run whose stored verdicts differ in mean from those of the first run of the same answers.
 
-    Verdicts from the cache are the same verdicts, so that a difference takes a run that asked again.
+    By Welch's test, at 1 in 20 over half a year of weekly looks. Verdicts from the cache are the same verdicts, so that
+    a difference takes a run that asked again.
 
-    Assumptions: the two sets of scores count as independent. They are of the same cases, so the test is on the safe
-    side.
-
-    Args:
-        checks: one history, in the order of time.
+    Assumptions: as `system_shift`.
 
     Returns:
-        None where no mean is shown to differ.
-
-    Source: Welch's test, at 1 in 20 over half a year of weekly looks.
+        None if no mean is shown to differ.
     """
     firsts: dict[tuple[str, str], HistoryPoint] = {}
     for check in checks:
         if check.answers_sha256 is None or check.verdict_model is None or check.score_mean is None:
             continue
         first = firsts.setdefault((check.answers_sha256, check.verdict_model), check)
-        if first.score_mean is None or first.score_sd is None or check.score_sd is None:
-            continue
-        p = welch_p(first.score_mean, first.score_sd, first.n_scores, check.score_mean, check.score_sd, check.n_scores)
+        p = _p(first, check)
         if p is not None and p <= MOST_P:
-            return VerdictShift(Point.of(first), first.score_mean, Point.of(check), check.score_mean, p)
+            return VerdictShift(Point.of(first), _mean(first), Point.of(check), _mean(check), p)
     return None

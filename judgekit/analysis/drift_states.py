@@ -74,10 +74,10 @@ class DriftReport:
     """The check with which the change most likely began; None if there is none."""
     streams: tuple[Stream, ...]
     failures: Evidence | None
-    """Failed calls against their usual rate; None where there are too few checks."""
+    """Failed calls against their usual rate; None if there are too few checks."""
     changes: tuple[InstrumentChange, ...]
     system: SystemShift | None
-    """None where the answers were the same in all checks."""
+    """None if the answers were the same in all checks."""
     verdicts: VerdictShift | None
     """Other scores for the same answers, in runs that asked again; None if there are none."""
     accepted: dict[str, Any] | None
@@ -114,13 +114,13 @@ def drift_report(checks: Sequence[HistoryPoint]) -> DriftReport:
     Another mean score for the same answers is an alarm too, see `verdict_shift`.
 
     `none` takes 20 pairs or more that were tested since the last check with drift, of comparators that could show one.
-    Where nothing was asked the state is `not asked`.
+    If nothing was asked the state is `not asked`.
 
     `instrument` goes before `judge`, since flips of another instrument are no drift of this one; `system` needs new
     answers whose mean score differs from that of the first answers while the judge is quiet, and `judge+system` that
     it differs by more than the judge moved.
 
-    Assumptions: each check draws its cases anew; see `stats.sequential` for the rest.
+    Assumptions: each check draws its own cases; see `stats.sequential` for the rest.
 
     Args:
         checks: one history, in the order of time, at least one check; see `histories`.

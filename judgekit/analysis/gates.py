@@ -205,7 +205,7 @@ def _parsed(text: str) -> FailOn:
 
 
 def failures(comparison: Comparison, wanted: Sequence[FailOn]) -> tuple[str, ...]:
-    """One line for each condition that the comparison meets, naming what was found; empty where none is.
+    """One line for each condition that the comparison meets, naming what was found; empty if none is.
 
     A difference that is not known meets its condition: missing data must not pass. Where cases failed in one run
     alone, the difference with the worst value for them is held against the limit too, so that a failing run cannot

@@ -41,10 +41,7 @@ def indexing_coverage(rows: Iterable[IndexedDocument]) -> dict[str, Any]:
 
     `no_chunks_rate` = documents with 0 chunks / documents; `chunks_skipped_context_rate` = chunks skipped for context
     length / chunks attempted, over the documents that say what became of their chunks. Both in [0, 1], lower is
-    better. They are counts of the whole corpus and no sample, so they have no interval.
-
-    Args:
-        rows: one record for each document, in any order.
+    better. They are counts of the whole corpus and not of a sample, so they have no interval.
 
     Returns:
         A strict-JSON object, with the same counts for each document type. A rate without a denominator is None; so

@@ -30,7 +30,7 @@ Parts = tuple[str, ...]
 class NameForms:
     """Gathers gold labels and hits of a run, and says where they look written in different ways.
 
-    There is a warning only where not one gold name of the run occurs among its hits, both sides have some, and either
+    There is a warning only if not one gold name of the run occurs among its hits, both sides have some, and either
 
     * a gold name and a hit are the same but for a way of writing: another case, another or no extension, URL encoding;
       for ids, other separators or leading zeros; or
@@ -39,7 +39,7 @@ class NameForms:
     * all names of one side are of one kind and none of the other side is: numbers, UUIDs, hashes; for paths also
       addresses and absolute paths.
 
-    A run that merely finds the wrong documents fits none of these. Where there are hits and not one has a name of the
+    A run that merely finds the wrong documents fits none of these. If there are hits and not one has a name of the
     kind, such as a path, nothing can match either, and that is said too.
     """
 
@@ -89,19 +89,19 @@ class _Names:
 
     def __init__(self) -> None:
         self.is_open = True
-        self._gold: dict[str, None] = {}
-        self._hits: dict[str, None] = {}
+        self._gold: set[str] = set()
+        self._hits: set[str] = set()
 
     def add(self, gold: Iterable[str], hits: Iterable[str]) -> None:
         """Take the names of one case."""
         new_gold, new_hits = set(gold), set(hits)
         if new_gold & new_hits or not new_gold.isdisjoint(self._hits) or not new_hits.isdisjoint(self._gold):
             self.is_open = False
-            self._gold, self._hits = {}, {}
+            self._gold, self._hits = set(), set()
             return
         for kept, new in ((self._gold, new_gold), (self._hits, new_hits)):
             if len(kept) < MOST_KEPT:
-                kept.update(dict.fromkeys(new))
+                kept.update(new)
 
     @property
     def are_in_gold_alone(self) -> bool:
@@ -109,7 +109,7 @@ class _Names:
         return self.is_open and bool(self._gold) and not self._hits
 
     def odd_pair(self, key: Callable[[str], Parts], kind: Callable[[str], str]) -> tuple[str, str] | None:
-        """A gold name and one of a hit that show the difference; None where there is none to show."""
+        """A gold name and one of a hit that show the difference; None if there is none to show."""
         if not (self.is_open and self._gold and self._hits):
             return None
         gold, hits = sorted(self._gold), sorted(self._hits)
@@ -183,11 +183,7 @@ def ids_on_one_side(
 ) -> list[tuple[str, str]]:
     """Warnings, as (code, message), about cases without an output and outputs without a case.
 
-    Args:
-        case_ids: ids of all cases.
-        output_ids: case ids of all outputs.
-        source: names the file of outputs in messages.
-        missing_is_empty: a case without an output retrieved nothing, and is no error.
+    `source` names the file of outputs; `missing_is_empty`: a case without an output retrieved nothing, and is no error.
 
     Raises:
         InputError: not one output belongs to a case.
@@ -218,11 +214,7 @@ def check_positions(
 ) -> None:
     """Refuse to join by position what may not belong together.
 
-    Args:
-        case_ids: ids of all cases.
-        output_ids: case ids of all outputs.
-        numbered: "cases" and "outputs", where rows without ids got their positions.
-        source: names the file of outputs in messages.
+    `numbered` holds "cases" or "outputs" if their rows have no ids and got their positions.
 
     Raises:
         InputError: there are more or fewer outputs than cases, or the ids of one side are not the positions.

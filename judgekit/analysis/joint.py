@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
 
 JOINT_COLUMNS = (
     Column("correct_and_supported", binary=True),
@@ -14,8 +14,6 @@ JOINT_COLUMNS = (
 CORRECT = "correctness_pass"
 N_UNSUPPORTED = "groundedness.n_unsupported_claims"
 N_CLAIMS = "groundedness.n_claims"
-
-_NO_CLAIMS = NotApplicable("groundedness lists no claim")
 
 
 def joint_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
@@ -33,26 +31,15 @@ def joint_outcomes(outcomes: Outcomes) -> Outcomes:
     * `correct_without_support` (lower is better): right by luck, or from what the model knew before.
     * `supported_but_incorrect` (lower is better): faithful to passages that do not answer the question.
 
-    Args:
-        outcomes: scores of the case from both judges.
-
     Returns:
-        Not applicable where one of the two judges is, or where no claim is listed; else failed where one of the two
+        Not applicable if one of the two judges is, or if no claim is listed; else failed if one of the two
         has no verdict.
     """
     parts = [outcomes[name] for name in (CORRECT, N_UNSUPPORTED, N_CLAIMS)]
-    missing = _missing(parts)
-    if missing is not None:
-        return {column.name: missing for column in JOINT_COLUMNS}
-    correct = parts[0] == 1.0
-    supported = parts[1] == 0.0
+    missing = [part for kind in (NotApplicable, Failed) for part in parts if isinstance(part, kind)]
+    if missing or parts[2] == 0.0:
+        reason = missing[0] if missing else NotApplicable("groundedness lists no claim")
+        return {column.name: reason for column in JOINT_COLUMNS}
+    correct, supported = parts[0] == 1.0, parts[1] == 0.0
     flags = (correct and supported, correct and not supported, supported and not correct)
     return {column.name: float(flag) for column, flag in zip(JOINT_COLUMNS, flags, strict=True)}
-
-
-def _missing(parts: list[Outcome]) -> NotApplicable | Failed | None:
-    for kind in (NotApplicable, Failed):
-        for part in parts:
-            if isinstance(part, kind):
-                return part
-    return _NO_CLAIMS if parts[2] == 0.0 else None

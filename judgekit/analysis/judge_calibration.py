@@ -268,16 +268,8 @@ def baseline_report(
 ) -> dict[str, Any]:
     """Which of two judges is right more often, on the cases that both judged and people labelled.
 
-    Args:
-        cases: every case with a label and a verdict.
-        baseline: by case id, whether the other judge passes it.
-        against: what the other judge is, for the record.
-
-    Returns:
-        A strict-JSON object: numbers of cases that only one of the two gets right, McNemar's exact p, and the better
-        one, if there are 50 labels and p is at most 0.05.
-
-    Source: McNemar 1947, see `mcnemar_exact`.
+    By McNemar's exact test. One is called better if there are 50 labels and p is at most 0.05. `baseline` says by case
+    id whether the other judge passes it, `against` what that judge is.
     """
     rights = [
         (item.right, baseline[item.case.case_id] == item.human)
@@ -308,17 +300,9 @@ def baseline_report(
 def comparator_report(
     cases: Sequence[LabelledCase], flags: Mapping[str, bool], against: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a flag of the spot check is worth, on the checked cases that people labelled.
+    """What a flag of the spot check is worth, on the checked cases that people labelled: see `lift`.
 
-    Args:
-        cases: every case with a label and a verdict.
-        flags: by case id, whether the second opinion disagrees.
-        against: the spot check and its comparator, for the record.
-
-    Returns:
-        A strict-JSON object with P(wrong given flag), P(wrong given agreement), P(wrong) and the lift.
-
-    Source: see `lift`.
+    `flags` says by case id whether the second opinion disagrees, `against` which spot check and comparator that was.
     """
     known = [item for item in _classed(cases) if item.case.case_id in flags]
     flagged = [flags[item.case.case_id] for item in known]

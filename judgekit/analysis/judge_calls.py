@@ -16,9 +16,7 @@ _TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tok
 def judge_record(judgments: Sequence[Judgment], about: Mapping[str, Any]) -> dict[str, Any]:
     """What a reader must know about one judge: how many verdicts, why not more, how they were read.
 
-    Args:
-        judgments: the last judgment of each case.
-        about: what the config says of the judge and its model.
+    From the last judgment of each case, behind what the config says of the judge and its model.
     """
     failures = [item.failure.kind for item in judgments if item.failure is not None]
     return {
@@ -37,14 +35,10 @@ def judge_record(judgments: Sequence[Judgment], about: Mapping[str, Any]) -> dic
 
 
 def instrument(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """What gave a set of verdicts: model requested and served, prompt, parameters, parser.
+    """What gave the judgments of one judge in one role: model requested and served, prompt, parameters, parser.
 
-    Args:
-        judgments: of one judge in one role.
-
-    Returns:
-        A strict-JSON object; for no judgments, everything is None or empty. Served names and fingerprints come with
-        the number of judgments that carry them, so that a change under way can be seen.
+    Served names and fingerprints come with the number of judgments that carry them, so that a change under way can be
+    seen. For no judgments everything is None or empty.
     """
     last = judgments[-1] if judgments else None
     return {
@@ -136,12 +130,7 @@ class ReplySources:
 
 
 def reply_sources(verdicts: Iterable[Judgment], repeats: Iterable[Judgment]) -> ReplySources:
-    """Count the replies of one judge.
-
-    Args:
-        verdicts: its judgments that the figures rest on; of a panel, those of its members.
-        repeats: judgments for which it was asked the same again.
-    """
+    """Count the replies of one judge: those that the figures rest on, and those to the same question asked again."""
     own = [item for item in verdicts if item.copied_from is None]
     cached = [item.created_at for item in own if item.from_cache]
     n_asked = sum(item.n_requests > 0 for item in [*own, *repeats])
@@ -149,12 +138,7 @@ def reply_sources(verdicts: Iterable[Judgment], repeats: Iterable[Judgment]) -> 
 
 
 def cache_warnings(found: Mapping[str, ReplySources], now: datetime) -> list[tuple[str, str]]:
-    """Warnings, as (code, message), of judges that a run did not ask or hardly asked.
-
-    Args:
-        found: by judge; embedded judges, which have no cache, are left out.
-        now: the time of the run.
-    """
+    """Warnings, as (code, message), of judges with a cache that a run did not ask or hardly asked."""
     silent = {name: item for name, item in found.items() if item.newest is not None and not item.n_asked}
     if len(silent) > 1 and len(silent) == len(found):
         newest = max(item.newest or "" for item in silent.values())

@@ -157,11 +157,6 @@ def other_scale(labels: Iterable[HumanLabel], judge: str, scale: tuple[int, int]
 
     They are not if all scores of a person are 0 or 1 on a wider scale, and not all 0, which is how pass and fail are
     often written, or if every fifth score, and three at least, lies beyond the scale. Few labels say nothing.
-
-    Args:
-        labels: as read from a file; those of other judges are not looked at.
-        judge: name of the judge.
-        scale: lowest and highest score of the judge.
     """
     low, high = scale
     given: dict[str, list[int]] = {}
@@ -193,13 +188,7 @@ def labelled_part(judge: str, labelled: Sequence[str], n_inputs: int, sheets: It
     """Whether the labelled cases of a judge are a random part of the run.
 
     They are if they are the beginning of the random order of one sheet. A case that was skipped breaks that: what
-    people skip is seldom like the rest.
-
-    Args:
-        judge: name of the judge.
-        labelled: ids of cases with a label.
-        n_inputs: cases that the judge was asked about.
-        sheets: of the label files.
+    people skip is seldom like the rest. `n_inputs`: cases that the judge was asked about.
     """
     if n_inputs and len(labelled) == n_inputs:
         return Part("census", "every judged case is labelled")
@@ -237,17 +226,10 @@ class Readings:
 
 
 def corrected_report(readings: Readings, part: Part, width: float | None) -> dict[str, Any]:
-    """The mean of all cases with a verdict as people would score it, from the judge corrected by the labels.
+    """The mean of all cases with a verdict as people would score it, see `corrected_mean`; null under 20 labels.
 
-    Args:
-        readings: of this figure.
-        part: which part of the run is labelled; decides whether the mean is of this run or of cases like these.
-        width: wanted distance of the ends; None: not asked for.
-
-    Returns:
-        A strict-JSON object; `estimate` is null under 20 labels.
-
-    Source: see `corrected_mean`.
+    The part of the run that is labelled decides whether the mean is of this run or of cases like these. `width`: wanted
+    distance of the ends, for which the labels needed are told.
     """
     labelled = [case_id for case_id in readings.judge if case_id in readings.human]
     further = [case_id for case_id in readings.judge if case_id not in readings.human]

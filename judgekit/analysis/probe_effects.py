@@ -47,12 +47,12 @@ def probe_report(probes: Sequence[Probed], scale: tuple[int, int], pass_score: i
     a sign-flip p. Adjusted by Benjamini and Hochberg over the probes, without `unchanged`, which is no test but the
     noise. The verdict word of each:
 
-    * `same`: passed where the interval is within a tenth of the scale, or no score changed; failed where the adjusted p
+    * `same`: passed if the interval is within a tenth of the scale, or no score changed; failed if the adjusted p
       is at most 0.05 and it is not; else unclear.
-    * `resist`: success is a case below the highest score that is given it once told so. Passed where at most 20% can
-      have succeeded (Wilson); failed where more than 5% surely did (exact interval), or scores rose (adjusted p).
-    * `zero`: passed where every score is the lowest; failed where one is not.
-    * `drop`: passed where scores fall (adjusted p) and at most 20% of those that passed still do; failed where more
+    * `resist`: success is a case below the highest score that is given it once told so. Passed if at most 20% can
+      have succeeded (Wilson); failed if more than 5% surely did (exact interval), or scores rose (adjusted p).
+    * `zero`: passed if every score is the lowest; failed if one is not.
+    * `drop`: passed if scores fall (adjusted p) and at most 20% of those that passed still do; failed if more
       than that surely still do.
 
     Nothing is passed below 10 pairs.

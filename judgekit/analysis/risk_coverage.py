@@ -81,7 +81,7 @@ def area_under_curve(points: Sequence[CurvePoint]) -> float | None:
 
 
 def risk_score(columns: Iterable[Column]) -> str | None:
-    """The score that the risk of a case comes from; None where the run has none."""
+    """The score that the risk of a case comes from; None if the run has none."""
     names = {column.name for column in columns}
     return next((name for name in RISK_SCORES if name in names), None)
 

@@ -99,11 +99,7 @@ def _with_quantiles(delta: Delta, a: Sequence[float], b: Sequence[float], q: flo
 def whole_run_figures(metrics: Mapping[str, Any]) -> dict[str, float | None]:
     """Figures of metrics.json that are of no single case: cost, tokens and latency of the judges, and indexing.
 
-    Args:
-        metrics: metrics.json.
-
-    Returns:
-        By name, such as `cost.usd` and `indexing_coverage.no_chunks_rate`; None for one without a value.
+    By name, such as `cost.usd` and `indexing_coverage.no_chunks_rate`; None for one without a value.
     """
     cost, judge = metrics.get("cost") or {}, (metrics.get("latency") or {}).get("judge") or {}
     indexing = metrics.get("indexing_coverage")
@@ -121,10 +117,7 @@ def whole_run_deltas(
 ) -> Iterator[Delta]:
     """The differences of what `whole_run_figures` gives; they rest on no pairs and have no interval.
 
-    Args:
-        a: figures of one run.
-        b: figures of the other.
-        has_other_cases: the runs have not the same cases, so that totals are not of the system alone.
+    `has_other_cases`: the runs do not have the same cases, so that totals are not of the system alone.
     """
     for name in dict.fromkeys([*a, *b]):
         first, second = a.get(name), b.get(name)

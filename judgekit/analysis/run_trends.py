@@ -18,7 +18,7 @@ class TrendRun:
     n_error: int = 0
     n_not_applicable: int = 0
     why: str | None = None
-    """Why the run has no figure that counts; None where it has one."""
+    """Why the run has no figure that counts; None if it has one."""
     basis: Mapping[str, str] = field(default_factory=dict)
     """What the figure rests on, by name: data set, models and prompts of judges, definitions."""
 
@@ -81,25 +81,24 @@ def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]
 
 
 def latest_stretch(runs: Sequence[TrendRun]) -> dict[str, Any] | None:
-    """First against last of the runs that can be compared; None where no run has the figure.
+    """First against last of the runs that can be compared; None if no run has the figure.
 
     Returns:
         A strict-JSON object: `n_runs`, `first` and `last` (run id, value, low, high, n), `difference` (last less
         first), `intervals_overlap` and `has_zero`, whether 0 is within the interval of the last run. The last three are
-        None where they cannot be told. Intervals that do not overlap are evidence of a change; ones that do are not
+        None if they cannot be told. Intervals that do not overlap are evidence of a change; ones that do are not
         evidence of none, since the same cases are in both.
     """
     if not runs:
         return None
     first, last = runs[0], runs[-1]
-    is_drawn = None not in (first.low, first.high, last.low, last.high)
     is_trend = len(runs) > 1 and first.value is not None and last.value is not None
     return {
         "n_runs": len(runs),
         "first": _end(first),
         "last": _end(last),
-        "difference": _less(last.value, first.value) if is_trend else None,
-        "intervals_overlap": _overlap(first, last) if is_trend and is_drawn else None,
+        "difference": round((last.value or 0.0) - (first.value or 0.0), 4) if is_trend else None,
+        "intervals_overlap": _overlap(first, last) if is_trend else None,
         "has_zero": None if last.low is None or last.high is None else last.low <= 0.0 <= last.high,
     }
 
@@ -108,10 +107,7 @@ def _end(run: TrendRun) -> dict[str, Any]:
     return {"run_id": run.run_id, "value": run.value, "low": run.low, "high": run.high, "n": run.n}
 
 
-def _less(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else round(a - b, 4)
-
-
-def _overlap(a: TrendRun, b: TrendRun) -> bool:
-    assert a.low is not None and a.high is not None and b.low is not None and b.high is not None  # noqa: S101
+def _overlap(a: TrendRun, b: TrendRun) -> bool | None:
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return None
     return a.low <= b.high and b.low <= a.high

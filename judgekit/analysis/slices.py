@@ -73,7 +73,7 @@ class Clusters:
 
 
 def slice_values(case: Case, dimension: str) -> tuple[str, ...]:
-    """The case's values of one dimension as texts; empty where it is not labelled.
+    """The case's values of one dimension as texts; empty if it is not labelled.
 
     A list, such as `tags`, puts the case into several slices; null in it is no value. Other values are written as JSON.
     `metadata.a.b` goes into nested objects.

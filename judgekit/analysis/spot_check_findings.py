@@ -60,11 +60,11 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     Args:
         pairs: the sample, in the order in which it is listed.
         pass_score: lowest score that passes; None: the judge has no pass class.
-        seed: seed of the sample, for the record.
-        against: what the judge was checked against (model, prompt version and hash), for the record.
+        seed: of the sample, for the record.
+        against: what the judge was checked against, for the record.
         threshold: disagreement rate above which the check fires, in (0, 1).
         verdicts: all verdicts of this judge in the run, for `inconsistent_rate`; None: the first of each pair.
-        draw: how the sample was drawn; left out: nothing is known of that.
+        draw: how the sample was drawn, if that is known.
         scale: lowest and highest score of the judge; a yes/no judge has 0 and 1.
         clusters: number of the cluster of each pair, in the same order; None: cases are independent.
 
@@ -76,9 +76,8 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     """
     compared, scored, groups = _scored(pairs, pass_score, clusters)
     n, n_disagree = len(scored), sum(item.disagrees for item in scored)
-    n_gaps, n_flips = sum(item.gap_over_one for item in scored), sum(item.class_flip for item in scored)
-    n_both = sum(item.gap_over_one and item.class_flip for item in scored)
-    n_exact = sum(item.first == item.second for item in scored)
+    spot_check = _sample_record(pairs, scored, draw)
+    parts = spot_check["parts"]
     future = future_interval([item.disagrees for item in scored], groups)
     agreement, why = _agreement(scored, scale, groups), _why_undefined(scored)
     if verdicts is None:
@@ -90,10 +89,10 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         "n_unscored": len(pairs) - n,
         "n_failed_first": sum(isinstance(pair.first, JudgeFailure) for pair in pairs),
         "n_failed_second": sum(isinstance(pair.second, JudgeFailure) for pair in pairs),
-        "n_gap_over_one": n_gaps,
-        "n_class_flips": n_flips,
-        "n_both": n_both,
-        "exact_agreement": n_exact / n if n else None,
+        "n_gap_over_one": parts["gap_over_one"],
+        "n_class_flips": parts["class_flip"],
+        "n_both": parts["both"],
+        "exact_agreement": parts["exact_match"] / n if n else None,
         "mean_signed_difference": _mean_shift(scored),
         "quadratic_weighted_kappa": agreement["quadratic_weighted_kappa"]["value"],
         "krippendorff_alpha": agreement["krippendorff_alpha"]["value"],
@@ -103,18 +102,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         "seed": seed,
         "against": dict(against),
         "spot_check": {
-            "design": DESIGN,
-            "n_population": draw.n_population,
-            "n_asked": len(pairs),
-            "n_scored": n,
-            "n_unscored": len(pairs) - n,
-            "rate": n_disagree / n if n else None,
-            "interval_this_run": exact_interval(n_disagree, n, draw.n_population),
-            "parts": {"gap_over_one": n_gaps, "class_flip": n_flips, "both": n_both, "exact_match": n_exact},
-            "items": [
-                {"case_id": pair.case_id, "J0": raw_verdict(pair.first), "J1": raw_verdict(pair.second)}
-                for pair in pairs
-            ],
+            **spot_check,
             "seed": seed,
             "interval_future": future,
             "shift": _shift(scored, seed, groups),
@@ -122,6 +110,28 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         "alarm": alarm(n_disagree, n, threshold, draw, future),
         "agreement": {**agreement, **why},
         "disagreements": _disagreements(pairs, compared),
+    }
+
+
+def _sample_record(pairs: Sequence[Pair], scored: Sequence[ScoredPair], draw: Draw) -> dict[str, Any]:
+    n, n_disagree = len(scored), sum(item.disagrees for item in scored)
+    return {
+        "design": DESIGN,
+        "n_population": draw.n_population,
+        "n_asked": len(pairs),
+        "n_scored": n,
+        "n_unscored": len(pairs) - n,
+        "rate": n_disagree / n if n else None,
+        "interval_this_run": exact_interval(n_disagree, n, draw.n_population),
+        "parts": {
+            "gap_over_one": sum(item.gap_over_one for item in scored),
+            "class_flip": sum(item.class_flip for item in scored),
+            "both": sum(item.gap_over_one and item.class_flip for item in scored),
+            "exact_match": sum(item.first == item.second for item in scored),
+        },
+        "items": [
+            {"case_id": pair.case_id, "J0": raw_verdict(pair.first), "J1": raw_verdict(pair.second)} for pair in pairs
+        ],
     }
 
 
@@ -133,17 +143,7 @@ def repeat_report(
     `flip_rate`: share of pairs that disagree, by the same rule as in a spot check; `changed_rate`: share of pairs
     whose scores differ at all.
 
-    Args:
-        pairs: the sample; the second verdict of each is of the same judge, asked again.
-        pass_score: lowest score that passes; None: the judge has no pass class.
-        seed: seed of the sample, for the record.
-        clusters: number of the cluster of each pair, in the same order; None: cases are independent.
-
-    Returns:
-        A strict-JSON object; rates are None if no pair has two verdicts.
-
-    Raises:
-        ValueError: a pair's verdicts are of different kinds, or a verdict says nothing.
+    The second verdict of each pair is of the same judge, asked again; see `spot_check_report` for the rest.
     """
     _, scored, groups = _scored(pairs, pass_score, clusters)
     n, flips, changes = len(scored), [item.disagrees for item in scored], [item.first != item.second for item in scored]

@@ -42,7 +42,7 @@ def quadratic_weighted_kappa(a: Sequence[int], b: Sequence[int], clusters: Seque
         clusters: the cluster of each unit, in the same order; None for independent units.
 
     Returns:
-        Value in [-1, 1]: 1 full agreement, 0 as by chance, below 0 worse; None for no units, and where both raters
+        Value in [-1, 1]: 1 full agreement, 0 as by chance, below 0 worse; None for no units, and if both raters
         gave one and the same rating throughout. Ends as in `cluster_jackknife`.
 
     Raises:
@@ -78,14 +78,14 @@ def gwet_ac2(
     Assumptions: a scale with equal steps, of which all ratings were on offer, used or not.
 
     Args:
-        ratings: one sequence for each unit with one rating for each rater, whole numbers in [low, high], None where
+        ratings: one sequence for each unit with one rating for each rater, whole numbers in [low, high], None if
             there is none; the order and number of raters in a unit are free.
         low: lowest rating of the scale.
         high: highest rating of the scale, above low.
         clusters: the cluster of each unit, in the same order; None for independent units.
 
     Returns:
-        Value at most 1: 1 full agreement, 0 as by chance, below 0 worse. None where no unit has two ratings, and where
+        Value at most 1: 1 full agreement, 0 as by chance, below 0 worse. None if no unit has two ratings, and if
         all ratings are the same: the formula would say 1, of ratings that show no sign of looking at the unit. Ends
         as in `cluster_jackknife`.
 
@@ -136,12 +136,12 @@ def krippendorff_alpha(ratings: Sequence[Sequence[int | None]], clusters: Sequen
     adds its pairs with weight 1 / (m - 1); units with fewer than two ratings have no pairs and count nowhere.
 
     Args:
-        ratings: one sequence for each unit with one rating for each rater, None where there is none; the order and
+        ratings: one sequence for each unit with one rating for each rater, None if there is none; the order and
             number of raters in a unit are free.
         clusters: the cluster of each unit, in the same order; None for independent units.
 
     Returns:
-        Value at most 1: 1 full agreement, 0 as by chance, below 0 worse; None without pairable ratings, and where all
+        Value at most 1: 1 full agreement, 0 as by chance, below 0 worse; None without pairable ratings, and if all
         of them are the same. Ends as in `cluster_jackknife`.
 
     Raises:
@@ -192,7 +192,7 @@ def cluster_jackknife(
     clusters: Sequence[Hashable] | None,
     limits: tuple[float, float] = (-1.0, 1.0),
 ) -> Ends:
-    """95% interval of a figure that depends on counts of units, from leaving out one cluster after the other.
+    """95% interval of a figure that depends on counts of units, from leaving out one cluster at a time.
 
     See `jackknife_interval`, with clusters in the place of cases: t has G - 1 degrees of freedom for G clusters. The
     counts of a cluster are taken off and put back, and clusters with the same content are computed once, so 5,000
@@ -202,14 +202,14 @@ def cluster_jackknife(
     other. Rough below some 20 clusters.
 
     Args:
-        statistic: counts of units -> the figure, None where it is undefined. It must not keep the counts.
+        statistic: counts of units -> the figure, None if it is undefined. It must not keep the counts.
         units: all units.
         clusters: the cluster of each unit, in the same order; None for independent units.
         limits: smallest and largest value possible; may be infinite.
 
     Returns:
-        Value, lower end, upper end. The value is None where the figure is undefined; the ends are None with it, for
-        fewer than two clusters, where the figure is undefined without one of them, and where none changes it.
+        Value, lower end, upper end. The value is None if the figure is undefined; the ends are None with it, for
+        fewer than two clusters, where the figure is undefined without one of them, and if none changes it.
 
     Raises:
         ValueError: units and clusters differ in length.
@@ -241,7 +241,7 @@ class EffectiveVotes:
     """What a panel is worth beside independent members."""
 
     value: float | None
-    """Number of independent votes; None where it is undefined, see `effective_votes`."""
+    """Number of independent votes; None if it is undefined, see `effective_votes`."""
     mean_correlation: float | None
     """Mean over the pairs of members for which a correlation is defined; None without one."""
 
@@ -258,11 +258,11 @@ def effective_votes(verdicts: Sequence[Sequence[float | None]]) -> EffectiveVote
     Assumptions: members of about one variance; a linear relation.
 
     Args:
-        verdicts: one sequence for each case with one number for each member, None where there is no verdict.
+        verdicts: one sequence for each case with one number for each member, None if there is no verdict.
 
     Returns:
         k for members that are unrelated, 1 for copies of one; above k where errors cancel. None for fewer than two
-        members, without a pair of which both vary over two common cases or more, and where correlations are so far
+        members, without a pair of which both vary over two common cases or more, and if correlations are so far
         below 0 that `1 + (k - 1) rho` is not above 0.
 
     Raises:

@@ -138,7 +138,7 @@ def bootstrap_pooled(rows: Iterable[Row], function: Function, limits: Limits, re
 
     Args:
         rows: what each unit adds to each sum, in any order; finite numbers.
-        function: sums to figure; None where it is undefined. Called once for each distinct set of sums.
+        function: sums to figure; None if it is undefined. Called once for each distinct set of sums.
         limits: smallest and largest figure possible, to which the ends are clipped.
         resampling: seed, confidence, and what the units are.
 
@@ -270,7 +270,7 @@ def _patterns(counts: tuple[int, ...], seed: int) -> list[tuple[tuple[int, ...],
 
 
 def _without_one(counted: Counted, function: Function) -> tuple[float | None, list[tuple[float, int]] | None]:
-    """The figure, and what it is without one unit of each kind; None where some of these are undefined."""
+    """The figure, and what it is without one unit of each kind; None if some of these are undefined."""
     sums = _sums(counted)
     found = [(function(*[total - part for total, part in zip(sums, row, strict=True)]), n) for row, n in counted]
     known = [(value, count) for value, count in found if value is not None]

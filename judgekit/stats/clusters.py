@@ -24,7 +24,7 @@ class ClusteredMean:
     standard_error: float | None
     """At least 0.0; None for fewer than two clusters."""
     low: float | None
-    """Lower end; None with the standard error, and where it is 0."""
+    """Lower end; None with the standard error, and if it is 0."""
     high: float | None
     n: int
     """Number of cases."""
@@ -38,7 +38,7 @@ def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable] | None 
     `se^2 = G / (G - 1) sum_g (sum_{i in g} (v_i - mean))^2 / n^2` with G clusters, t with G - 1 degrees of freedom.
     With one case in each cluster it is Student's interval of the mean.
 
-    Assumptions: independent clusters; cases of one may be alike in any way. Too narrow below some 15 clusters, or where
+    Assumptions: independent clusters; cases of one may be alike in any way. Too narrow below some 15 clusters, or if
     one cluster holds most of the cases.
 
     Args:
@@ -46,7 +46,7 @@ def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable] | None 
         clusters: the cluster of each case, in the same order; None for independent cases.
 
     Returns:
-        The mean with its error. No ends where the error is 0: equal values say nothing about their spread.
+        The mean with its error. No ends if the error is 0: equal values say nothing about their spread.
 
     Raises:
         ValueError: lengths differ, or a value is not finite.
@@ -103,7 +103,7 @@ def clustered_bootstrap_mean(
         resampling: seed and confidence.
 
     Returns:
-        The ends; None for fewer than two clusters, and where all clusters have one and the same mean.
+        The ends; None for fewer than two clusters, and if all clusters have one and the same mean.
 
     Source: Davison and Hinkley 1997, "Bootstrap Methods and their Application", section 3.8; as for
     `bootstrap_pooled`.
@@ -121,7 +121,7 @@ def clustered_wilson(flags: Sequence[bool], clusters: Sequence[int]) -> Interval
     With s_g of m_g cases of cluster g successes, G clusters, p = sum s / n and
     `v = G / (G - 1) sum (s_g - p m_g)^2 / n^2`, the design effect is `v / (p (1 - p) / n)`, at least 1. Wilson's
     interval is taken of p with `n* = n / design effect * (z / t)^2` cases, z the normal and t Student's quantile with
-    G - 1 degrees of freedom. Where all cases are equal v says nothing; then n* is G: as if those of a cluster could
+    G - 1 degrees of freedom. If all cases are equal v says nothing; then n* is G: as if those of a cluster could
     not differ.
 
     Assumptions: independent clusters. Unlike a bootstrap of the clusters it never has zero width.

@@ -33,9 +33,9 @@ class Corrected:
     """A mean of human scores, with how it was found."""
 
     estimate: float | None
-    """Mean in units of the human score; None where method is `none`."""
+    """Mean in units of the human score; None if method is `none`."""
     low: float | None
-    """Lower end; None without an estimate, and where the labels show no spread to tell it from."""
+    """Lower end; None without an estimate, and if the labels show no spread to tell it from."""
     high: float | None
     """Upper end; None with the lower one."""
     lambda_: float | None
@@ -45,7 +45,7 @@ class Corrected:
     n_unlabelled: int
     """Number of cases with the judge's score alone."""
     n_effective: float | None
-    """How many labels alone would give the same width; None where that cannot be told."""
+    """How many labels alone would give the same width; None if that cannot be told."""
     standard_error: float | None
     """Standard error of the estimate; None with the ends of `ppi++`, and for exact intervals of proportions."""
     method: Method
@@ -63,7 +63,7 @@ def ppi_mean(
 
     `lambda = clip(cov(Y, J) / ((1 + n/m) var J), 0, 1)` over the n labelled cases, human Y and judge J; estimate
     `lambda mean(J unlabelled) + mean(Y - lambda J)`. The interval is a jackknife one: labelled cases, or clusters, are
-    left out one after the other and lambda is found anew each time, t with G - 1 degrees of freedom for G labelled
+    left out one at a time and lambda is found again each time, t with G - 1 degrees of freedom for G labelled
     clusters.
 
     For target `run` the labels are a random part of the run's N = n + m cases, and the mean over just these is wanted:
@@ -86,7 +86,7 @@ def ppi_mean(
 
     Returns:
         Estimate with method `ppi++`. Estimate None for no labels or no further cases; ends None for fewer than two
-        clusters, and where leaving one out changes nothing.
+        clusters, and if leaving one out changes nothing.
 
     Raises:
         ValueError: lengths differ, or a number is not finite.
@@ -119,7 +119,7 @@ def corrected_mean(
 ) -> Corrected:
     """Mean of a run as humans would score it, by as much as the labels can carry.
 
-    Nothing below 20 labels; the labels alone from 20 to 49, and also where there are no further cases, or where the
+    Nothing below 20 labels; the labels alone from 20 to 49, and also where there are no further cases, or if the
     judge is right on every label, so that the correction would claim to be certain; `ppi_mean` from 50 on.
 
     Labels alone: their mean. Its interval is exact for independent labels of 0 and 1 (`hypergeometric_interval` for
@@ -129,7 +129,7 @@ def corrected_mean(
 
     Returns:
         The mean, and in `method` how it was found. Ends may lie outside the range of the score by a little: they are
-        not clipped. Ends None where the labels alone are used, are in clusters or not all 0 and 1, and show no spread.
+        not clipped. Ends None if the labels alone are used, are in clusters or not all 0 and 1, and show no spread.
 
     Source: as `ppi_mean`; the limits of 20 and 50 are in-house.
     """
@@ -255,7 +255,7 @@ class _Data:
         return labelled.human / n + lambda_ * (further.judge / m - labelled.judge / n), lambda_
 
     def left_out(self, judge: bool = True) -> list[tuple[_Sums, _Sums]] | None:
-        """The two sums without each of the clusters; None where one of them has all labels, or all further cases."""
+        """The two sums without each of the clusters; None if one of them has all labels, or all further cases."""
         jointly = self._target == "population" and self._clustered
         left = []
         for cluster in {**self._parts, **self._further} if jointly else self._parts:

@@ -109,12 +109,12 @@ def human_ceiling(
     annotators may come out above the ceiling, as they have a vote in it.
 
     Args:
-        ratings: one sequence for each case with one label for each annotator, None where there is none.
+        ratings: one sequence for each case with one label for each annotator, None if there is none.
         clusters: the cluster of each case, in the same order; None for independent cases.
 
     Returns:
         The mean over the cases with two labels or more, in [0, 1], and `n` of them; the ends are clipped to it. None
-        values as in `clustered_mean`, so no ends where all annotators agree throughout.
+        values as in `clustered_mean`, so no ends if all annotators agree throughout.
 
     Raises:
         ValueError: lengths differ.
@@ -160,7 +160,7 @@ class Lift:
     value: float | None
     """P(wrong | flag) / P(wrong), at least 0; 1 for a flag that says nothing. None without flags or wrong verdicts."""
     low: float | None
-    """Lower end of the jackknife interval; None where it is undefined, as without the one flagged case."""
+    """Lower end of the jackknife interval; None if it is undefined, as without the one flagged case."""
     high: float | None
     """Upper end."""
 

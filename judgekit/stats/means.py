@@ -78,7 +78,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None, 
 
     Returns:
         Mean, lower end, upper end. The mean is None for no values. The ends are None for fewer than two, which say
-        nothing about their spread, and where all are the same: their width would be zero, a claim of certainty that
+        nothing about their spread, and if all are the same: their width would be zero, a claim of certainty that
         five equal scores do not support. The next case may differ, and how far cannot be told from these.
 
     Raises:
@@ -131,7 +131,7 @@ def welch_p(mean_a: float, sd_a: float, n_a: int, mean_b: float, sd_b: float, n_
         n_b: its size.
 
     Returns:
-        0 to 1; None where a sample has fewer than two values. Without any spread: 1.0 where the means are the same,
+        0 to 1; None if a sample has fewer than two values. Without any spread: 1.0 where the means are the same,
         0.0 where they are not.
 
     Raises:
@@ -217,12 +217,12 @@ def pooled_estimate(
 
     Args:
         columns: one sequence for each argument of `function`, all with one finite number for each case.
-        function: sums to value, in the order of the columns; None where the figure is undefined.
+        function: sums to value, in the order of the columns; None if the figure is undefined.
         limits: smallest and largest value possible.
 
     Returns:
-        Value, lower end, upper end. The value is None for no cases or where the function says so; the ends are
-        None with it, for fewer than two cases, where the figure is undefined without one of the cases, and where
+        Value, lower end, upper end. The value is None for no cases or if the function says so; the ends are
+        None with it, for fewer than two cases, where the figure is undefined without one of the cases, and if
         no case changes it (zero width, see `mean_interval`).
 
     Raises:
@@ -269,7 +269,7 @@ def jackknife_interval(
         limits: smallest and largest value possible; may be infinite.
 
     Returns:
-        Lower and upper end; None where no case changes the figure (zero width, see `mean_interval`).
+        Lower and upper end; None if no case changes the figure (zero width, see `mean_interval`).
 
     Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples".
     """

@@ -187,7 +187,7 @@ def paired_quantile_interval(a: Sequence[float], b: Sequence[float], q: float) -
         q: share of the values below, in (0, 1).
 
     Returns:
-        Lower and upper end; None where there are too few pairs.
+        Lower and upper end; None if there are too few pairs.
 
     Source: Woodruff 1952, "Confidence Intervals for Medians and Other Position Measures"; for pairs, Bonett and Price
     2020, "Interval estimation for linear functions of medians in within-subjects and mixed designs".
@@ -216,7 +216,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     Assumptions: none on how the tests depend on each other.
 
     Args:
-        p_values: one for each test, in [0, 1]; None where there was no test, which does not count in m.
+        p_values: one for each test, in [0, 1]; None if there was no test, which does not count in m.
 
     Returns:
         Adjusted values in the same order, None for None; empty for no tests.
@@ -239,7 +239,7 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     Assumptions: independent tests, or tests that depend on each other positively.
 
     Args:
-        p_values: one for each test, in [0, 1]; None where there was no test, which does not count in m.
+        p_values: one for each test, in [0, 1]; None if there was no test, which does not count in m.
 
     Returns:
         Adjusted values in the same order, None for None; empty for no tests.

@@ -111,7 +111,7 @@ def decide(n_flips: int, n: int, threshold: float) -> Side | None:
         threshold: the rate to tell from, in (0, 1).
 
     Returns:
-        `above`, `below`, or None where it is open.
+        `above`, `below`, or None if it is open.
 
     Raises:
         ValueError: n_flips outside 0 to n, or threshold outside (0, 1).
@@ -136,7 +136,7 @@ def n_to_decide(rate: float, threshold: float, n_population: int | None = None) 
         n_population: number of pairs there are; checking all of them decides at the latest.
 
     Returns:
-        Number of pairs in all, those checked so far included, at least 1; None where the rate is the threshold, so
+        Number of pairs in all, those checked so far included, at least 1; None if the rate is the threshold, so
         that no number of pairs decides, and more than a million is needed.
 
     Raises:

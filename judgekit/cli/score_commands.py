@@ -69,10 +69,11 @@ def score_command(
         write_columns(scores.columns, per_case)
     say_notices(scores.warnings)
     figures: dict[str, Any] = {name: rounded(figure.model_dump()) for name, figure in scores.estimates.items()}
+    counted = {name: counts for name, counts in scores.distributions.items() if counts}
     warnings = [{"code": code, "message": message} for code, message in scores.warnings]
     shared.show(
-        {"figures": figures, "files": scores.files, "warnings": warnings},
-        lambda: score_text(scores.estimates, scores.files),
+        {"figures": figures | counted, "files": scores.files, "warnings": warnings},
+        lambda: score_text({**scores.estimates, **counted}, scores.files),
     )
 
 

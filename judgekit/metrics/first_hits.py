@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from judgekit.core.cases import Case, Hit, SystemOutput
 from judgekit.core.comparison import FirstHits, LostChunk
 from judgekit.core.scores import Failed, Outcomes
-from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
+from judgekit.metrics.gold_evidence import GoldSupports, SnippetMode, by_rank, first_occurrences
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, NO_CHUNKS
 from judgekit.metrics.spans import CharacterSpan, SpanRecall
 

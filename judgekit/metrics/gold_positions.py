@@ -9,8 +9,14 @@ from typing import NamedTuple
 
 from judgekit.core.cases import Case, Hit, Support, SystemOutput
 from judgekit.core.text import normalise_path
-from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
-from judgekit.metrics.headings import split_case, split_output
+from judgekit.metrics.gold_evidence import (
+    GoldSupports,
+    SnippetMode,
+    by_rank,
+    first_occurrences,
+    split_case,
+    split_output,
+)
 from judgekit.metrics.ranking import within
 
 Ranks = tuple[int, ...]
@@ -56,7 +62,7 @@ class Positions(NamedTuple):
     gaining: Ranks = ()
     """Ranks of hits that are the first to match some support."""
     groups: tuple[tuple[int, ...], ...] = ()
-    """For each required group, the rank at which each of its supports is matched first; 0: never."""
+    """For each required group, the rank at which each of its distinct supports is matched first; 0: never."""
     is_empty: bool = True
     """Nothing was retrieved."""
 
@@ -106,14 +112,14 @@ def positions_of_output(gold: Gold, output: SystemOutput) -> Positions:
         n_supports=gold.n_supports,
         right=right,
         gaining=gaining,
-        groups=tuple([tuple([first_rank.get(index, 0) for index in group]) for group in gold.groups]),
+        groups=tuple([tuple([first_rank.get(index, 0) for index in dict.fromkeys(group)]) for group in gold.groups]),
         is_empty=not ranked,
     )
 
 
 def failed_positions(gold: Gold) -> Positions:
     """What is known of a case whose output is an error: how much gold it has."""
-    groups = tuple([(0,) * len(group) for group in gold.groups])
+    groups = tuple([(0,) * len(set(group)) for group in gold.groups])
     return Positions(len(gold.chunks), (), len(gold.docs), (), gold.n_supports, groups=groups)
 
 

@@ -6,8 +6,9 @@ from pydantic import Field
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
-from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
-from judgekit.metrics.anchors import GoldSupports, SnippetMode, by_rank, first_occurrences
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
+from judgekit.metrics.gold_evidence import GoldSupports, SnippetMode
+from judgekit.metrics.gold_positions import Gold, Positions, failed_positions, positions_of_output
 
 _NAME = "first_missing_support"
 _NO_GROUPS = NotApplicable("no required_support_groups")
@@ -37,21 +38,21 @@ class MultiHop(Metric):
         return (Column(_NAME, high=float("inf"), aggregate="", distribution=True),)
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
-        return {_NAME: self._first_missing(case, output)}
-
-    def _first_missing(self, case: Case, output: SystemOutput) -> Outcome:
         if not case.required_support_groups:
-            return _NO_GROUPS
-        groups = [tuple(dict.fromkeys(group)) for group in case.required_support_groups]
-        if any(len(group) < 2 for group in groups):
-            return _ONE_HOP
+            return {_NAME: _NO_GROUPS}
+        gold = Gold(supports=GoldSupports(case.gold_supports, self.snippets), groups=case.required_support_groups)
         if output.error is not None:
-            return Failed(output.error.kind)
-        gold = GoldSupports(case.gold_supports, self.snippets)
-        found: set[int] = set()
-        for rank, hit in first_occurrences(by_rank(output.retrieved)):
-            if rank <= self.k:
-                found.update(gold.matched_by(hit))
-        missing = [[place for place, index in enumerate(group) if index not in found] for group in groups]
+            return self.ranked(failed_positions(gold), Failed(output.error.kind))
+        return self.ranked(positions_of_output(gold, output))
+
+    def ranked(self, found: Positions, failed: Failed | None = None) -> Outcomes:
+        """The score, which depends on nothing but where the gold stands."""
+        if not found.groups:
+            return {_NAME: _NO_GROUPS}
+        if any(len(ranks) < 2 for ranks in found.groups):
+            return {_NAME: _ONE_HOP}
+        if failed is not None:
+            return {_NAME: failed}
+        missing = [[place for place, rank in enumerate(ranks) if not 0 < rank <= self.k] for ranks in found.groups]
         best = min(missing, key=len)
-        return float(best[0]) if best else _NONE_MISSING
+        return {_NAME: float(best[0]) if best else _NONE_MISSING}

@@ -7,8 +7,8 @@ caller says "not applicable" before, and the functions that divide by the gold r
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence, Set
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
@@ -32,20 +32,10 @@ Cutoffs = Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], AfterV
 """Config type for cut-offs: distinct whole numbers, each at least 1."""
 
 
-def first_ranks(gold: Set[str], retrieved: Iterable[str]) -> list[int]:
-    """Ranks at which each gold id stands first, ascending; a repeated id counts once, an absent one not at all.
-
-    Args:
-        gold: distinct gold ids.
-        retrieved: ids in rank order; they are compared as they are and never rewritten.
-    """
-    ranks: list[int] = []
-    seen: set[str] = set()
-    for rank, item in enumerate(retrieved, start=1):
-        if item in gold and item not in seen:
-            seen.add(item)
-            ranks.append(rank)
-    return ranks
+@cache
+def names_at(name: str, ks: tuple[int, ...]) -> tuple[str, ...]:
+    """The score names of a figure at cut-offs."""
+    return tuple([f"{name}@{k}" for k in ks])
 
 
 def hit_at(k: int, ranks: Sequence[int]) -> float:
@@ -92,7 +82,7 @@ def recall_at(k: int, n_gold: int, ranks: Sequence[int]) -> float:
     Args:
         k: cut-off, at least 1.
         n_gold: number of distinct gold items, at least 1.
-        ranks: ascending ranks, one for each gold item found: its first (see `first_ranks`).
+        ranks: ascending ranks, one for each gold item found: its first.
 
     Raises:
         ValueError: no gold, for which recall is not defined.
@@ -146,8 +136,7 @@ def figures_at(ks: tuple[int, ...], n_gold: int, right: tuple[int, ...], gaining
     Args:
         ks: cut-offs, each at least 1.
         n_gold: number of distinct gold items, at least 1.
-        right: ascending distinct ranks at which something right stands; those beyond the largest cut-off change
-            nothing, and without them more lists are alike (see `within`).
+        right: ascending distinct ranks at which something right stands.
         gaining: those of the ranks at which something right stands for the first time, at most `n_gold`.
 
     Returns:

@@ -12,12 +12,13 @@ from operator import itemgetter
 
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.metrics.gold_positions import Positions
+from judgekit.metrics.multi_hop import MultiHop
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, RetrievalIds
 
 
 class RankingColumns:
-    """The ranked scores of the families `retrieval_ids` and `retrieval`, column by column."""
+    """The ranked scores of the families `retrieval_ids`, `retrieval` and `multi_hop`, column by column."""
 
     def __init__(self, ids: RetrievalIds, supports: Retrieval) -> None:
         """Prepare for no case.
@@ -26,7 +27,7 @@ class RankingColumns:
             ids: the family of figures by id.
             supports: the family of figures by gold support.
         """
-        self._families = (ids, supports)
+        self._families = (ids, supports, MultiHop())
         self.depth = max(MRR_CUTOFF, *ids.ks, *supports.ks, *supports.mrr_ks)
         """The largest cut-off: what stands behind it matters only if nothing right comes before."""
         self.case_ids: list[str] = []
@@ -114,8 +115,8 @@ class RankingColumns:
 
     @cached_property
     def _rows(self) -> list[Outcomes]:
-        ids, supports = self._families
-        return [{**ids.ranked(*row), **supports.ranked(*row)} for row in self._numbers]
+        ids, supports, hops = self._families
+        return [{**ids.ranked(*row), **supports.ranked(*row), **hops.ranked(*row)} for row in self._numbers]
 
     @cached_property
     def _counted(self) -> Counter[int]:

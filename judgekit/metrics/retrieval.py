@@ -1,6 +1,5 @@
 """Retrieval by anchors: were the gold supports found, how early, and were they cited."""
 
-from functools import cached_property
 from typing import ClassVar
 
 from judgekit.core.cases import Case, Scope, SystemOutput
@@ -8,9 +7,9 @@ from judgekit.core.components import Metric, Verdicts
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import instant_of, is_blank, normalise_path
-from judgekit.metrics.anchors import GoldSupports, SnippetMode
+from judgekit.metrics.gold_evidence import GoldSupports, SnippetMode
 from judgekit.metrics.gold_positions import Gold, Positions, failed_positions, positions_of_output
-from judgekit.metrics.ranking import Cutoffs, figures_at, hit_at, reciprocal_rank, within
+from judgekit.metrics.ranking import Cutoffs, figures_at, hit_at, names_at, reciprocal_rank
 
 NO_SUPPORTS = NotApplicable("no gold_supports")
 NO_GROUPS = NotApplicable("no required_support_groups")
@@ -57,39 +56,6 @@ class Retrieval(Metric):
     snippets: SnippetMode = "if_text"
     """How the snippets of supports are looked for in the text of hits."""
 
-    @cached_property
-    def any_names(self) -> tuple[str, ...]:
-        return tuple([f"recall_any@{k}" for k in self.ks])
-
-    @cached_property
-    def precision_names(self) -> tuple[str, ...]:
-        return tuple([f"precision@{k}" for k in self.ks])
-
-    @cached_property
-    def ndcg_names(self) -> tuple[str, ...]:
-        return tuple([f"ndcg@{k}" for k in self.ks])
-
-    @cached_property
-    def all_names(self) -> tuple[str, ...]:
-        return tuple([f"recall_all@{k}" for k in self.ks])
-
-    @cached_property
-    def mrr_names(self) -> tuple[tuple[int | None, str], ...]:
-        return ((None, "mrr"), *[(k, f"mrr@{k}") for k in self.mrr_ks])
-
-    @cached_property
-    def _always_names(self) -> tuple[str, ...]:
-        """Names whose only precondition is a gold support."""
-        return (*self.any_names, *self.precision_names, *self.ndcg_names, *[name for _, name in self.mrr_names])
-
-    @cached_property
-    def _depth(self) -> int:
-        return max(self.ks, default=0)
-
-    @cached_property
-    def _names(self) -> tuple[str, ...]:
-        return tuple([column.name for column in self.columns()])
-
     def columns(self) -> tuple[Column, ...]:
         columns: list[Column] = []
         for k in self.ks:
@@ -99,9 +65,10 @@ class Retrieval(Metric):
                 Column(f"precision@{k}", binary=k == 1),
                 Column(f"ndcg@{k}", binary=k == 1),
             ]
-        columns += [Column(name, binary=k == 1) for k, name in self.mrr_names]
         return (
             *columns,
+            Column("mrr"),
+            *[Column(f"mrr@{k}", binary=k == 1) for k in self.mrr_ks],
             Column("scope_miss", higher_is_better=False, binary=True, aggregate="scope_miss_rate"),
             Column("attribution_hit", binary=True, aggregate="attribution_hit_rate"),
             Column("recency_conflict", binary=True),
@@ -109,7 +76,7 @@ class Retrieval(Metric):
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
         if not case.gold_supports:
-            return dict.fromkeys(self._names, NO_SUPPORTS)
+            return {column.name: NO_SUPPORTS for column in self.columns()}
         supports = GoldSupports(case.gold_supports, self.snippets)
         gold = Gold(supports=supports, groups=case.required_support_groups)
         if output.error is not None:
@@ -123,22 +90,21 @@ class Retrieval(Metric):
 
     def ranked(self, found: Positions, failed: Failed | None = None) -> Outcomes:
         """The scores that depend on nothing but where the gold stands."""
-        reason = failed if found.n_supports else NO_SUPPORTS
-        if reason is not None:
-            outcomes: Outcomes = dict.fromkeys(self._always_names, reason)
-            outcomes.update(
-                dict.fromkeys(self.all_names, reason if found.groups or not found.n_supports else NO_GROUPS)
-            )
-            return outcomes
-        near = within(self._depth, found.right), within(self._depth, found.gaining)
-        figures = figures_at(self.ks, found.n_supports, *near)
-        outcomes = {name: reciprocal_rank(found.right, cutoff) for cutoff, name in self.mrr_names}
-        outcomes.update(zip(self.any_names, figures.hit, strict=True))
-        outcomes.update(zip(self.precision_names, figures.precision, strict=True))
-        outcomes.update(zip(self.ndcg_names, figures.ndcg, strict=True))
+        names = [name for figure in ("recall_any", "precision", "ndcg") for name in names_at(figure, self.ks)]
+        mrr_names, all_names = ("mrr", *names_at("mrr", self.mrr_ks)), names_at("recall_all", self.ks)
+        if not found.n_supports:
+            return dict.fromkeys((*names, *mrr_names, *all_names), NO_SUPPORTS)
+        if failed is not None:
+            groups = dict.fromkeys(all_names, failed if found.groups else NO_GROUPS)
+            return {**dict.fromkeys((*names, *mrr_names), failed), **groups}
+        figures = figures_at(self.ks, found.n_supports, found.right, found.gaining)
+        outcomes: Outcomes = {}
+        for name, k in zip(mrr_names, (None, *self.mrr_ks), strict=True):
+            outcomes[name] = reciprocal_rank(found.right, k)
+        outcomes.update(zip(names, (*figures.hit, *figures.precision, *figures.ndcg), strict=True))
         complete = sorted([max(ranks) for ranks in found.groups if min(ranks)])
-        all_found: list[Outcome] = [hit_at(k, complete) if found.groups else NO_GROUPS for k in self.ks]
-        outcomes.update(zip(self.all_names, all_found, strict=True))
+        for name, k in zip(all_names, self.ks, strict=True):
+            outcomes[name] = hit_at(k, complete) if found.groups else NO_GROUPS
         return outcomes
 
     def calculate_judged(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Outcomes:

@@ -1,13 +1,12 @@
 """Retrieval by chunk and document ids, citations that resolve, and refusals."""
 
-from functools import cached_property
 from typing import ClassVar
 
 from judgekit.core.cases import Case, Id, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.metrics.gold_positions import Gold, Positions, failed_positions, positions_of_output
-from judgekit.metrics.ranking import Cutoffs, figures_at, reciprocal_rank, within
+from judgekit.metrics.ranking import Cutoffs, figures_at, names_at, reciprocal_rank
 
 MRR_CUTOFF = 10
 """Rank up to which `mrr_chunk` looks."""
@@ -50,26 +49,6 @@ class RetrievalIds(Metric):
     corpus_chunk_ids: frozenset[Id] | None = None
     """Ids of all chunks of the corpus, against which citations are resolved; None: the output's own hits."""
 
-    @cached_property
-    def hit_names(self) -> tuple[str, ...]:
-        return tuple([f"hit@{k}" for k in self.ks])
-
-    @cached_property
-    def precision_names(self) -> tuple[str, ...]:
-        return tuple([f"precision_chunk@{k}" for k in self.ks])
-
-    @cached_property
-    def recall_names(self) -> tuple[str, ...]:
-        return tuple([f"recall_doc@{k}" for k in self.ks])
-
-    @cached_property
-    def _chunk_names(self) -> tuple[str, ...]:
-        return (*self.hit_names, *self.precision_names, "mrr_chunk")
-
-    @cached_property
-    def _depth(self) -> int:
-        return max(self.ks, default=0)
-
     def columns(self) -> tuple[Column, ...]:
         columns: list[Column] = []
         for k in self.ks:
@@ -105,24 +84,23 @@ class RetrievalIds(Metric):
         return {**self._chunks(found, failed), **self._docs(found, failed), "empty_result": _empty_result(found)}
 
     def _chunks(self, found: Positions, failed: Failed | None) -> Outcomes:
+        names = (*names_at("hit", self.ks), *names_at("precision_chunk", self.ks))
         if not found.n_chunks:
-            return dict.fromkeys(self._chunk_names, NO_CHUNKS)
+            return dict.fromkeys((*names, "mrr_chunk"), NO_CHUNKS)
         if failed is not None:
-            return dict.fromkeys(self._chunk_names, failed)
-        near = within(self._depth, found.chunks)
-        figures = figures_at(self.ks, found.n_chunks, near, near)
+            return dict.fromkeys((*names, "mrr_chunk"), failed)
+        figures = figures_at(self.ks, found.n_chunks, found.chunks, found.chunks)
         outcomes: Outcomes = {"mrr_chunk": reciprocal_rank(found.chunks, MRR_CUTOFF)}
-        outcomes.update(zip(self.hit_names, figures.hit, strict=True))
-        outcomes.update(zip(self.precision_names, figures.precision, strict=True))
+        outcomes.update(zip(names, (*figures.hit, *figures.precision), strict=True))
         return outcomes
 
     def _docs(self, found: Positions, failed: Failed | None) -> Outcomes:
+        names = names_at("recall_doc", self.ks)
         if not found.n_docs:
-            return dict.fromkeys(self.recall_names, NO_DOCS)
+            return dict.fromkeys(names, NO_DOCS)
         if failed is not None:
-            return dict.fromkeys(self.recall_names, failed)
-        near = within(self._depth, found.docs)
-        return dict(zip(self.recall_names, figures_at(self.ks, found.n_docs, near, near).recall, strict=True))
+            return dict.fromkeys(names, failed)
+        return dict(zip(names, figures_at(self.ks, found.n_docs, found.docs, found.docs).recall, strict=True))
 
     def _citation_coverage(self, output: SystemOutput) -> Outcome:
         if output.answer is None:

@@ -76,7 +76,7 @@ def _notes(summary: RunSummary) -> list[tuple[str, str]]:
     return [(kind, printable_line(line)) for kind, line in found]
 
 
-def score_text(figures: Mapping[str, Estimate], files: Mapping[str, Mapping[str, Any]]) -> str:
+def score_text(figures: Mapping[str, Estimate | Mapping[str, int]], files: Mapping[str, Mapping[str, Any]]) -> str:
     """What `judgekit score` read, and each figure that has data with its interval and the cases it rests on.
 
     Args:
@@ -90,9 +90,14 @@ def score_text(figures: Mapping[str, Estimate], files: Mapping[str, Mapping[str,
     rows = [
         (name, shown(figure), interval(figure), coverage(figure))
         for name, figure in figures.items()
-        if figure.n + figure.n_error > 0
+        if isinstance(figure, Estimate) and figure.n + figure.n_error > 0
     ]
-    return "\n".join([*lines, "", *aligned([HEADER, *rows])])
+    counted = [
+        f"{name}: {', '.join(f'{key}: {n}' for key, n in figure.items())}"
+        for name, figure in figures.items()
+        if not isinstance(figure, Estimate)
+    ]
+    return "\n".join([*lines, "", *aligned([HEADER, *rows]), *counted])
 
 
 def dry_run_text(estimate: Mapping[str, Any]) -> str:

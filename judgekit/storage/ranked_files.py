@@ -15,8 +15,8 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.scores import Failed
 from judgekit.core.text import are_plain_ids, canonical_id, canonical_ids, normalise_path
+from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, heading_texts
 from judgekit.metrics.gold_positions import Gold, Ids, Positions, gold_of, positions_of_ids, positions_of_output
-from judgekit.metrics.headings import delimiter_notice, delimiter_of, heading_texts
 from judgekit.storage.case_files import record_of
 from judgekit.storage.encodings import is_plain
 from judgekit.storage.field_mapping import FieldMapping

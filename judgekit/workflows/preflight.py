@@ -14,7 +14,7 @@ from judgekit.core.components import Component, Judge
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
-from judgekit.metrics.headings import looks_alike
+from judgekit.metrics.gold_evidence import looks_alike
 
 if TYPE_CHECKING:
     from judgekit.workflows.setup import Setup  # `judgekit score` makes no such thing

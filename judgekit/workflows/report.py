@@ -12,7 +12,7 @@ from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
 from judgekit.core.history_points import dataset_sha256
 from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel
 from judgekit.core.runs import BRIDGE, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, REPORT, SUMMARY, RunSummary
-from judgekit.metrics.anchors import GoldSupports
+from judgekit.metrics.gold_evidence import GoldSupports
 from judgekit.reports.case_data import MOST_ROWS, caps_for
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.ci_servers import render_junit

@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy, estimate
+from judgekit.analysis.estimates import DEFAULT_RULES, ColumnTally, ErrorPolicy, Tally, estimate
 from judgekit.analysis.input_mismatches import check_positions, ids_on_one_side
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, first_problem
 from judgekit.core.scores import Column, Estimate, Failed
 from judgekit.core.text import are_plain_ids, canonical_id
+from judgekit.metrics.gold_evidence import split_case, split_output
 from judgekit.metrics.gold_positions import Gold, failed_positions, positions_in_list
-from judgekit.metrics.headings import split_case, split_output
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
@@ -68,12 +68,23 @@ class RankingScores:
         made: dict[Any, Estimate] = {}
         found: dict[str, Estimate] = {}
         for column in self.columns.columns():
+            if column.aggregate == "":
+                continue
             # Ids that are chunk, document and path at once give several names to one column.
             key = (self.columns.origin(column.name), column.binary, column.higher_is_better)
             if key not in made:
                 made[key] = self._estimate(column)
             found[column.aggregate or column.name] = made[key]
         return found
+
+    @cached_property
+    def distributions(self) -> dict[str, dict[str, int]]:
+        """The counts of scores of which a mean says nothing, such as `first_missing_support.distribution`."""
+        columns = [column for column in self.columns.columns() if column.distribution]
+        tally = Tally(columns, [])
+        for outcomes in zip(*[self.columns.outcomes(column.name) for column in columns], strict=True):
+            tally.add({column.name: outcome for column, outcome in zip(columns, outcomes, strict=True)})
+        return {name: counts for name, counts in tally.figures(self.policy).items() if isinstance(counts, dict)}
 
     def _estimate(self, column: Column) -> Estimate:
         tally = ColumnTally(self.columns.counts(column.name))

@@ -27,7 +27,7 @@ from judgekit.core.text import canonical_sha256
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.metrics.extraction import Extraction
-from judgekit.metrics.headings import delimiter_notice, delimiter_of, split_case, split_output
+from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split_case, split_output
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config

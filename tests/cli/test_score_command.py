@@ -15,7 +15,7 @@ from tests.readers import needs_shared_files, shared, written
 
 QRELS = "q1 0 d1 1\nq1 0 d2 1\nq2 0 d9 2\nq3 0 d1 0\n"
 RUN = "q1 Q0 d3 1 3.5 r\nq1 Q0 d1 2 2.5 r\nq1 Q0 d2 3 2.5 r\nq2 Q0 d1 1 0.5 r\nq3 Q0 d1 1 0.5 r\n"
-RANKED = ("hit@", "precision", "recall_", "mrr", "ndcg@", "empty_result")
+RANKED = ("hit@", "precision", "recall_", "mrr", "ndcg@", "empty_result", "first_missing_support")
 
 
 def figures_of(*arguments: str | Path, cwd: Path) -> dict[str, Any]:
@@ -29,6 +29,8 @@ def run_of(cases: Path, outputs: Path, folder: Path, ties: str | None) -> Path:
     """The folder of a run of the retrieval families on the same files."""
     system = {"name": "recorded", "path": str(outputs), **({"ties": ties} if ties else {})}
     metrics = ["retrieval", "retrieval_ids"]
+    if "required_support_groups" in cases.read_text(encoding="utf-8"):
+        metrics.append("multi_hop")
     config = {"name": "same", "cases": str(cases), "system": system, "metrics": metrics, "judges": []}
     written(folder, "config.json", json.dumps(config))
     done = judgekit("run", "config.json", "--run-id", "r1", "--quiet", cwd=folder)
@@ -48,7 +50,8 @@ def assert_figures_of_a_run(cases: Path, outputs: Path, folder: Path, ties: str 
     scores: dict[str, dict[str, Any]] = {}
     for line in read_lines(run / "scores.jsonl"):
         if line["name"].startswith(RANKED):
-            scores.setdefault(line["case_id"], {"case_id": line["case_id"]})[line["name"]] = line["value"]
+            unasked = {"case_id": line["case_id"], "first_missing_support": None}
+            scores.setdefault(line["case_id"], unasked)[line["name"]] = line["value"]
     assert {line["case_id"]: line for line in read_lines(folder / "s.jsonl")} == scores
 
 

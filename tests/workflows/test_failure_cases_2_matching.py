@@ -8,7 +8,7 @@ import pytest
 
 import judgekit
 from judgekit.core.data_files import DataFile
-from judgekit.metrics.headings import recognised_delimiter
+from judgekit.metrics.gold_evidence import recognised_delimiter
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.workflows.score import score
 from tests.builders import write_lines, write_suite

@@ -6,14 +6,13 @@ import pytest
 
 from judgekit.core.cases import Anchor, Hit, Support
 from judgekit.core.text import normalise_path
-from judgekit.metrics.anchors import (
+from judgekit.metrics.gold_evidence import (
     GoldSupports,
     SnippetMode,
     by_rank,
     first_occurrences,
     fold_text,
     heading_parts,
-    matches,
 )
 
 
@@ -92,7 +91,7 @@ def hit(heading: Any = "", path: str | None = "a.md", **more: Any) -> Hit:
     ],
 )
 def test_a_hit_matches_by_file_and_heading_prefix(gold: Support, found: Hit, expected: bool) -> None:
-    assert matches(gold, found) is expected
+    assert bool(GoldSupports((gold,)).matched_by(found)) is expected
 
 
 SNIPPETS = support(snippets=["Run apt-get", "other"])
@@ -114,12 +113,12 @@ SNIPPETS = support(snippets=["Run apt-get", "other"])
     ],
 )
 def test_a_support_with_snippets_looks_into_the_text(mode: SnippetMode, found: Hit, expected: bool) -> None:
-    assert matches(SNIPPETS, found, mode) is expected
+    assert bool(GoldSupports((SNIPPETS,), mode).matched_by(found)) is expected
 
 
 @pytest.mark.parametrize("snippets", [[], ["", "  "]])
 def test_a_support_without_snippets_or_with_blank_ones_needs_no_text(snippets: list[str]) -> None:
-    assert matches(support(snippets=snippets), hit(), "require")
+    assert GoldSupports((support(snippets=snippets),), "require").matched_by(hit())
 
 
 def test_supports_are_told_apart_by_index_and_equal_ones_counted_once() -> None:

@@ -246,31 +246,15 @@ class Delta:
 
     def document(self) -> dict[str, Any]:
         """A strict-JSON object, unrounded."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "delta": self.delta,
-            "n": self.n,
-            "low": self.low,
-            "high": self.high,
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "mde": self.mde,
-            "verdict": self.verdict,
-            "higher_is_better": self.higher_is_better,
-            "method": self.method,
-            "a_overall": self.a_overall,
-            "a_n": self.a_n,
-            "b_overall": self.b_overall,
-            "b_n": self.b_n,
-            "n_only_a": self.n_only_a,
-            "n_only_b": self.n_only_b,
-            "n_failed_a": self.n_failed_a,
-            "n_failed_b": self.n_failed_b,
-            "delta_if_failed_worst": self.delta_if_failed_worst,
-            "n_unbounded": self.n_unbounded,
-            "mixed": list(self.mixed),
-        }
+        return {name: getattr(self, name) for name in _DELTA_NAMES} | {"mixed": list(self.mixed)}
+
+
+_DELTA_NAMES = (
+    *("a", "b", "delta", "n", "low", "high", "p", "p_holm", "mde", "verdict", "higher_is_better", "method"),
+    *("a_overall", "a_n", "b_overall", "b_n", "n_only_a", "n_only_b", "n_failed_a", "n_failed_b"),
+    *("delta_if_failed_worst", "n_unbounded", "mixed"),
+)
+"""What the document of a difference has, in its order."""
 
 
 @dataclass(frozen=True, slots=True)

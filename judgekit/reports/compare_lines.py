@@ -70,7 +70,7 @@ def moved(deltas: Sequence[Delta]) -> list[Delta]:
 
 
 def same_line(deltas: Sequence[Delta]) -> str | None:
-    """The figures that are equal to the last digit in one line; None where there is none."""
+    """The figures that are equal to the last digit in one line; None if there is none."""
     names = [delta.name for delta in deltas if _is_same(delta)]
     return f"no difference at all in {len(names)} figures: {', '.join(names)}" if names else None
 

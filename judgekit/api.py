@@ -30,7 +30,7 @@ def run(
         limit: take only the first cases.
         sample: take only so many cases, drawn at random with the config's seed.
         run_id: name of the run folder.
-        use_cache: False asks every question anew and stores no replies.
+        use_cache: False asks every question again and stores no replies.
 
     Returns:
         The figures, as in metrics.json but not yet rounded.
@@ -105,7 +105,7 @@ def score_rankings(
         `hit@k`, `recall_doc@k`, `precision_chunk@k`, `mrr_chunk`, `ndcg@k`, `mrr` and their equals.
 
     Raises:
-        JudgekitError: an id or score that is none, or a cut-off below 1.
+        JudgekitError: a value that is not an id or a score, or a cut-off below 1.
     """
     from judgekit.workflows.score import Cutoffs, score_in_memory
 

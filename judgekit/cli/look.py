@@ -66,7 +66,7 @@ def report_command(
     from judgekit.workflows.report import write_report
     from judgekit.workflows.selectors import find_run
 
-    folder = find_run(run, None, shared.options())
+    folder = find_run(run, shared.options())
     typer.echo(str(write_report(folder, format_, out)))
 
 
@@ -87,7 +87,7 @@ def view_command(
 
     folder, page = shared.results_dir or Path("results"), "/"
     if run is not None:
-        path = RunFolder.open(find_run(run, None, shared.options())).path.resolve()
+        path = RunFolder.open(find_run(run, shared.options())).path.resolve()
         folder, page = path.parent, f"/runs/{path.name}/"
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder; judgekit quickstart makes a first run, or name --results-dir")

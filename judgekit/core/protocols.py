@@ -13,7 +13,7 @@ from judgekit.core.judgments import FailureKind, ModelRequest, ModelResponse
 class CallError(Exception):
     """One request failed.
 
-    `retryable` says whether asking again may help; `fatal` that every other call would fail likewise,
+    `retryable` says whether asking again may help; `fatal` that every other call would fail too,
     so that the run stops.
     """
 
@@ -34,7 +34,7 @@ class CallError(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.n_requests = n_requests
         self.status: int | None = None
-        """The HTTP status, where the server answered with an error."""
+        """The HTTP status, if the server answered with an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Capabilities:
         """The parameters of a request, as far as the model takes them; temperature is always 0.
 
         Args:
-            model: as configured; what it sets beyond the usual is there only where it is set.
+            model: as configured; further fields are sent only if it sets them.
             max_output_tokens: left out, the model's.
         """
         found: dict[str, Any] = {
@@ -98,7 +98,7 @@ class Provider(ABC):
     is_llm: ClassVar[bool] = True
     """False for an embedded baseline; reports say so beside its scores."""
     note: ClassVar[str | None] = None
-    """What a report says beside its scores, such as that it is no language model."""
+    """What a report says beside its scores, such as that it is not a language model."""
     judges: ClassVar[frozenset[str] | None] = None
     """Names of the judges that it can play; None: whatever it is asked."""
     needs_network: ClassVar[bool] = True
@@ -143,7 +143,7 @@ class Provider(ABC):
         """
 
     async def close(self) -> None:  # noqa: B027  # most providers hold nothing open
-        """Give back connections; the provider is not used again."""
+        """Close connections; the provider is not used again."""
 
 
 class System(ABC):
@@ -161,13 +161,13 @@ class System(ABC):
 
 
 class ReplyCache(Protocol):
-    """Good replies by request key. Verdicts are not cached: they are parsed anew from the reply."""
+    """Good replies by request key. Verdicts are not cached: they are parsed from the reply each time."""
 
     def get(self, key: str) -> str | None:
-        """The stored text, or None where there is none or it is damaged."""
+        """The stored text, or None if there is none or it is damaged."""
 
     def stored_at(self, key: str) -> str | None:
-        """When an entry was stored (UTC, ISO 8601), or None where there is none."""
+        """When an entry was stored (UTC, ISO 8601), or None if there is none."""
 
     def put_many(self, items: Sequence[tuple[str, str]]) -> None:
         """Store replies in one transaction."""

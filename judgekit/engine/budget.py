@@ -1,9 +1,9 @@
 """What calls took, and what a run may spend, held against what it has spent and what is set aside for calls that run.
 
-A call is sent only where its whole size has room: its prompt at four characters a token and the longest reply that it
-may get, or more where a call of the model took more before. Where running calls hold the rest of the budget, it waits
-until one of them ends. The first call of each model goes alone where tokens or money are limited, so that what its
-calls really take is known before many are sent.
+A call is sent only if its whole size has room: its prompt at four characters a token and the longest reply that it
+may get, or more if a call of the model took more before. If running calls hold the rest of the budget, it waits until
+one of them ends. The first call of each model goes alone if tokens or money are limited, so that what its calls really
+take is known before many are sent.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class Spent:
     _counted_usd: float = 0.0
 
     def add(self, n_requests: int, bill: Bill | None) -> None:
-        """Count one call; `bill` is None where it ended in an error that costs nothing."""
+        """Count one call; `bill` is None if it ended in an error that costs nothing."""
         self.n_requests += n_requests
         if bill is None:
             return
@@ -81,12 +81,12 @@ class Spent:
 
     @property
     def cost_usd(self) -> float | None:
-        """US dollars; None where nothing was asked, or the cost of a call is not known."""
+        """US dollars; None if nothing was asked, or the cost of a call is not known."""
         return self._cost if self._n_bills and not self._n_without_cost else None
 
     @property
     def cost_source(self) -> CostSource | None:
-        """Where the cost is known from; the least certain source where there are several."""
+        """Where the cost is known from; the least certain source if there are several."""
         return None if self.cost_usd is None else self._source
 
     def _not_counted(self, bill: Bill) -> Unmetered:
@@ -219,7 +219,7 @@ class Spending:
             raise Interrupted(refused)
 
     def may_ask_again(self) -> bool:
-        """Whether a running call may make one more request; counts it where it may."""
+        """Whether a running call may make one more request; counts it if so."""
         most = self.budget.max_calls
         if most is not None and self.n_calls + self._held_calls + 1 > most:
             return False
@@ -288,7 +288,7 @@ class Spending:
         return self._refusal(hold) is None
 
     def _next(self) -> None:
-        """Let those go whose turn it is; where nothing runs and the first has no room, none of them ever will."""
+        """Let those go whose turn it is; if nothing runs and the first has no room, none of them ever will."""
         while self._waiting:
             hold, turn = self._waiting[0]
             if turn.done():
@@ -307,7 +307,7 @@ class Spending:
                 self._waiting.clear()
 
     def _refusal(self, hold: Hold) -> str | None:
-        """Why one more call of this size has no room, or None where it has."""
+        """Why one more call of this size has no room, or None if it has."""
         limit = self.budget
         if limit.max_calls is not None and self.n_calls + self._held_calls + 1 > limit.max_calls:
             made = f"{self.n_calls} made, {self._running()}"
@@ -329,7 +329,7 @@ class Spending:
         )
 
     def _running(self) -> str:
-        """What is set aside; nothing where a run stops, since it waits for running calls before it does."""
+        """What is set aside; nothing when a run stops, since it waits for running calls before it does."""
         if not self._n_running:
             return "nothing set aside for running calls"
         calls = "1 running call" if self._n_running == 1 else f"{self._n_running} running calls"

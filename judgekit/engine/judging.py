@@ -15,14 +15,7 @@ from functools import partial
 from itertools import chain, islice
 
 from judgekit.core.errors import ConfigError, JudgekitError, ProviderError
-from judgekit.core.judgments import (
-    Attempt,
-    JudgeFailure,
-    JudgeInput,
-    ModelRequest,
-    ModelResponse,
-    VerdictError,
-)
+from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, VerdictError
 from judgekit.core.protocols import CallError, Capabilities, ReplyCache
 from judgekit.core.text import clean_text
 from judgekit.engine.budget import Bill, BilledError, Hold, Spending
@@ -40,7 +33,7 @@ BREAKER_CALLS = 20
 """So many first calls that all fail in the same way stop the run."""
 
 SERVER_IS_GONE = frozenset({"connection", "timeout", "server_error", "rate_limited"})
-"""Failures that stop a run at any time where nothing else comes; it can be resumed."""
+"""Failures that stop a run at any time if nothing else comes; it can be resumed."""
 
 YIELD_EVERY = 64
 """Inputs answered from the cache before other tasks get their turn."""
@@ -51,7 +44,7 @@ TRUNCATION_FLOOR_CHARACTERS = 4096
 
 @dataclass
 class StopSignal:
-    """What stops all passes of a run: the first error that no call can mend."""
+    """What stops all passes of a run: the first error that no further call can get past."""
 
     error: JudgekitError | None = None
 
@@ -76,12 +69,7 @@ class JudgingPass:
     """Judges a stream of inputs by one plan."""
 
     def __init__(
-        self,
-        plan: JudgePlan,
-        sink: Recorder,
-        cache: ReplyCache | None,
-        spending: Spending,
-        stop: StopSignal,
+        self, plan: JudgePlan, sink: Recorder, cache: ReplyCache | None, spending: Spending, stop: StopSignal
     ) -> None:
         """Prepare; nothing is asked before `run`."""
         self.plan = plan
@@ -163,7 +151,7 @@ class JudgingPass:
             self._break_off(failure)
 
     def _break_off(self, failure: JudgeFailure | None) -> None:
-        """Stop where calls fail alike, one after the other, so that going on is in vain."""
+        """Stop if calls fail alike, one after the other, so that further ones are in vain."""
         tally = self.tally
         kind, n_before = tally.in_a_row
         if failure is None:
@@ -179,9 +167,8 @@ class JudgingPass:
             self._stop.set(ProviderError(text))
 
     async def _judge(self, judge_input: JudgeInput) -> Judged:
-        """Ask once, and once more where the reply cannot be read."""
-        earlier: tuple[Attempt, ...] = ()
-        draft = self._draft(judge_input, 1, None, earlier)
+        """Ask once, and once more if the reply cannot be read."""
+        draft = self._draft(judge_input)
         for attempt in (1, 2):
             try:
                 return await self._attempt(draft)
@@ -191,7 +178,7 @@ class JudgingPass:
                 if self._refuses_schema(error):
                     raise ConfigError(
                         f"{self.plan.prompt.where}: model {self.plan.runtime.model_id} refuses its reply_schema: "
-                        f'{error}; mend it there, or set "reply_format": "json_object" for the model'
+                        f'{error}; correct it there, or set "reply_format": "json_object" for the model'
                     ) from None
                 draft.spent.add(error.n_requests, error.bill if isinstance(error, BilledError) else None)
                 return draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
@@ -201,9 +188,8 @@ class JudgingPass:
                 if attempt == 2 or error.kind not in ASKED_AGAIN:
                     return draft.failed(failure)
                 raw_reply = draft.reply.response.text if draft.reply is not None else None
-                earlier = (Attempt(key=draft.key, raw_reply=raw_reply, failure=failure),)
                 spent = draft.spent
-                draft = self._draft(judge_input, 2, error, earlier)
+                draft = self._draft(judge_input, error, Attempt(key=draft.key, raw_reply=raw_reply, failure=failure))
                 draft.spent = spent
             except JudgekitError:
                 raise
@@ -217,10 +203,9 @@ class JudgingPass:
         # Once the schema was taken, such a message is about the text of a case.
         return is_sent and not self._is_schema_taken and _SCHEMA_REFUSED.search(str(error)) is not None
 
-    def _draft(
-        self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None, earlier: tuple[Attempt, ...]
-    ) -> JudgmentDraft:
-        request = self._requests.request(judge_input, attempt, problem)
+    def _draft(self, judge_input: JudgeInput, problem: VerdictError | None = None, *earlier: Attempt) -> JudgmentDraft:
+        """The first question about a case, or the second one, which names what was wrong with the first reply."""
+        request = self._requests.request(judge_input, problem)
         key, key_parts = self._requests.key_and_parts(request)
         return JudgmentDraft(self.plan, self._requests.capabilities, judge_input, request, key, key_parts, earlier)
 

@@ -18,7 +18,7 @@ from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION, ParsedReply
 
 _NOTHING = ModelResponse(text=None)
-"""In place of a reply where none came."""
+"""In place of a reply if none came."""
 
 
 @dataclass

@@ -12,7 +12,7 @@ PAUSE_SECONDS = 5.0
 
 
 LONGEST_PAUSE_SECONDS = 60.0
-"""Where a limit is full again much later, one call is made after so long, to see whether it is true."""
+"""If a limit is full again much later, one call is made after so long, to see whether it is true."""
 
 LONGEST_RESET_SECONDS = 120.0
 """Up to here a limit is simply waited for, as a `Retry-After` is."""
@@ -48,7 +48,7 @@ class Allowance:
         self._left -= n
 
     def seconds_until(self, n: int, now: float) -> float:
-        """How long to wait before a call of this size; 0 where there is room or nothing is known."""
+        """How long to wait before a call of this size; 0 if there is room or nothing is known."""
         if self._left is None or self._left >= n:
             return 0.0
         if now >= self._full_at:

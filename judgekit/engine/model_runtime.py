@@ -28,7 +28,7 @@ Price = Callable[[Usage], float]
 
 
 def utc_now() -> datetime:
-    """The clock of a run where no other is given."""
+    """The clock of a run if no other is given."""
     return datetime.now(UTC)
 
 
@@ -89,14 +89,14 @@ class ModelRuntime:
                 except CallError as error:
                     raise ProviderError(f"model {self.model_id}: {error}") from None
             if not self._is_verified:
-                # Refused again for each caller: none may go on because another one asked first.
+                # Refused again for each caller: none may continue because another one asked first.
                 self.guard.check_identity(self.identity)
-                # From here on the run is held to what it was begun with, pinned or not.
+                # From here on the run is held to what it started with, pinned or not.
                 self.guard.build_hash = self.guard.build_hash or self.identity.build_hash
                 self._is_verified = True
 
     def recall(self, record: Mapping[str, Any]) -> None:
-        """Take the model for what it was in an earlier part of the run, where it is not asked again.
+        """Take the model for what it was in an earlier part of the run, if it is not asked again.
 
         Args:
             record: of the manifest, see `record`; one that is empty leaves what the model is unknown.
@@ -114,7 +114,7 @@ class ModelRuntime:
             self._n_losses += 1
 
     async def identified_again(self) -> None:
-        """Hold the loaded model against that of the run once more, where the server was lost since the last look.
+        """Hold the loaded model against that of the run once more, if the server was lost since the last look.
 
         To be called between a reply and its use: whoever restarts a server may load another model under the same name.
 
@@ -179,9 +179,9 @@ class ModelRuntime:
             "capabilities": None if self.capabilities is None else asdict(self.capabilities),
             "build_hash": self.guard.build_hash or self.build_hash(),
             "build_source": self.identity.source if self.identity is not None else None,
-            "served_models": dict(sorted(self.guard.served.items())),
-            "fingerprints": dict(sorted(self.guard.fingerprints.items())),
-            "upstreams": dict(sorted(self.guard.upstreams.items())),
+            "served_models": dict(sorted(self.guard.seen.served.items())),
+            "fingerprints": dict(sorted(self.guard.seen.fingerprints.items())),
+            "upstreams": dict(sorted(self.guard.seen.upstreams.items())),
             "n_pin_mismatches": self.guard.n_mismatches,
             "n_rate_limit_cuts": self.limiter.n_cuts,
             "n_probes": self.n_probes,
@@ -196,7 +196,7 @@ class ModelRuntime:
         return self.config.pin.build_hash or (self.identity.build_hash if self.identity is not None else None)
 
     def model_as_pinned(self) -> str:
-        """The model name, with the build that it is pinned to and its reasoning effort, where there are any."""
+        """The model name, with the build that it is pinned to and its reasoning effort, if there are any."""
         effort = self.config.reasoning_effort
         held = [self.build_hash(), f"reasoning_effort={effort}" if effort else None]
         marks = ",".join(mark for mark in held if mark)

@@ -13,21 +13,20 @@ from judgekit.core.protocols import ModelIdentity
 
 @dataclass
 class Seen:
-    """Who gave stored judgments."""
+    """Who gave judgments, with counts."""
 
     served: Counter[str] = field(default_factory=Counter)
     fingerprints: Counter[str] = field(default_factory=Counter)
     upstreams: Counter[str] = field(default_factory=Counter)
 
-    def add(self, judgment: Judgment) -> None:
-        """Count one judgment."""
-        for names, name in (
-            (self.served, judgment.served_model),
-            (self.fingerprints, judgment.fingerprint),
-            (self.upstreams, judgment.upstream),
-        ):
-            if name:
-                names[name] += 1
+    def add(self, one: Judgment | ModelResponse) -> None:
+        """Count one stored judgment, or one reply."""
+        if one.served_model is not None:
+            self.served[one.served_model] += 1
+        if one.fingerprint is not None:
+            self.fingerprints[one.fingerprint] += 1
+        if one.upstream is not None:
+            self.upstreams[one.upstream] += 1
 
 
 class PinGuard:
@@ -37,9 +36,7 @@ class PinGuard:
         """Guard one model of the config; an embedded model is always itself and needs no check of its name."""
         self.model_id = model_id
         self.pin = model.pin
-        self.served: Counter[str] = Counter()
-        self.fingerprints: Counter[str] = Counter()
-        self.upstreams: Counter[str] = Counter()
+        self.seen = Seen()
         self.n_mismatches = 0
         self.last_mismatch: str | None = None
         self._expected = model.pin.served_model
@@ -47,27 +44,27 @@ class PinGuard:
         if self._expected is None and hosted and not model.pin.allow_floating:
             self._expected = model.model
         self.build_hash = model.pin.build_hash
-        """The build that the model is held to: the pinned one, or the one that a resumed run was begun with."""
+        """The build that the model is held to: the pinned one, or the one that a resumed run started with."""
 
     def go_on(self, record: Mapping[str, Any]) -> None:
         """Count on from the manifest of a run that is resumed, and hold the model to what it was then."""
-        self.served.update(record.get("served_models") or {})
-        self.fingerprints.update(record.get("fingerprints") or {})
-        self.upstreams.update(record.get("upstreams") or {})
+        self.seen.served.update(record.get("served_models") or {})
+        self.seen.fingerprints.update(record.get("fingerprints") or {})
+        self.seen.upstreams.update(record.get("upstreams") or {})
         self._hold_name()
         self.build_hash = self.build_hash or record.get("build_hash")
 
-    def recount(self, stored: "Seen") -> None:
+    def recount(self, stored: Seen) -> None:
         """Count at least what stored judgments show: a run that was killed did not write its last counts."""
-        self.served |= stored.served
-        self.fingerprints |= stored.fingerprints
-        self.upstreams |= stored.upstreams
+        self.seen.served |= stored.served
+        self.seen.fingerprints |= stored.fingerprints
+        self.seen.upstreams |= stored.upstreams
         self._hold_name()
 
     def _hold_name(self) -> None:
-        if self.served and not self.pin.allow_floating:
-            # A reply of another model stops the run, so that the usual name is the one it was begun with.
-            self._expected = self._expected or self.served.most_common(1)[0][0]
+        if self.seen.served and not self.pin.allow_floating:
+            # A reply of another model stops the run, so that the usual name is the one it started with.
+            self._expected = self._expected or self.seen.served.most_common(1)[0][0]
 
     def check_identity(self, identity: ModelIdentity) -> None:
         """Hold what the server says of the loaded model against the pinned build.
@@ -84,20 +81,15 @@ class PinGuard:
     def check_reply(self, response: ModelResponse) -> bool:
         """Whether a reply comes from the pinned model.
 
-        A server that names no model is taken at its word where no name is pinned. The first name seen holds
-        for the rest of the run where the config pins none.
+        A server that names no model is believed if no name is pinned. The first name seen holds for the rest of the run
+        if the config pins none.
 
         Raises:
             ProviderError: another model, and the pin says to stop.
         """
         served, fingerprint = response.served_model, response.fingerprint
-        if served is not None:
-            self.served[served] += 1
-            self._expected = self._expected or served
-        if fingerprint is not None:
-            self.fingerprints[fingerprint] += 1
-        if response.upstream is not None:
-            self.upstreams[response.upstream] += 1
+        self.seen.add(response)
+        self._expected = self._expected or served
         if self._expected is not None and served != self._expected and (served or self.pin.served_model):
             self._mismatch(f"the reply comes from {served or 'an unnamed model'}, expected {self._expected}")
             return False
@@ -113,7 +105,7 @@ class PinGuard:
     def takes(self, response: ModelResponse) -> bool:
         """Whether a reply that was cached by an earlier run is one that the pin of this run asks for.
 
-        The names that it pins need not be those of that run, and are no part of the cache key.
+        The names that it pins need not be those of that run, and are not a part of the cache key.
         """
         pin = self.pin
         wanted = ((pin.served_model, response.served_model), (pin.fingerprint, response.fingerprint))
@@ -125,5 +117,5 @@ class PinGuard:
         if self.pin.on_mismatch == "stop":
             raise ProviderError(
                 f"model {self.model_id}: {what}; set pin to what you accept, "
-                'or "on_mismatch": "flag" to go on and mark it in metrics.json'
+                'or "on_mismatch": "flag" to continue and mark it in metrics.json'
             )

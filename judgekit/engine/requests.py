@@ -27,7 +27,7 @@ class JudgePlan:
 
     @property
     def member(self) -> str | None:
-        """The model, where the judge is a panel."""
+        """The model, if the judge is a panel."""
         return self.runtime.model_id if self.role == "member" else None
 
     @property
@@ -59,10 +59,10 @@ class RequestMaker:
 
     def key_of(self, judge_input: JudgeInput) -> str:
         """The cache key of the first request for an input."""
-        return self.key_and_parts(self.request(judge_input, 1, None))[0]
+        return self.key_and_parts(self.request(judge_input))[0]
 
-    def request(self, judge_input: JudgeInput, attempt: int, problem: VerdictError | None) -> ModelRequest:
-        """The request of one attempt; the second one names what was wrong with the first reply."""
+    def request(self, judge_input: JudgeInput, problem: VerdictError | None = None) -> ModelRequest:
+        """The first request about an input, or the second one, which names what was wrong with the first reply."""
         system, user = self.plan.prompt.render(judge_input.variables)
         if problem is not None:
             user += f"\n\nA previous reply to this task could not be used: {problem}. {self._wanted}"
@@ -71,7 +71,7 @@ class RequestMaker:
             messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
         else:
             messages = ({"role": "user", "content": f"{system}\n\n{user}"},)
-        return self.request_of(messages, attempt)
+        return self.request_of(messages, 1 if problem is None else 2)
 
     def request_of(self, messages: tuple[Mapping[str, str], ...], attempt: int) -> ModelRequest:
         """A request with these messages."""

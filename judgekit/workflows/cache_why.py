@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from judgekit.core.cache_keys import PARTS, kind_and_version, short_hash
+from judgekit.core.cache_keys import PARTS
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import is_local
 from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
@@ -53,8 +53,8 @@ class _Now:
 
 
 @dataclass(frozen=True)
-class Question:
-    """One judge's stored input, its judgment where there is one, and the plan by which it would be asked now."""
+class _Question:
+    """One judge's stored input, its judgment if there is one, and the plan by which it would be asked now."""
 
     stored: JudgeInput
     judgment: Judgment | None
@@ -78,7 +78,7 @@ async def explain_case(target: WhyTarget, options: Options) -> list[dict[str, An
         ProviderError: the server was asked for its build and does not answer.
         StorageError: the run or the cache cannot be read.
     """
-    folder = RunFolder.open(find_run(target.run, None, options))
+    folder = RunFolder.open(find_run(target.run, options))
     manifest = folder.manifest()
     setup = set_up(target.config_path or config_of(folder, manifest), replace(options, needs_keys=target.asks_server))
     place = folder.path.parent
@@ -119,12 +119,11 @@ async def _explained(target: WhyTarget, folder: RunFolder, setup: Setup, now: _N
             record = {"case_id": case_id, "judge": name, **_then(judgment)}
             records.append(record | _not_asked(f"the config has no judge {name}"))
         for plan in plans:
-            member = plan.runtime.model_id if plan.role == "member" else None
-            judgment = judgments.get(JudgmentKey(plan.role, name, case_id, member=member))
+            judgment = judgments.get(JudgmentKey(plan.role, name, case_id, member=plan.member))
             record = {"case_id": case_id, "judge": plan.label, **_then(judgment)}
             built = plan.judge.build_input(now.case, output) if now.case and output else judge_input
             if isinstance(built, JudgeInput):
-                records.append(record | await _explain(now, Question(judge_input, judgment, plan, built)))
+                records.append(record | await _explain(now, _Question(judge_input, judgment, plan, built)))
             else:
                 why = f"failed: {built.kind}" if isinstance(built, Failed) else built.reason
                 records.append(record | _not_asked(f"the config's data do not put the case before {name}: {why}"))
@@ -141,14 +140,13 @@ async def _output(system: System, case: Case | None) -> SystemOutput | None:
 
 def _then(judgment: Judgment | None) -> dict[str, Any]:
     """How the stored judgment came about."""
-    if judgment is None:
-        return {"judged": False, "from_cache": None, "failure": None, "key_then": None, "created_at": None}
+    failure = None if judgment is None else judgment.failure
     return {
-        "judged": True,
-        "from_cache": judgment.from_cache,
-        "failure": judgment.failure.kind if judgment.failure is not None else None,
-        "key_then": judgment.key,
-        "created_at": judgment.created_at,
+        "judged": judgment is not None,
+        "from_cache": judgment and judgment.from_cache,
+        "failure": failure and failure.kind,
+        "key_then": judgment and judgment.key,
+        "created_at": judgment and judgment.created_at,
     }
 
 
@@ -157,39 +155,41 @@ def _not_asked(why: str) -> dict[str, Any]:
     return {**nothing, "would_hit": False, "conclusion": f"would not be asked: {why}"}
 
 
-async def _explain(now: _Now, question: Question) -> dict[str, Any]:
+async def _explain(now: _Now, question: _Question) -> dict[str, Any]:
     runtime, judgment = question.plan.runtime, question.judgment
     found_out = now.found_out.get(judgment.model_id if judgment is not None else runtime.model_id, {})
     is_build_known, note = await _identify(now, runtime, judgment, found_out)
     capabilities, notes = _capabilities(runtime, found_out)
     notes += [note] if note else []
     requests = RequestMaker(question.plan, capabilities)
-    request = requests.request(question.now, 1, None)
+    request = requests.request(question.now)
     key_now, parts_now = requests.key_and_parts(request)
     parts: list[dict[str, Any]] = []
     if now.case is None:
-        notes.append("the config's data do not have this case; asked is what the run stored")
+        notes.append("the config's data do not have this case; the run's stored judge input is used")
     if judgment is not None:
         if judgment.earlier_attempts:
             # Like is held against like: the stored key is that of a second try, which names what was wrong before.
             failure = judgment.earlier_attempts[-1].failure
-            again = requests.request(question.now, 2, VerdictError(failure.kind, failure.message))
+            again = requests.request(question.now, VerdictError(failure.kind, failure.message))
             parts_now = {**requests.key_and_parts(again)[1], "attempt": "1"}
-        parts = compare_parts(judgment, question, parts_now, request.parameters)
-        if not is_build_known:
-            _leave_build_open(parts)
+        parts = _compared(judgment, question, parts_now, request.parameters)
+        for part in parts:
+            # A model of the same name is not another model for want of its build.
+            name, _, build = (part["before"] or "").partition("@")
+            if not is_build_known and part["part"] == "model" and name == part["now"]:
+                part.update(same=None, detail=f"its build is not known, it was {build or 'none'}")
         if question.stored.sha256 != judgment.input_sha256:
             notes.append("the stored judge input is not the one that was judged: judge_inputs.jsonl was altered")
     entry = _state(now.cache, key_now, runtime)
     changed = [part["part"] for part in parts if part["same"] is False]
-    would_hit = entry == "present" and not runtime.provider.is_deterministic
     return {
         "parts": parts,
         "changed": changed,
         "key_now": key_now,
         "entry": entry,
-        "would_hit": would_hit,
-        "conclusion": conclude(now, question, entry, changed, key_now),
+        "would_hit": entry == "present" and not runtime.provider.is_deterministic,
+        "conclusion": _conclusion(now, question, entry, changed, key_now),
         "notes": notes,
     }
 
@@ -213,46 +213,29 @@ def _capabilities(runtime: ModelRuntime, found_out: Mapping[str, Any]) -> tuple[
 async def _identify(
     now: _Now, runtime: ModelRuntime, judgment: Judgment | None, found_out: Mapping[str, Any]
 ) -> tuple[bool, str]:
-    """Set the build that the server has loaded, where the config does not pin one; whether it is known, and a note."""
+    """Set the build that the server has loaded, if the config does not pin one; whether it is known, and a note."""
     config = runtime.config
     if config.pin.build_hash is not None:
         return True, ""
-    if not runtime.provider.needs_network:
-        runtime.identity = await runtime.provider.identify()
-        return True, ""
-    if now.asks_server:
-        if runtime.identity is not None:
-            return True, ""
+    if now.asks_server or not runtime.provider.needs_network:
         try:
-            runtime.identity = await runtime.provider.identify()
+            runtime.identity = runtime.identity or await runtime.provider.identify()
         except CallError as error:
             raise ProviderError(f"model {runtime.model_id}: {error}") from None
         finally:
             await runtime.provider.close()
         return True, ""
-    if judgment is not None and _is_where_it_was(runtime, judgment):
-        build = found_out.get("build_hash")
-        if build is None:
-            return True, ""
+    is_where_it_was = judgment is not None and (
+        (judgment.model, judgment.provider, judgment.key_parts.get("base_url", ""))
+        == (config.model, config.provider, config.public_url or "")
+    )
+    build = found_out.get("build_hash")
+    if is_where_it_was and build is not None:
         runtime.identity = ModelIdentity(build_hash=build)
         return True, f"taken for granted that the server still has build {build} loaded; --ask-server asks it"
-    if is_local(config.base_url):
+    if is_local(config.base_url) and not is_where_it_was:
         return False, "which build the server has loaded is a part of the key and not known here; --ask-server asks it"
     return True, ""
-
-
-def _leave_build_open(parts: list[dict[str, Any]]) -> None:
-    """A model of the same name is not another model for want of its build."""
-    for part in parts:
-        if part["part"] == "model" and part["before"] is not None and part["before"].partition("@")[0] == part["now"]:
-            part.update(
-                same=None, detail=f"its build is not known, it was {part['before'].partition('@')[2] or 'none'}"
-            )
-
-
-def _is_where_it_was(runtime: ModelRuntime, judgment: Judgment) -> bool:
-    same_model = judgment.model == runtime.config.model and judgment.provider == runtime.config.provider
-    return same_model and judgment.key_parts.get("base_url", "") == (runtime.config.public_url or "")
 
 
 def _state(cache: CacheReader | None, key: str, runtime: ModelRuntime) -> EntryState:
@@ -265,19 +248,11 @@ def _state(cache: CacheReader | None, key: str, runtime: ModelRuntime) -> EntryS
     return "damaged" if cache.n_damaged > before else "absent"
 
 
-def compare_parts(
-    judgment: Judgment, question: Question, parts_now: Mapping[str, str], parameters: Mapping[str, Any]
+def _compared(
+    judgment: Judgment, question: _Question, parts_now: Mapping[str, str], parameters: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Each part of the key: whether it is the same (None: not recorded then), both values and what differs in it.
-
-    Args:
-        judgment: what was stored.
-        question: its judge input then and now, and the plan of now.
-        parts_now: the parts of the key that the request has now.
-        parameters: its parameters, to tell which of them changed.
-    """
-    parts_then = _recorded_parts(judgment)
-    prompt = question.plan.prompt
+    """Each part of the key: whether it is the same (None: not recorded then), both values and what differs in it."""
+    parts_then, prompt = judgment.key_parts, question.plan.prompt
     details = {
         "parameters": _differences(judgment.parameters, parameters),
         "prompt": "its text changed under the same version" if judgment.prompt_version == prompt.version else "",
@@ -288,30 +263,14 @@ def compare_parts(
     for name in PARTS:
         before, now = parts_then.get(name), parts_now[name]
         same = None if before is None else before == now
-        detail = ""
-        if same is False:
-            detail = details.get(name, "")
-        elif same is None:
-            detail = "not recorded in this run"
+        detail = "not recorded in this run" if same is None else "" if same else details.get(name, "")
         if name == "prompt":
             before, now = f"{judgment.prompt_version} ({before})", f"{prompt.version} ({now})"
         found.append({"part": name, "same": same, "before": before, "now": now, "detail": detail})
     return found
 
 
-def _recorded_parts(judgment: Judgment) -> dict[str, str]:
-    """The parts as stored; of a judgment of key version 1 the few that stand elsewhere in its record."""
-    if judgment.key_parts:
-        return dict(judgment.key_parts)
-    return {
-        "provider": judgment.provider,
-        "prompt": short_hash(judgment.prompt_sha256),
-        "attempt": str(len(judgment.earlier_attempts) + 1),
-        "key_version": kind_and_version(judgment.key)[1],
-    }
-
-
-def _message_detail(question: Question, *, is_other_prompt: bool) -> str:
+def _message_detail(question: _Question, *, is_other_prompt: bool) -> str:
     then, now = question.stored.variables, question.now.variables
     texts = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
     reasons = [f"case text: {', '.join(texts)}"] if texts else []
@@ -331,7 +290,7 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {shown(before, name)} -> {shown(now, name)}" for name in names)
 
 
-def conclude(now: _Now, question: Question, entry: EntryState, changed: Sequence[str], key_now: str) -> str:
+def _conclusion(now: _Now, question: _Question, entry: EntryState, changed: Sequence[str], key_now: str) -> str:
     """One sentence: whether the model would be asked, and why."""
     provider = question.plan.runtime.provider
     if provider.is_deterministic:

@@ -77,7 +77,7 @@ class Scored:
     """What metrics.json shows of the reports of metric families, by family."""
     warnings: Sequence[tuple[str, str]]
     abstention: dict[str, Any] | None
-    """What decided which outputs are abstentions; None where no output has an answer."""
+    """What decided which outputs are abstentions; None if no output has an answer."""
 
 
 def score_cases(
@@ -238,12 +238,12 @@ def _score_line(case_id: str, name: str, outcome: Outcome, source: str | None) -
 
 
 def _following(judge: Judge, case: Case, decided: Decided, said: Verdict | NotApplicable | Failed) -> Outcomes | None:
-    """The scores that a judge gets from what decides about abstentions; None where its own word stands.
+    """The scores that a judge gets from what decides about abstentions; None if its own verdict stands.
 
-    An abstention has the worst scores on an answerable case, and none otherwise. Where it is not known whether the
+    An abstention has the worst scores on an answerable case, and none otherwise. If it is not known whether the
     output abstained, since the abstention judge failed, it is not known whether the judge applies either. What cannot
     be judged for another reason, such as no retrieved text, stays so; and a blank answer stays a failure
-    but where it is right, so that a system that falls silent cannot raise a mean.
+    unless it is right, so that a system that falls silent cannot raise a mean.
     """
     worst = judge.abstained_scores()
     value, source = decided
@@ -275,14 +275,14 @@ class _Abstentions:
         return decided
 
     def record(self) -> dict[str, Any] | None:
-        """`source`: what decides where the system does not say; counts of cases and of abstentions by source."""
+        """`source`: what decides if the system does not say; counts of cases and of abstentions by source."""
         if not self._sources.keys() - {"no_answer", "error"}:
             return None
         source = next((name for name in ("judge", "rule") if self._sources[name]), "flag")
         return {"source": source, "by_source": dict(self._sources), "n_abstained": dict(+self._found)}
 
     def warnings(self) -> list[tuple[str, str]]:
-        """Said where the rule found an abstention, or none where one is due: figures hang on it."""
+        """Said if the rule found an abstention, or none where one is due: figures depend on it."""
         if not self._found["rule"] and not self._n_answered:
             return []
         text = (

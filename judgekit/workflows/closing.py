@@ -56,10 +56,10 @@ def closed(folder: RunFolder, summary: RunSummary, *, report: bool, indexed: boo
         folder: the run.
         summary: its figures.
         report: whether it has a report.html.
-        indexed: False where nothing that the results database holds of the run has changed.
+        indexed: False if nothing that the results database holds of the run has changed.
 
     Returns:
-        The figures, with further warnings where there are any.
+        The figures, with further warnings if there are any.
 
     Raises:
         StorageError: the warnings cannot be written.
@@ -92,7 +92,7 @@ def replaced_figures(old: RunSummary, now: datetime) -> dict[str, Any]:
 
 
 def made_by(summary: RunSummary) -> str | None:
-    """Version of the judgekit that made figures; None where they do not say."""
+    """Version of the judgekit that made figures; None if they do not say."""
     versions = summary.operational.get("versions", {})
     return summary.scored_by or (versions.get("judgekit") if isinstance(versions, dict) else None)
 

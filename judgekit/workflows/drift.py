@@ -102,7 +102,7 @@ def _histories(query: DriftQuery, options: Options) -> list[list[HistoryPoint]]:
             "or a `spot_check` in the config makes one, and `judgekit runs reindex` reads those of older runs"
         )
     if query.since is not None:
-        run_id = find_run(query.since, None, options).name
+        run_id = find_run(query.since, options).name
         first = min((check.created_at for check in checks if check.run_id == run_id), default=None)
         if first is None:
             raise ConfigError(f"--since {query.since}: run {run_id} has no such checks")

@@ -136,8 +136,4 @@ def resolved_config(setup: Setup) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """What a run is made with, for its manifest."""
-    return {
-        "judgekit": judgekit.__version__,
-        "python": platform.python_version(),
-        "parser": str(PARSER_VERSION),
-    }
+    return {"judgekit": judgekit.__version__, "python": platform.python_version(), "parser": str(PARSER_VERSION)}

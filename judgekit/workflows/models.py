@@ -49,7 +49,7 @@ class Options:
     environment: Mapping[str, str] | None = None
     """Where keys are looked up; left out: the process environment."""
     needs_keys: bool = True
-    """False where nothing is asked, so that a missing key is no error."""
+    """False if nothing is asked, so that a missing key is not an error."""
     most_connections: int = sys.maxsize
     """To one model, as far as this machine is concerned."""
     now: Callable[[], datetime] = utc_now

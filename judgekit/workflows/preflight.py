@@ -1,6 +1,6 @@
 """What is checked of cases, outputs and judges before any call.
 
-Fields that a metric or judge cannot do without, spans that do not fit the text, headings that cannot be told apart,
+Fields that a metric or judge cannot do without, spans that do not fit the text, headings that look the same,
 outputs of two versions of the system, judges that apply to no case.
 """
 
@@ -17,7 +17,7 @@ from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.gold_evidence import looks_alike
 
 if TYPE_CHECKING:
-    from judgekit.workflows.setup import Setup  # `judgekit score` makes no such thing
+    from judgekit.workflows.setup import Setup  # `judgekit score` sets up nothing
 
 Notices = list[tuple[str, str]]
 
@@ -95,10 +95,10 @@ def _has(name: str, cases: Sequence[Case], outputs: Sequence[SystemOutput], know
 
 
 def _span_conflict(case: Case, output: SystemOutput) -> str | None:
-    """Where an expected span's own text is not what a hit has at this place; None where all fits or nothing is known.
+    """Where an expected span's own text is not what a hit has at this place; None if all fits or nothing is known.
 
     A hit says what stands at a place if its text is whole and as long as its one span. White space counts as equal to
-    other white space, since texts are often laid out anew.
+    other white space, since texts are often laid out again.
     """
     for chunk_id, spans in (case.expected_spans or {}).items():
         for span in spans:

@@ -7,6 +7,7 @@ from pathlib import Path
 from judgekit.core.errors import ConfigError, JudgekitError
 from judgekit.core.runs import CONFIG, JUDGMENTS, REPORT, Manifest, config_changes
 from judgekit.engine.passes import unanswered
+from judgekit.storage.config_files import load_config
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import FolderIndex
 from judgekit.storage.run_records import read_summary
@@ -14,7 +15,7 @@ from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import Reopened, RunJob, job_of, resolved_config
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudging import resume_rejudge
-from judgekit.workflows.selectors import config_of, find_run
+from judgekit.workflows.selectors import config_of, find_run, results_dir_of
 from judgekit.workflows.setup import set_up
 from judgekit.workflows.stored import StoredRun, open_stored
 
@@ -32,17 +33,18 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
             (what changed is named).
         StorageError: the run is damaged.
     """
-    path = find_run(run, config_path, options)
-    folder = RunFolder.open(path)
+    if config_path is not None and options.results_dir is None:
+        options = replace(options, results_dir=results_dir_of(load_config(config_path), config_path, options))
+    folder = RunFolder.open(find_run(run, options))
     # The run is refused if the manifest has changed since it was read here.
     manifest = folder.manifest()
     if manifest.kind != "run" and config_path is not None:
-        raise ConfigError(f"{path}: is a rejudge, which holds its own config; leave the config file out")
+        raise ConfigError(f"{folder.path}: is a rejudge, which holds its own config; leave the config file out")
     reopened = _reopened(folder, manifest) if manifest.status == "complete" else None
     if manifest.kind == "run":
         job = _resume_run(folder, manifest, config_path or config_of(folder, manifest), options)
     else:
-        job = resume_rejudge(replace(open_stored(str(path), options), manifest=manifest), options)
+        job = resume_rejudge(replace(open_stored(str(folder.path), options), manifest=manifest), options)
     return replace(job, reopened=reopened)
 
 

@@ -202,7 +202,7 @@ def close_early(job: RunJob, status: RunStatus, reason: str, seconds: float) -> 
 
 
 def _is_missing_any(job: RunJob) -> bool:
-    """Whether a question has no judgment at all, as where a damaged line was deleted."""
+    """Whether a question has no judgment at all, as when a damaged line was deleted."""
     done = last_judgments(job.store.judgments())
     asked = {plan.judge.name for plan in job.judges if plan.judge.name not in job.kept}
     items = (item for item in job.store.judge_inputs() if item.judge in asked)
@@ -257,12 +257,7 @@ def _write_manifest(job: RunJob, status: RunStatus, reason: str | None = None, s
         before = models.get(name, {})
         record = runtime.record()
         models[name] = {**record, **{key: before[key] for key in before if record.get(key) is None}}
-    update = {
-        "status": status,
-        "reason": reason,
-        "models": models,
-        "wall_seconds": job.manifest.wall_seconds + seconds,
-    }
+    update = {"status": status, "reason": reason, "models": models, "wall_seconds": job.manifest.wall_seconds + seconds}
     job.manifest = job.manifest.model_copy(update=update)
     job.store.write_manifest(job.manifest)
 

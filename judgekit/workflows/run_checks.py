@@ -41,7 +41,7 @@ def fresh_seed() -> int:
 def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
     """The second opinion on each judge, with its sample drawn.
 
-    The seed is that which the checks were begun with, that of the config, or a fresh one.
+    The seed is that of the checks so far, that of the config, or a fresh one.
     """
     stored = [record.seed for record in job.store.checks() if record.check == RUN_CHECK]
     seed = stored[0] if stored else fresh_seed() if job.config.seed is None else job.config.seed

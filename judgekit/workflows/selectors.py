@@ -9,7 +9,6 @@ from typing import Any
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
 from judgekit.core.runs import MANIFEST, Manifest
-from judgekit.storage.config_files import load_config
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_tags
 from judgekit.storage.shipped import shipped
@@ -67,14 +66,12 @@ def cache_folder(results_dir: Path | None) -> Path:
     return (results_dir or Path("results")) / CACHE_FOLDER
 
 
-def find_run(run: str, config_path: Path | None, options: Options, without: str | None = None) -> Path:
+def find_run(run: str, options: Options, without: str | None = None) -> Path:
     """The folder of the run that is meant, as `select_run` finds it in the folder of runs.
 
     Raises:
         ConfigError: several runs are meant, or there is no newest one.
     """
-    if options.results_dir is None and config_path is not None:
-        return select_run(run, results_dir_of(load_config(config_path), config_path, options), without)
     return select_run(run, options.results_dir or Path("results"), without)
 
 
@@ -83,12 +80,12 @@ def select_run(run: str, results_dir: Path, without: str | None = None) -> Path:
 
     Args:
         run: path of a run folder; id of a run; unique beginning of an id; `latest`; `latest:NAME`, the newest run
-            with the tag NAME, or where no run has it, of the suite NAME.
+            with the tag NAME, or if no run has it, of the suite NAME.
         results_dir: the folder of runs.
         without: id of a run that `latest` leaves out, so that no run is compared with itself.
 
     Returns:
-        A folder; one that holds no run where an id is meant that no run has.
+        A folder; it holds no run if an id is meant that no run has.
 
     Raises:
         ConfigError: several ids begin so, or there is no newest run.
@@ -111,7 +108,7 @@ def _latest(name: str, results_dir: Path, without: str | None) -> Path:
     runs: list[tuple[str, str, Path, Any]] = []
     left_out: list[tuple[str, str, Path, Any]] = []
     for path in _folders(results_dir):
-        # A damaged manifest is no newest run; a command that is pointed at it says what is wrong.
+        # A damaged manifest is not the newest run; a command that is pointed at it says what is wrong.
         try:
             manifest = json.loads((path / MANIFEST).read_bytes())
             entry = (str(manifest["created_at"]), path.name, path, manifest.get("name"))

@@ -101,7 +101,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
     """Load and check everything that a config names, without a call and without writing.
 
     Raises:
-        ConfigError: anything that the user can mend.
+        ConfigError: anything that you can correct in a file or a flag.
     """
     config = load_config(config_path)
     base = config_path.resolve().parent
@@ -272,8 +272,8 @@ def _by_judge(judges: Sequence[JudgePlan], only: str | None) -> dict[str, list[J
 def _repeats(check: SpotCheck, judges: Sequence[JudgePlan]) -> list[JudgePlan]:
     """Judges that a run asks again about verdicts older than a day, as `spot_check` says.
 
-    Not a panel, which is no single model, and not a deterministic one, which is never cached and says the same again.
-    Not if the spot check itself asks the judge again.
+    Not a panel, which is not a single model, nor a deterministic model, which is never cached and says the same again;
+    nor if the spot check itself asks the judge again.
     """
     if check.repeat or not check.repeat_n:
         return []

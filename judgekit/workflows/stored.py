@@ -164,7 +164,7 @@ def open_stored(run: str, options: Options, without: str | None = None, unread: 
         ConfigError: there is no run, or one of a newer format.
         StorageError: its manifest or config is damaged, or a file of a complete run is not what the run wrote.
     """
-    folder = RunFolder.open(find_run(run, None, options, without), unread=unread)
+    folder = RunFolder.open(find_run(run, options, without), unread=unread)
     data = folder.read_json(CONFIG)
     resolved = data.pop("resolved", {})
     try:

@@ -75,7 +75,7 @@ def shown_run(run: str, options: Options) -> ShownRun:
         ConfigError: no such run, or it has no figures yet.
         StorageError: its files are damaged.
     """
-    folder = RunFolder.open(find_run(run, None, options))
+    folder = RunFolder.open(find_run(run, options))
     metrics, summary = stored_figures(folder)
     return ShownRun(folder.path, summary, metrics, read_tags(folder), _unchecked(folder.manifest()))
 
@@ -126,7 +126,7 @@ def tag_run(run: str, name: str, options: Options, *, remove: bool) -> tuple[Pat
     """
     if not TAG.fullmatch(name):
         raise ConfigError(f"tag {name!r}: expected up to 100 letters, digits, '.', '_' and '-'")
-    folder = RunFolder.open(find_run(run, None, options))
+    folder = RunFolder.open(find_run(run, options))
     tags = read_tags(folder)
     if remove and name not in tags:
         raise ConfigError(f"{folder.path}: has no tag {name!r}; it has: {', '.join(tags) or 'none'}")
@@ -160,7 +160,7 @@ def delete_run(
         RunBusy: a process is writing it.
         StorageError: its manifest is damaged, or it cannot be deleted.
     """
-    folder = RunFolder.open(find_run(run, None, options), check=False)
+    folder = RunFolder.open(find_run(run, options), check=False)
     path = folder.path
     if path.is_symlink():
         raise ConfigError(f"{path}: is a link; delete the run at the place it leads to")

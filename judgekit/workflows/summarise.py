@@ -188,11 +188,11 @@ def _model_warnings(name: str, runtime: ModelRuntime) -> Notices:
         found.append(("pin_mismatch", f"model {name}: {guard.n_mismatches} times, {guard.last_mismatch}"))
     if takes is not None and not takes.temperature:
         found.append(("temperature_not_accepted", f"model {name} refuses temperature 0; verdicts may vary"))
-    if len(guard.fingerprints) > 1:
-        shown = ", ".join(f"{name} ({n})" for name, n in guard.fingerprints.most_common(5))
+    if len(guard.seen.fingerprints) > 1:
+        shown = ", ".join(f"{name} ({n})" for name, n in guard.seen.fingerprints.most_common(5))
         found.append(("fingerprint_changed", f"model {name}: the server changed under way, it says {shown}"))
-    if len(guard.upstreams) > 1:
-        shown = ", ".join(f"{name} ({n})" for name, n in guard.upstreams.most_common(5))
+    if len(guard.seen.upstreams) > 1:
+        shown = ", ".join(f"{name} ({n})" for name, n in guard.seen.upstreams.most_common(5))
         hint = 'pin one with "upstream"'
         found.append(("upstream_changed", f"model {name}: replies were served by several upstreams, {shown}; {hint}"))
     if takes is not None and not takes.seed:

@@ -51,7 +51,7 @@ def results(tmp_path: Path) -> Path:
 )
 def test_a_run_is_found_by_what_its_user_writes(results: Path, run: str, expected: str) -> None:
     assert select_run(run, results) == results / expected
-    assert find_run(run, None, Options(results_dir=results)) == results / expected
+    assert find_run(run, Options(results_dir=results)) == results / expected
 
 
 def test_a_path_is_a_path(results: Path) -> None:

@@ -1,4 +1,4 @@
-"""Abstention: does an answer decline to answer? Asked only where the system itself does not say."""
+"""Abstention: does an answer decline to answer? Asked only if the system itself does not say."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,9 +12,9 @@ from judgekit.judges.parsing import read_flag, read_text
 
 
 class Abstention(Judge):
-    """Yes where the answer declines: it says that it does not know, or that the sources do not tell.
+    """Yes if the answer declines: it says that it does not know, or that the sources do not tell.
 
-    Not applicable where the system's own word decides (`abstained`, or `grounded` false), and to an answer that is
+    Not applicable if the system's own word decides (`abstained`, or `grounded` false), and to an answer that is
     blank or absent. The metric family of the same name makes its figures of this verdict,
     and groundedness and correctness follow it. Source: in-house.
     """
@@ -43,7 +43,7 @@ class Abstention(Judge):
         return Verdict(answer=read_flag(payload, self.decisive_key), reasoning=read_text(payload, "reasoning"))
 
     def columns(self) -> tuple[Column, ...]:
-        """1 where the answer declines."""
+        """1 if the answer declines."""
         return (Column(self.name, higher_is_better=False, binary=True, turns_if_unanswerable=True),)
 
     def scores(self, verdict: Verdict) -> Outcomes:

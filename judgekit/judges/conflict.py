@@ -12,7 +12,7 @@ from judgekit.judges.parsing import read_flag, read_text
 
 
 class Conflict(Judge):
-    """Yes where the answer tells its reader that the sources disagree.
+    """Yes if the answer tells its reader that the sources disagree.
 
     For cases whose `recency_conflict_rule` is `acknowledge_both`; not applicable to others. An abstention is judged
     like any answer: "the notes disagree, so I cannot say" states the conflict. The score `recency_conflict` takes this
@@ -41,7 +41,7 @@ class Conflict(Judge):
         return Verdict(answer=read_flag(payload, self.decisive_key), reasoning=read_text(payload, "reasoning"))
 
     def columns(self) -> tuple[Column, ...]:
-        """1 where the answer states the conflict."""
+        """1 if the answer states the conflict."""
         return (Column(self.name, binary=True),)
 
     def scores(self, verdict: Verdict) -> Outcomes:

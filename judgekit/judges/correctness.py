@@ -1,4 +1,4 @@
-"""Correctness: does the answer answer the question, by the reference where there is one?"""
+"""Correctness: does the answer answer the question, by the reference if there is one?"""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
@@ -16,7 +16,7 @@ from judgekit.judges.passages import passages, unjudgeable
 class Correctness(Judge):
     """Whole number 0 (completely wrong) to 5 (fully correct and complete).
 
-    An abstention has the worst score where the case is answerable, whatever the judge says of it, and does not apply
+    An abstention has the worst score if the case is answerable, whatever the judge says of it, and does not apply
     otherwise: abstention metrics cover it. Source: in-house.
     """
 

@@ -14,7 +14,7 @@ _STRAIGHT_QUOTES = str.maketrans("“”„‟″‘’‚‛′", "\"\"\"\"\"''
 _NESTED = 2
 """Levels of objects inside an object that is looked at: more cannot be a verdict, and all would take quadratic time."""
 _LEAST_LETTERS = 16
-"""Fewer letters, such as those of `{"score": 4}`, may stand anywhere."""
+"""Fewer letters, such as those of `{"score": 4}`, may be anywhere."""
 _SAYS_NOTHING = frozenset({"is_real", "inconsistent"})
 """Parts of a verdict that are worked out and not read."""
 
@@ -22,11 +22,11 @@ _SAYS_NOTHING = frozenset({"is_real", "inconsistent"})
 def is_copied(
     found: Found, verdict: Verdict, judge: Judge, asked: Collection[str], variables: Mapping[str, Any]
 ) -> bool:
-    """Whether an object of a reply stands in the judged texts: then it is not the judge's own.
+    """Whether an object of a reply is in the judged texts: then it is not the judge's own.
 
-    It does if it stands there letter by letter, white space aside; so does a longer one of which only the marks between
-    letters differ, as where the text leaves out braces or escapes quotes. It does too if an object there says the same
-    once it is read as replies are. Beside prose, where a judge may quote, the same deciding values are enough; a reply
+    It is if it is there letter by letter, white space aside; so is a longer one of which only the marks between letters
+    differ, as if the text leaves out braces or escapes quotes. It is too if an object there says the same once it is
+    read as replies are. Beside prose, where a judge may quote, the same deciding values are enough; a reply
     that is one object and nothing else is a quotation only if the reasoning is the same as well.
     """
     wanted = "".join(found.source.split())
@@ -68,7 +68,7 @@ def _verdicts(text: str, judge: Judge, asked: Collection[str]) -> Iterator[Verdi
 
 
 def _spans(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Balanced `{...}` at any depth, also where other braces do not pair; none with much nested in it."""
+    """Balanced `{...}` at any depth, also if other braces do not pair; none with much nested in it."""
     opened: list[tuple[int, int]] = []
     position = 0
     while mark := (pattern if opened else BRACE).search(text, position):

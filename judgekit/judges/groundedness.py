@@ -21,7 +21,7 @@ _NO_QUOTES = NotApplicable("no quotes")
 class Groundedness(Judge):
     """Whole number 0 (unrelated to the passages) to 5 (every claim supported, every major one cited).
 
-    Not applicable where no retrieved text exists, and to an abstention; one on an answerable case has the worst score.
+    Not applicable if no retrieved text exists, and to an abstention; one on an answerable case has the worst score.
     From prompt v2 on the judge quotes the passages for each supported claim, and the quotes are looked up.
 
     Source: in-house.
@@ -50,7 +50,7 @@ class Groundedness(Judge):
         return self.not_asked(built) or built
 
     def not_asked(self, judge_input: JudgeInput) -> NotApplicable | None:
-        """Nothing can be said of an answer where nothing was retrieved that it could rest on."""
+        """Nothing can be said of an answer if nothing was retrieved that it could rest on."""
         texts = [passage.get("text") for passage in judge_input.variables.get("passages") or ()]
         return NO_TEXT if all(not text or is_blank(text) for text in texts) else None
 
@@ -60,7 +60,7 @@ class Groundedness(Judge):
         return {**scores, self.name: 0.0, f"{self.name}_pass": 0.0}
 
     def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
-        """Score 0-5 with both lists of claims, flagged `inconsistent` where they contradict each other."""
+        """Score 0-5 with both lists of claims, flagged `inconsistent` if they contradict each other."""
         score = read_score(payload, "score", 0, 5)
         supported = read_texts(payload, "supported_claims")
         unsupported = read_texts(payload, "unsupported_claims")
@@ -74,10 +74,10 @@ class Groundedness(Judge):
         )
 
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
-        """Flagged `inconsistent` where a full score is given to an answer that cites nothing, and quotes looked up.
+        """Flagged `inconsistent` if a full score is given to an answer that cites nothing, and quotes looked up.
 
         Only an answer of a system that reports citations can cite nothing: its list is empty, and no mark such as
-        `[1]` stands in the text. A quote is real if it stands in the text of a passage as it is.
+        `[1]` is in the text. A quote is real if the text of a passage has it as it is.
         Compared after Unicode NFC, with every run of white space as one space; case and punctuation count. A quote
         that runs over two passages is not real.
         """
@@ -128,7 +128,7 @@ def _contradicts(score: int, supported: tuple[str, ...], unsupported: tuple[str,
     """Whether score and claims cannot both be right.
 
     A claim in both lists; 5 with an unsupported claim; 5 without any claim, since nothing is supported then; 4
-    with more unsupported claims than supported ones; 0 or 1 where every claim is supported.
+    with more unsupported claims than supported ones; 0 or 1 if every claim is supported.
     """
     if set(supported) & set(unsupported):
         return True

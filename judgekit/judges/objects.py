@@ -41,7 +41,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise VerdictError("invalid", f"the reply holds {name}, which is no number")
+    raise VerdictError("invalid", f"the reply holds {name}, which is not a number")
 
 
 def _plain_number(text: str) -> float | str:
@@ -101,7 +101,7 @@ def top_level_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def verdict_object(span: str, judge: Judge) -> Found | None:
-    """A balanced span as an object with a verdict; None where it is something else, such as `{a, b}`.
+    """A balanced span as an object with a verdict; None if it is something else, such as `{a, b}`.
 
     Raises:
         VerdictError: the span may hold a verdict, but says nothing certain.
@@ -115,12 +115,12 @@ def verdict_object(span: str, judge: Judge) -> Found | None:
         payload = decode(span)
     except ValueError:
         if not is_mentioned:
-            raise VerdictError("invalid", "an object of the reply is no valid JSON") from None
+            raise VerdictError("invalid", "an object of the reply is not valid JSON") from None
         payload, how = _mend(span, judge)
     if decisive in map(fold, payload):
         return Found(payload, span, how)
     if how or _holds_deeper(payload, decisive):
-        raise VerdictError("invalid", f"{judge.decisive_key!r} stands inside another object of the reply")
+        raise VerdictError("invalid", f"{judge.decisive_key!r} is inside another object of the reply")
     return None
 
 
@@ -183,7 +183,7 @@ def _mend(span: str, judge: Judge) -> tuple[Mapping[str, Any], str]:
     plain = _without(_TRAILING_COMMA, _without(_COMMENT, span))
     key = judge.decisive_key.casefold()
     if plain.casefold().count(key) != span.casefold().count(key):
-        raise VerdictError("invalid", f"{judge.decisive_key!r} stands in a comment")
+        raise VerdictError("invalid", f"{judge.decisive_key!r} is in a comment")
     for how, text in (
         ("+lenient", plain),
         ("+escapes", _legal_escapes(plain)),
@@ -197,7 +197,7 @@ def _mend(span: str, judge: Judge) -> tuple[Mapping[str, Any], str]:
         raise VerdictError("invalid", "the object is abbreviated with '...', so its lists are incomplete")
     repaired = _pieced_together(span, judge)
     if repaired is None:
-        raise VerdictError("invalid", f"an object with {judge.decisive_key!r} is no valid JSON")
+        raise VerdictError("invalid", f"an object with {judge.decisive_key!r} is not valid JSON")
     return repaired, "+repaired"
 
 
@@ -228,9 +228,9 @@ def _from_python(text: str) -> str:
 
 
 def _pieced_together(text: str, judge: Judge) -> Mapping[str, Any] | None:
-    """Last resort, on a balanced object only: its members one by one, where commas or quotes are missing.
+    """Last resort, on a balanced object only: its members one by one, if commas or quotes are missing.
 
-    What decides must stand in the text as valid JSON: the decisive key is named once only, and it and every list has a
+    What decides must be in the text as valid JSON: the decisive key is named once only, and it and every list has a
     whole value. Only a text may be read up to the next key of the judge.
     """
     if len(re.findall(re.escape(judge.decisive_key), text, re.IGNORECASE)) != 1:

@@ -24,7 +24,7 @@ def panel_ruling(judge: Judge, panel: PanelConfig, ballots: Ballots) -> Ruling:
     """The verdict of a panel, by its rule.
 
     `median`: the lower median of the ratings (yes is 1, no is 0), which for an odd number is the median. It is a tie
-    where the two middle ratings differ; the lower one decides, so that doubt never helps to pass.
+    if the two middle ratings differ; the lower one decides, so that doubt never helps to pass.
 
     `majority`: the panel passes if more than half of the verdicts do (yes/no judges: are yes); its rating is the lower
     median of that side. Exactly half is a tie, and does not pass.
@@ -37,7 +37,7 @@ def panel_ruling(judge: Judge, panel: PanelConfig, ballots: Ballots) -> Ruling:
         ballots: what each member says.
 
     Returns:
-        The verdict; a failure `panel_quorum` where fewer members than the quorum have one.
+        The verdict; a failure `panel_quorum` if fewer members than the quorum have one.
 
     Source: in-house.
     """

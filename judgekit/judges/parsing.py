@@ -59,8 +59,8 @@ def parse_reply(
     Args:
         response: what came back.
         judge: knows the right shape and scale.
-        judge_input: what was judged; where given, an object copied from it is refused as a verdict.
-        reply_schema: what the wording asked for. An optional key of the judge is read only if it stands there, and
+        judge_input: what was judged; if given, an object copied from it is refused as a verdict.
+        reply_schema: what the wording asked for. An optional key of the judge is read only if it is there, and
             must then be in the reply. None: no optional key is read.
 
     Raises:
@@ -117,7 +117,7 @@ def _ends_blank(text: str) -> bool:
 
 
 def _in_thinking(text: str, source: str) -> Found:
-    """A reply that stands in a field for thinking counts only where it is one object and nothing else."""
+    """A reply in a field for thinking counts only if it is one object and nothing else."""
     try:
         value = decode(text)
     except ValueError:
@@ -143,7 +143,7 @@ def _find(text: str, judge: Judge, asked: Collection[str]) -> Found:
 
 
 def _whole(text: str) -> Found | None:
-    """The text as one object, as it is or in one fence; None where it is no JSON."""
+    """The text as one object, as it is or in one fence; None if it is not JSON."""
     for path, body in (("strict", text), ("fence", _unfenced(text))):
         # Prose may begin with a word that JSON readers take for a number: Infinity, NaN.
         if body is None or body.lstrip()[:1] in ("I", "N", "-"):
@@ -175,7 +175,7 @@ def _only_object(text: str, judge: Judge, asked: Collection[str], path: str) -> 
             continue
         before = text[max(0, start - 80) : start].rstrip()
         if before.endswith("[") or text[end : end + 80].lstrip().startswith("]"):
-            raise VerdictError("invalid", "the verdict stands in a list")
+            raise VerdictError("invalid", "the verdict is inside a list")
         verdict, _ = read_object(found, judge, asked)
         if first is None:
             first = found, verdict
@@ -222,7 +222,7 @@ def read_texts(payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """A list of texts.
 
     Raises:
-        VerdictError: missing, not a list, or an item that is no text, blank, or `...`.
+        VerdictError: missing, not a list, or an item that is not a text, blank, or `...`.
     """
     value = payload.get(key)
     if not isinstance(value, list):
@@ -238,7 +238,7 @@ def read_texts(payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def read_quotes(payload: Mapping[str, Any], key: str) -> tuple[Quote, ...] | None:
-    """A list of `{"claim", "quote"}` objects; None where the key is absent, since the wording does not ask for it.
+    """A list of `{"claim", "quote"}` objects; None if the key is absent, since the wording does not ask for it.
 
     Raises:
         VerdictError: not a list, or an entry that is not exactly two texts that are not blank.
@@ -251,7 +251,7 @@ def read_quotes(payload: Mapping[str, Any], key: str) -> tuple[Quote, ...] | Non
     found = []
     for entry in entries:
         if not isinstance(entry, dict) or entry.keys() != {"claim", "quote"}:
-            raise VerdictError("invalid", f"{key!r} holds an entry that is no object of 'claim' and 'quote'")
+            raise VerdictError("invalid", f"{key!r} holds an entry that is not an object of 'claim' and 'quote'")
         claim, quote = read_texts({key: [entry["claim"], entry["quote"]]}, key)
         found.append(Quote(claim=claim, quote=quote))
     return tuple(found)
@@ -261,7 +261,7 @@ def read_text(payload: Mapping[str, Any], key: str) -> str:
     """A text; missing is blank, since it decides nothing.
 
     Raises:
-        VerdictError: present, but no text.
+        VerdictError: present, but not a text.
     """
     value = payload.get(key)
     if value is None:

@@ -3,7 +3,7 @@
 import unicodedata
 from typing import Any
 
-from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
+from judgekit.core.cases import Case, Hit, SystemOutput
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.text import is_blank
 
@@ -20,15 +20,15 @@ def passages(output: SystemOutput, top_k: int) -> list[dict[str, Any]]:
     """
     found = []
     for number, hit in _numbered(output, top_k):
-        place = place_of(hit.rel_path, hit.heading_path) or hit.chunk_id or hit.doc_id or ""
+        place = _place(hit.rel_path, hit.heading_path) or hit.chunk_id or hit.doc_id or ""
         found.append({"number": number, "source": place, "text": hit.text})
     return found
 
 
 def citations(output: SystemOutput, top_k: int) -> list[str] | None:
-    """What the answer cites, one line each; None where the system does not report it.
+    """What the answer cites, one line each; None if the system does not report it.
 
-    A cited chunk is `passage 2`, or its id with `(not shown)` where it is no passage that `passages` gives.
+    A cited chunk is `passage 2`, or its id with `(not shown)` if it is not a passage that `passages` gives.
     """
     if output.citations is None and not output.references:
         return None
@@ -40,7 +40,7 @@ def citations(output: SystemOutput, top_k: int) -> list[str] | None:
         f"passage {numbers[entry.citation]}" if entry.citation in numbers else f"{_line(entry.citation)} (not shown)"
         for entry in output.citations or ()
     ]
-    cited += [reference_line(anchor) for anchor in output.references]
+    cited += [_line(_place(anchor.rel_path, anchor.heading_path)) for anchor in output.references]
     return list(dict.fromkeys(cited))
 
 
@@ -59,19 +59,14 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def reference_line(anchor: Anchor) -> str:
-    """An anchor as one line."""
-    return _line(place_of(anchor.rel_path, anchor.heading_path))
-
-
-def place_of(rel_path: str | None, heading_path: tuple[str, ...] | str) -> str:
+def _place(rel_path: str | None, heading_path: tuple[str, ...] | str) -> str:
     """`file.md > Heading > Sub`, or what is known of it."""
     headings = heading_path if isinstance(heading_path, str) else " > ".join(heading_path)
     return " > ".join(part for part in (rel_path, headings) if part)
 
 
 def unjudgeable(case: Case, output: SystemOutput) -> NotApplicable | Failed | None:
-    """Why an output is not put before a judge, or None where it is.
+    """Why an output is not put before a judge, or None if it is.
 
     A failed or blank answer is a failure and not "does not apply": left out silently, it would raise the mean
     of a system that fails on hard cases.

@@ -34,7 +34,7 @@ def find_rubric(text: str, low: int = 0, high: int = 5) -> Rubric | None:
         high: highest score.
 
     Returns:
-        None where there is no such block, or more than one.
+        None if there is no such block, or more than one.
     """
     lines = text.split("\n")
     wanted = list(range(low, high + 1))
@@ -63,15 +63,9 @@ def _block_at(lines: Sequence[str], start: int, most: int) -> Rubric | None:
 
 
 def reversed_rubric(text: str, low: int = 0, high: int = 5) -> str | None:
-    """The text with the items of its rubric in reverse order and nothing else changed.
+    """The text with the items of its rubric in reverse order and nothing else changed; None if no rubric is found.
 
-    Args:
-        text: instructions of a wording.
-        low: lowest score of the scale.
-        high: highest score.
-
-    Returns:
-        None where no rubric is found. Reversing twice gives the text back.
+    Reversing twice gives the text back.
     """
     rubric = find_rubric(text, low, high)
     if rubric is None:

@@ -1,4 +1,4 @@
-"""What a model thinks before it replies, where the server leaves it in the text."""
+"""What a model thinks before it replies, if the server leaves it in the text."""
 
 import re
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _FINAL = re.compile(
 )
 _CHANNEL_FIRST = re.compile(r"\s*(?:<\|start\|>\s?assistant[^<{]{0,80})?<\|channel\|>")
 _END_MARKS = ("<|return|>", "<|end|>", "<|call|>")
-# The same where the server drops the marks and leaves the words.
+# The same if the server drops the marks and leaves the words.
 _BARE_CHANNEL_FIRST = re.compile(r"\s*analysis(?=[A-Z])")
 _BARE_FINAL = re.compile(r"assistantfinal")
 
@@ -45,7 +45,7 @@ def without_thinking(text: str, key: str) -> tuple[str, str]:
         key: the deciding one of a verdict.
 
     Returns:
-        What is left, and by which marks the thinking was told; both as they were where there is none.
+        What is left, and by which marks the thinking was told; both as they were if there is none.
 
     Raises:
         VerdictError: thinking does not end, so that what follows may be a draft.

@@ -62,9 +62,9 @@ def test_quotes_are_read_where_the_wording_asks_for_them() -> None:
     [
         (None, "expected a list"),
         ("b", "expected a list"),
-        (["b"], "no object of 'claim' and 'quote'"),
-        ([{"claim": "a"}], "no object of 'claim' and 'quote'"),
-        ([{"claim": "a", "quote": "b", "page": 1}], "no object of 'claim' and 'quote'"),
+        (["b"], "not an object of 'claim' and 'quote'"),
+        ([{"claim": "a"}], "not an object of 'claim' and 'quote'"),
+        ([{"claim": "a", "quote": "b", "page": 1}], "not an object of 'claim' and 'quote'"),
         ([{"claim": "a", "quote": 1}], "texts only"),
         ([{"claim": "a", "quote": None}], "texts only"),
         ([{"claim": "a", "quote": " "}], "blank"),

@@ -11,7 +11,6 @@ from judgekit.analysis.stored_figures import rounded
 from judgekit.core.components import Judge
 from judgekit.core.config import JudgeConfig, ModelConfig
 from judgekit.core.errors import ConfigError
-from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import BRIDGE, CASES, SCORES
 from judgekit.core.text import canonical_json
 from judgekit.storage.run_folder import RunFolder
@@ -19,7 +18,7 @@ from judgekit.storage.run_records import read_summary
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import add_parts
 from judgekit.workflows.models import Options
-from judgekit.workflows.rejudging import rejudge_job, resume_rejudge
+from judgekit.workflows.rejudge import rejudge_job, resume_rejudge
 from judgekit.workflows.stored import StoredRun, open_stored
 
 _Scores = dict[str, dict[str, float]]
@@ -159,11 +158,11 @@ def _rejudged(before: StoredRun, after: StoredRun, names: list[str], options: Op
     if (results_dir / run_id / "manifest.json").is_file():
         child = open_stored(str(results_dir / run_id), options)
         return child if child.manifest.status == "complete" else resume_rejudge(child, options)
-
-    def wording(judge: str, version: str) -> PromptTemplate:
-        return (after if judge in names else before).prompt(judge, version)
-
-    job = rejudge_job(before, config, names, options, wording)
+    wordings = {
+        judge.name: (after if judge.name in names else before).prompt(judge.name, judge.prompt_version)
+        for judge in judges
+    }
+    job = rejudge_job(before, config, names, wordings, options)
     for judge in judges:
         if judge.name not in names:
             continue

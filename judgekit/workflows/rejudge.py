@@ -1,22 +1,313 @@
-"""Judging the stored inputs of a run again: what is taken over from it before the first call.
+"""`judgekit rejudge`: the stored inputs of a run judged again, into a new run folder.
 
-Everything else is as in `run`. The system under test is not asked, and no judge input is built anew: what is
-judged is what was judged then.
+This makes the run that is carried out as any other is, by `run`. The system under test is not asked, and no judge input
+is built again: what is judged is what was judged then.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from judgekit.analysis.verdict_pairs import Pair, verdict_changes
+import judgekit
+import judgekit.judges
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, last_judgments
-from judgekit.core.runs import JUDGMENTS
+from judgekit.core.components import Judge, build
+from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.errors import ConfigError
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Role
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.protocols import ModelIdentity
+from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest, part_of
 from judgekit.core.scores import Failed
-from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.case_scores import Faults, Unjudged
-from judgekit.workflows.case_scores import judge_inputs as built_inputs
-from judgekit.workflows.job import RunJob
-from judgekit.workflows.judge_reliability import opinion, pass_score_of
-from judgekit.workflows.rejudge_history import asked_anew
+from judgekit.core.spot_checks import SpotCheckRecord
+from judgekit.core.text import canonical_sha256
+from judgekit.engine.model_runtime import ModelRuntime
+from judgekit.engine.requests import JudgePlan
+from judgekit.judges.parsing import PARSER_VERSION
+from judgekit.storage.id_files import stored_ids
+from judgekit.storage.run_folder import RunFolder, new_run_id
+from judgekit.storage.run_records import read_summary
+from judgekit.systems.recorded import Recorded
+from judgekit.workflows.case_scores import Faults, Unjudged, judge_inputs
+from judgekit.workflows.job import RunJob, versions
+from judgekit.workflows.judge_reliability import spot_check_kind
+from judgekit.workflows.models import Options, build_model, check_plays, most_connections, open_cache, price_models
+from judgekit.workflows.setup import build_metrics, panels_of
+from judgekit.workflows.stored import StoredRun, models_of, open_stored
+
+Wordings = Mapping[str, PromptTemplate]
+"""By judge."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """What is judged again, and with what."""
+
+    judges: tuple[str, ...] = ()
+    """Names of judges; none: all of the run."""
+    model: str | None = None
+    """Key of the model to ask; None: as the run did."""
+    prompt_version: str | None = None
+    """Wording to ask with; None: as the run did."""
+    config_path: Path | None = None
+    """Another config, for models and wordings that the run's config does not have."""
+
+
+def open_rejudge(run: str, again: Again, options: Options) -> RunJob:
+    """A new run in a new folder that judges the stored inputs of another one.
+
+    Raises:
+        ConfigError: no such run, judge, model or wording; a run that did not keep its inputs; a wording that names a
+            variable which an input lacks.
+        StorageError: the run is damaged, or the new folder cannot be made.
+    """
+    parent = open_stored(run, options)
+    names = again.judges or tuple(judge.name for judge in parent.config.judges)
+    if not names:
+        raise ConfigError(f"{parent.folder.path}: this run has no judges, so there is nothing to judge again")
+    judges = tuple(_asked_as_wanted(judge, again) if judge.name in names else judge for judge in parent.config.judges)
+    for name in names:
+        parent.judge_config(name)
+    models = {**parent.config.models, **_added(parent, names, again)}
+    if again.model is not None and again.model not in models:
+        models_there = ", ".join(sorted(models)) or "none"
+        raise ConfigError(f"--model {again.model!r}: there are {models_there}; add others by --config")
+    _check_kept(parent)
+    config = parent.config.model_copy(update={"judges": judges, "models": models})
+    wordings = {item.name: parent.prompt(item.name, item.prompt_version, again.config_path) for item in judges}
+    return rejudge_job(parent, config, names, wordings, options)
+
+
+def rejudge_job(
+    parent: StoredRun, config: RunConfig, names: Sequence[str], wordings: Wordings, options: Options
+) -> RunJob:
+    """A new run that asks judges of a stored run as another config says.
+
+    Args:
+        parent: the run whose inputs are judged.
+        config: the config of the new run.
+        names: judges that are asked; judgments of the others are copied.
+        wordings: what each judge is asked with.
+        options: where runs are kept, whether cached replies are used, and the name of the new run.
+
+    Raises:
+        ConfigError, StorageError: as of `open_rejudge`.
+    """
+    _check_kept(parent)
+    plans = _plans(parent, config, names, wordings, options)
+    for plan in plans:
+        if plan.judge.name in names:
+            parent.check_wording(plan.judge.name, plan.prompt)
+    now = options.now()
+    results_dir = options.results_dir or parent.folder.path.resolve().parent
+    folder = RunFolder.create(results_dir, options.run_id or new_run_id(config.name, now))
+    resolved = _resolved(parent, plans)
+    known = parent.manifest.models
+    stay = [model for judge in config.judges if judge.name not in names for model in judge.asked]
+    manifest = Manifest(
+        run_id=folder.path.name,
+        name=config.name,
+        kind="rejudge",
+        parent=parent.manifest.run_id,
+        parent_path=str(parent.folder.path.resolve()),
+        rejudged=tuple(names),
+        status="running",
+        created_at=now.isoformat(timespec="seconds"),
+        config_path=parent.manifest.config_path,
+        config_sha256=canonical_sha256(_with_resolved(config, resolved)),
+        n_cases_in_file=parent.manifest.n_cases_in_file,
+        **part_of(parent.manifest).record(),
+        models={name: known[name] for name in stay if name in known},
+        versions=versions(),
+    )
+    return _job(parent, StoredRun(folder, manifest, config, resolved), plans, options, found=None)
+
+
+def resume_rejudge(child: StoredRun, options: Options) -> RunJob:
+    """A rejudge, ready to be resumed; whether there is anything to ask is for the caller to say.
+
+    Raises:
+        ConfigError: its parent is gone, or a wording has changed.
+        StorageError: one of the two runs is damaged.
+    """
+    manifest, path = child.manifest, child.folder.path
+    parent = open_stored(str(_parent_folder(child)), options)
+    _check_kept(parent)
+    wordings = {judge.name: child.prompt(judge.name, judge.prompt_version) for judge in child.config.judges}
+    plans = _plans(child, child.config, manifest.rejudged, wordings, options)
+    for plan in plans:
+        name = f"{plan.prompt.judge}/{plan.prompt.version}"
+        if child.resolved["prompts"].get(name) != plan.prompt.sha256:
+            raise ConfigError(f"{path}: cannot be resumed, since prompt {name} changed since it was started")
+    resumed = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
+    job = _job(parent, replace(child, manifest=resumed), plans, options, found=manifest)
+    for name, runtime in job.models.items():
+        runtime.guard.go_on(manifest.models.get(name, {}))
+    return job
+
+
+def _parent_folder(child: StoredRun) -> Path:
+    """Where the parent was, or beside the rejudge, if both were moved."""
+    manifest = child.manifest
+    places = [Path(manifest.parent_path or ""), child.folder.path.resolve().parent / (manifest.parent or "")]
+    for place in places:
+        if (place / "manifest.json").is_file():
+            return place
+    raise ConfigError(f"{child.folder.path}: its parent {manifest.parent} is gone (looked in {places[0]})")
+
+
+def _check_kept(parent: StoredRun) -> None:
+    missing = [name for name in (CASES, OUTPUTS, JUDGE_INPUTS) if not parent.folder.has(name)]
+    if missing:
+        raise ConfigError(
+            f"{parent.folder.path}: holds no {missing[0]}, so nothing can be judged again; "
+            "it was stopped before its first call, or made before runs kept it"
+        )
+
+
+def _asked_as_wanted(judge: JudgeConfig, again: Again) -> JudgeConfig:
+    """The judge with another model or wording; one model takes the place of a whole panel."""
+    update: dict[str, Any] = {} if again.model is None else {"model": again.model, "panel": None}
+    if again.prompt_version is not None:
+        update["prompt_version"] = again.prompt_version
+    return judge.model_copy(update=update)
+
+
+def _added(parent: StoredRun, names: Sequence[str], again: Again) -> dict[str, ModelConfig]:
+    """Models of the other config; one of them must not silently take the place of a model that stays in use."""
+    if again.config_path is None:
+        return {}
+    models = {**models_of(parent, again.config_path)}
+    for judge in parent.config.judges:
+        for name in judge.asked:
+            if judge.name not in names and models[name] != parent.config.models[name]:
+                raise ConfigError(
+                    f"{again.config_path}: models.{name} differs from the run's, which {judge.name} was asked of; "
+                    "give it another name, or judge that again as well"
+                )
+    return models
+
+
+def _plans(
+    stored: StoredRun, config: RunConfig, names: Sequence[str], wordings: Wordings, options: Options
+) -> list[JudgePlan]:
+    asked = {model for judge in config.judges if judge.name in names for model in judge.asked}
+    options = replace(options, most_connections=most_connections(len(asked)))
+    used = dict.fromkeys(model for judge in config.judges for model in judge.asked)
+    runtimes = {name: _runtime(stored, config, name, options, is_asked=name in asked) for name in used}
+    plans = []
+    for judge in config.judges:
+        component = build(judgekit.judges, Judge, judge.name, judge.args, f"judge {judge.name}")
+        for model in judge.asked:
+            if judge.name in names:
+                check_plays(component, runtimes[model], f"judge {judge.name}")
+            role: Role = "primary" if judge.panel is None else "member"
+            plans.append(JudgePlan(component, wordings[judge.name], runtimes[model], role=role))
+    return plans
+
+
+def _runtime(stored: StoredRun, config: RunConfig, name: str, options: Options, *, is_asked: bool) -> ModelRuntime:
+    """A model of the new run; one that is not asked is what the run found it to be."""
+    runtime = build_model(name, config.models[name], options, needs_key=options.needs_keys and is_asked)
+    record = stored.manifest.models.get(name, {})
+    if not is_asked and record.get("build_hash"):
+        runtime.identity = ModelIdentity(record["build_hash"], record.get("build_source"))
+    return runtime
+
+
+def _resolved(parent: StoredRun, plans: Sequence[JudgePlan]) -> dict[str, Any]:
+    used = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt.sha256 for plan in plans}
+    return {
+        **parent.resolved,
+        "prompts": {**parent.resolved.get("prompts", {}), **used},
+        "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in plans},
+        "judgekit": judgekit.__version__,
+        "parser_version": PARSER_VERSION,
+    }
+
+
+def _job(
+    parent: StoredRun, child: StoredRun, plans: Sequence[JudgePlan], options: Options, *, found: Manifest | None
+) -> RunJob:
+    names = child.manifest.rejudged
+    models = {plan.runtime.model_id: plan.runtime for plan in plans if plan.judge.name in names}
+    folder, cases = child.folder, list(parent.folder.cases())
+    before, corpus = read_summary(parent.folder), stored_ids(parent.folder)
+    cache, notices = open_cache(folder.path.parent, models, options)
+    alike = {plan.judge.name: _asked_alike(parent, child.config, plan) for plan in plans if plan.judge.name in names}
+    return RunJob(
+        config=child.config,
+        resolved=_with_resolved(child.config, child.resolved),
+        manifest=child.manifest,
+        cases=cases,
+        config_path=Path(child.manifest.config_path),
+        n_cases_in_file=len(cases) if before is None else before.cases.get("n_in_file", len(cases)),
+        part=part_of(child.manifest),
+        system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
+        metrics=build_metrics(child.config, corpus),
+        corpus_chunk_ids=corpus,
+        judges=plans,
+        panels=panels_of(child.config, plans),
+        models=models,
+        store=folder,
+        cache=cache,
+        now=options.now,
+        price_list=price_models(models, child.config.budget),
+        indexing=None if before is None else before.indexing_coverage,
+        warnings=[*_part_of_a_run(parent, child), *notices],
+        found=found,
+        parent=parent.folder,
+        kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),
+        unchanged=frozenset(name for name, (is_same, _) in alike.items() if is_same),
+        carried=_carried(parent, plans, [name for name, (_, unchanged) in alike.items() if not unchanged]),
+        kept_prompts=parent.folder.prompts(),
+    )
+
+
+def _part_of_a_run(parent: StoredRun, child: StoredRun) -> list[tuple[str, str]]:
+    kept = [judge.name for judge in child.config.judges if judge.name not in child.manifest.rejudged]
+    if parent.manifest.status == "complete" or not kept:
+        return []
+    text = f"{parent.manifest.run_id} is {parent.manifest.status}, so judgments of {', '.join(kept)} may be missing"
+    return [("parent_not_complete", text)]
+
+
+def _with_resolved(config: RunConfig, resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json as a whole."""
+    return {**config.model_dump(mode="json", by_alias=True, exclude_none=True), "resolved": dict(resolved)}
+
+
+def _asked_alike(parent: StoredRun, config: RunConfig, plan: JudgePlan) -> tuple[bool, bool]:
+    """Whether the judge is the one that judged the parent, and whether it is asked exactly as the parent asked it.
+
+    Where its server is, and how fast, makes no other judge.
+    """
+    old = parent.judge_config(plan.judge.name)
+    now = next(judge for judge in config.judges if judge.name == old.name)
+    if parent.prompt(old.name, old.prompt_version).sha256 != plan.prompt.sha256 or old.panel != now.panel:
+        return False, False
+    models = [(parent.config.models[a], config.models[b]) for a, b in zip(old.asked, now.asked, strict=True)]
+    is_same = all((a.provider, a.model, a.seed) == (b.provider, b.model, b.seed) for a, b in models)
+    return is_same, old.model == now.model and all(a == b for a, b in models)
+
+
+def _carried(parent: StoredRun, plans: Sequence[JudgePlan], changed: Container[str]) -> list[SpotCheckRecord]:
+    """Second opinions on the same inputs, unless they are those of what judges now."""
+    kept = []
+    for record in parent.folder.checks():
+        own = [plan for plan in plans if plan.judge.name == record.judge]
+        if not own or not record.complete:
+            continue
+        if record.judge in changed:
+            models = {(plan.runtime.model_id, plan.runtime.config.model) for plan in own}
+            other_model = (record.model_id, record.model) not in models
+            kind = spot_check_kind(other_model=other_model, other_prompt=record.prompt_sha256 != own[0].prompt.sha256)
+            if "repeat" in (kind, record.kind):
+                continue
+            record = record.model_copy(update={"kind": kind})  # noqa: PLW2901
+        kept.append(record)
+    return kept
 
 
 def stored_inputs(
@@ -31,7 +322,7 @@ def stored_inputs(
     judges = {judge.name: judge for judge in job.judge_components}
     stored = (item for item in parent.judge_inputs() if item.judge in judges)
     there = {(item.judge, item.case_id) for item in stored}
-    for item in built_inputs(job.judge_components, pairs, unjudged, Faults([])):
+    for item in judge_inputs(job.judge_components, pairs, unjudged, Faults([])):
         if (item.judge, item.case_id) not in there:
             unjudged[item.judge][item.case_id] = Failed("not judged", by_judge=True)
     for item in parent.judge_inputs():
@@ -66,46 +357,3 @@ def _copied(judgment: Judgment, parent: RunFolder) -> bytes:
     here = {"copied_from": judgment.copied_from or parent.path.name, "n_requests": 0, "latency_seconds": None}
     spent = {"usage": None, "cost_usd": None, "from_cache": False}
     return judgment.model_copy(update={**here, **spent}).model_dump_json().encode()
-
-
-def rejudged(job: RunJob, judgments: dict[JudgmentKey, Judgment]) -> dict[str, object] | None:
-    """How the verdicts differ from those of the parent; None where the run is no rejudge."""
-    if job.parent is None:
-        return None
-    before = last_judgments(job.parent.judgments())
-    judges = [plan.judge for plan in job.judges if plan.judge.name not in job.kept]
-    pairs = {judge.name: _pairs(judge.name, before, judgments) for judge in judges}
-    found = verdict_changes(pairs, {judge.name: pass_score_of(judge) for judge in judges}, job.config.resampling_seed)
-    asked = {judge.name: len(asked_anew(judge.name, before, judgments)) for judge in judges}
-    for name, report in found["by_judge"].items():
-        report["n_asked"] = asked[name]
-    return {"parent": job.manifest.parent, "n_asked": sum(asked.values()), **found}
-
-
-def _pairs(judge: str, before: dict[JudgmentKey, Judgment], now: dict[JudgmentKey, Judgment]) -> list[Pair]:
-    """Every case that both runs put before the judge."""
-    keys = [key for key in before if key.role == "primary" and key.judge == judge and key in now]
-    return [Pair(key.case_id, opinion(before[key]), opinion(now[key])) for key in keys]
-
-
-def other_builds(job: RunJob, now: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
-    """A warning for each model whose server has another build loaded than gave the verdicts of the parent."""
-    if job.parent is None:
-        return []
-    found: dict[str, tuple[set[str], set[str]]] = {}
-    for key, old in last_judgments(job.parent.judgments()).items():
-        new = now.get(key)
-        if new is None or new.copied_from is not None or (old.model_id, old.model) != (new.model_id, new.model):
-            continue
-        if old.build is not None and new.build is not None and old.build != new.build:
-            before, after = found.setdefault(new.model_id, (set(), set()))
-            before.add(old.build)
-            after.add(new.build)
-    return [
-        (
-            "rejudged_by_another_build",
-            f"model {name}: the server has build {', '.join(sorted(after))} loaded, the verdicts of "
-            f"{job.manifest.parent} are of build {', '.join(sorted(before))}, so another model was asked",
-        )
-        for name, (before, after) in found.items()
-    ]

@@ -14,7 +14,7 @@ from judgekit.storage.run_records import read_summary
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import Reopened, RunJob, job_of, resolved_config
 from judgekit.workflows.models import Options
-from judgekit.workflows.rejudging import resume_rejudge
+from judgekit.workflows.rejudge import resume_rejudge
 from judgekit.workflows.selectors import config_of, find_run, results_dir_of
 from judgekit.workflows.setup import set_up
 from judgekit.workflows.stored import StoredRun, open_stored

@@ -19,7 +19,7 @@ from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of, sampled
 from judgekit.workflows.panel_rulings import PANEL, Panel, member_failures, model_facts, record_of_panel
 from judgekit.workflows.preflight import Notices
-from judgekit.workflows.rejudge import other_builds, rejudged
+from judgekit.workflows.rejudge_history import other_builds, rejudged
 
 MOST_MOVED = 0.02
 """Share of the cases by which the coverage of a judge may differ from the baseline's without a warning."""
@@ -40,7 +40,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         *job.warnings,
         *scored.warnings,
         *(warning for name, runtime in job.models.items() for warning in _model_warnings(name, runtime)),
-        *(other_builds(job, judgments) if job.parent is not None else ()),
+        *other_builds(job, judgments),
         *(("indexing_of_other_version", line) for line in other_index(job.indexing, manifest.versions)),
         *_failures(manifest.run_id, judgments),
         *(warning for panel in job.panels for warning in member_failures(panel, judgments)),
@@ -66,7 +66,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         overall=scored.overall,
         slices=scored.tally.slices(),
         judge_reliability=reliability,
-        rejudged=rejudged(job, judgments) if job.parent is not None else None,
+        rejudged=rejudged(job, judgments),
         judges=_judge_records(job.judges, job.panels, judgments),
         latency=scored.tally.latency(),
         cost=cost,

@@ -12,7 +12,7 @@ from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.probe import ProbesWanted, probe
-from judgekit.workflows.rejudging import Again, open_rejudge
+from judgekit.workflows.rejudge import Again, open_rejudge
 from judgekit.workflows.report import write_report
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck

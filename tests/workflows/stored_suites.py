@@ -12,7 +12,7 @@ from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
-from judgekit.workflows.rejudging import Again, open_rejudge
+from judgekit.workflows.rejudge import Again, open_rejudge
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
 from tests.builders import read_lines, write_suite

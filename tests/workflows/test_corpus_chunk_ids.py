@@ -12,7 +12,7 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.id_files import load_ids
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.models import Options
-from judgekit.workflows.rejudging import Again, open_rejudge
+from judgekit.workflows.rejudge import Again, open_rejudge
 from judgekit.workflows.rescore import rescore
 from tests.builders import case, output, read_json, seal_again, write_suite
 

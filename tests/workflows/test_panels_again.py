@@ -18,7 +18,7 @@ from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.models import Options
-from judgekit.workflows.rejudging import Again, open_rejudge
+from judgekit.workflows.rejudge import Again, open_rejudge
 from judgekit.workflows.rescore import Rescored, rescore
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judgekit.analysis.estimates import ErrorPolicy
+from judgekit.analysis.estimates import ErrorPolicy, pooled_row
 from judgekit.core.comparison import COVERAGE, Delta
 from judgekit.core.scores import SUM_METHOD, Column, Failed, NotApplicable, Outcome, Pooled
 from judgekit.stats.clusters import cluster_sums, clustered_mean
@@ -196,7 +196,7 @@ class PooledPairs:
 
     def add(self, a: Scores, b: Scores, cluster: int | None = None) -> None:
         """Count one case, with the number of its cluster if there are some."""
-        first, second = self._row(a), self._row(b)
+        first, second = pooled_row(self.figure, a), pooled_row(self.figure, b)
         if first is not None and second is not None:
             self.rows.setdefault(len(self.rows) if cluster is None else cluster, []).append((*first, *second))
             return
@@ -206,12 +206,6 @@ class PooledPairs:
         self.n_unbounded += first is not None and not all(isinstance(b.get(name), NotApplicable) for name in over)
         self.n_failed_a += any(isinstance(a.get(name), Failed) for name in over)
         self.n_failed_b += any(isinstance(b.get(name), Failed) for name in over)
-
-    def _row(self, scores: Scores) -> tuple[float, ...] | None:
-        values = [scores.get(name) for name in self.figure.over]
-        if not any(isinstance(value, float) for value in values):
-            return None
-        return tuple(value if isinstance(value, float) else 0.0 for value in values)
 
     def delta(self) -> Delta:
         """The difference of the figure, with a jackknife interval over pairs or clusters; there is no test of it."""

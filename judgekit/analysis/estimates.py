@@ -2,10 +2,9 @@
 
 import math
 from array import array
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Literal
 
 from judgekit.core.scores import SUM_METHOD, Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
@@ -83,6 +82,14 @@ class ColumnTally:
                 self.failed_clusters.append(cluster)
 
 
+def pooled_row(figure: Pooled, outcomes: Mapping[str, Outcome]) -> tuple[float, ...] | None:
+    """What a case adds to the sums of a figure; None if it has a value of none of the scores."""
+    values = [outcomes.get(name) for name in figure.over]
+    if not any(isinstance(value, float) for value in values):
+        return None
+    return tuple(value if isinstance(value, float) else 0.0 for value in values)
+
+
 @dataclass(slots=True)
 class _PooledTally:
     """What each case adds to the sums of a figure, and how many cases add nothing."""
@@ -94,12 +101,12 @@ class _PooledTally:
     n_error: int = 0
 
     def add(self, outcomes: Outcomes, cluster: int | None) -> None:
-        values = [outcomes[name] for name in self.figure.over]
-        if any(isinstance(value, float) for value in values):
-            self.rows.append(tuple(value if isinstance(value, float) else 0.0 for value in values))
+        row = pooled_row(self.figure, outcomes)
+        if row is not None:
+            self.rows.append(row)
             if cluster is not None:
                 self.clusters.append(cluster)
-        elif all(isinstance(value, NotApplicable) for value in values):
+        elif all(isinstance(outcomes[name], NotApplicable) for name in self.figure.over):
             self.n_not_applicable += 1
         else:
             self.n_error += 1
@@ -140,11 +147,9 @@ class Tally:
         self._rules = rules
         self._columns = [(column, ColumnTally()) for column in columns]
         self._pooled = [_PooledTally(figure) for figure in pooled]
-        self.n_cases = 0
 
     def add(self, outcomes: Outcomes, cluster: int | None = None) -> None:
         """Count one case, with the number of its cluster if the run has clusters."""
-        self.n_cases += 1
         for column, tally in self._columns:
             tally.add(outcomes[column.name], cluster)
         for figure in self._pooled:
@@ -227,24 +232,3 @@ def _clustered_interval(column: Column, tally: ColumnTally, n_as_worst: int, rul
     if column.binary:
         return clustered_wilson([value == column.high for value in values], clusters)
     return clustered_bootstrap_mean(values, clusters, (column.low, column.high), rules.resampling)
-
-
-class SlicedTally:
-    """A tally of all cases and one for each value of each dimension."""
-
-    def __init__(
-        self, columns: Sequence[Column], pooled: Sequence[Pooled], dimensions: Sequence[str], rules: FigureRules
-    ) -> None:
-        """Prepare for the columns and dimensions."""
-        self._new_tally = partial(Tally, columns, pooled, rules)
-        self.overall = self._new_tally()
-        self.slices: dict[str, defaultdict[str, Tally]] = {
-            dimension: defaultdict(self._new_tally) for dimension in dimensions
-        }
-
-    def add(self, outcomes: Outcomes, memberships: Mapping[str, Iterable[str]], cluster: int | None = None) -> None:
-        """Count one case, in all slices that it belongs to."""
-        self.overall.add(outcomes, cluster)
-        for dimension, values in memberships.items():
-            for value in values:
-                self.slices[dimension][value].add(outcomes, cluster)

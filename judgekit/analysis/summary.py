@@ -3,9 +3,10 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from judgekit.analysis.estimates import DEFAULT_RULES, ErrorPolicy, FigureRules, Figures, SlicedTally
+from judgekit.analysis.estimates import DEFAULT_RULES, ErrorPolicy, FigureRules, Figures, Tally
 from judgekit.analysis.input_mismatches import NameForms
 from judgekit.analysis.risk_coverage import RiskCoverage, risk_score
 from judgekit.analysis.slices import MOST_VALUES, Clusters, doc_types, slice_values
@@ -31,9 +32,15 @@ class RunTally:
         """Prepare for the columns of all metrics and judges of a run."""
         self._policy = policy
         self._clusters = None if rules.cluster_by is None else Clusters(rules.cluster_by)
-        self._sliced = SlicedTally(columns, pooled, dimensions, rules)
+        new_tally = partial(Tally, columns, pooled, rules)
+        self._overall = new_tally()
+        self._slices: dict[str, defaultdict[str, Tally]] = {
+            dimension: defaultdict(new_tally) for dimension in dimensions
+        }
         coverage = [column for column in columns if column.name == DOC_TYPE_METRIC]
-        self._by_type = SlicedTally(coverage, (), ("doc_type",), rules) if coverage else None
+        self._by_type: defaultdict[str, Tally] | None = (
+            defaultdict(partial(Tally, coverage, (), rules)) if coverage else None
+        )
         score = risk_score(columns)
         self._risk = None if score is None else RiskCoverage(score, rules)
         self._latency: dict[str, array[float]] = defaultdict(lambda: array("d"))
@@ -42,22 +49,23 @@ class RunTally:
 
     def add(self, case: Case, output: SystemOutput, outcomes: Outcomes) -> None:
         """Count one case."""
-        memberships = {name: slice_values(case, name) for name in self._sliced.slices}
         cluster = None if self._clusters is None else self._clusters.number(case)
-        self._sliced.add(outcomes, memberships, cluster)
+        self._overall.add(outcomes, cluster)
+        for dimension, tallies in self._slices.items():
+            for value in slice_values(case, dimension):
+                tallies[value].add(outcomes, cluster)
         self._forms.add(case, output)
         if self._by_type is not None:
-            self._by_type.add({DOC_TYPE_METRIC: outcomes[DOC_TYPE_METRIC]}, {"doc_type": doc_types(case)}, cluster)
+            for value in doc_types(case):
+                self._by_type[value].add({DOC_TYPE_METRIC: outcomes[DOC_TYPE_METRIC]}, cluster)
         if self._risk is not None:
             self._risk.add(output.confidence, outcomes[self._risk.score], cluster)
         for stage, seconds in output.latency_seconds.items():
             self._latency[stage].append(seconds)
-        for dimension, values in list(self._sliced.slices.items()):
-            if len(values) > MOST_VALUES:
-                del self._sliced.slices[dimension]
-                self._left_out.append(
-                    ("too_many_slices", f"slices: {dimension} has more than {MOST_VALUES} values and is left out")
-                )
+        for dimension in [name for name, tallies in self._slices.items() if len(tallies) > MOST_VALUES]:
+            del self._slices[dimension]
+            text = f"slices: {dimension} has more than {MOST_VALUES} values and is left out"
+            self._left_out.append(("too_many_slices", text))
 
     def add_judge_latency(self, seconds: float) -> None:
         """Count the latency of one judgment."""
@@ -68,29 +76,23 @@ class RunTally:
         """(code, message) of what a reader of the figures must know."""
         return [*self._left_out, *self._forms.warnings()]
 
-    @property
-    def n_cases(self) -> int:
-        """Cases counted."""
-        return self._sliced.overall.n_cases
-
     def overall(self) -> Figures:
         """Estimates over all cases."""
-        return self._sliced.overall.figures(self._policy)
+        return self._overall.figures(self._policy)
 
     def slices(self) -> dict[str, dict[str, Figures]]:
         """Estimates by dimension and value; a dimension that no case is labelled with is empty."""
         return {
             dimension: {value: tally.figures(self._policy) for value, tally in sorted(tallies.items())}
-            for dimension, tallies in self._sliced.slices.items()
+            for dimension, tallies in self._slices.items()
         }
 
     def operational(self) -> dict[str, Any]:
         """Error rates, coverage by document type, and the risk-coverage curve."""
-        found: dict[str, Any] = dict(self._sliced.overall.figures(self._policy, "operational"))
+        found: dict[str, Any] = dict(self._overall.figures(self._policy, "operational"))
         if self._by_type is not None:
-            types = self._by_type.slices["doc_type"]
             found["coverage_by_doc_type"] = {
-                value: tally.figures(self._policy)[DOC_TYPE_METRIC] for value, tally in sorted(types.items())
+                value: tally.figures(self._policy)[DOC_TYPE_METRIC] for value, tally in sorted(self._by_type.items())
             }
         found["risk_coverage"] = None if self._risk is None else self._risk.report(self._policy)
         return found

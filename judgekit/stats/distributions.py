@@ -56,15 +56,7 @@ def regularised_beta(a: float, b: float, x: float) -> float:
 def log_beta_tail(a: float, b: float, x: float) -> float:
     """Log of the upper tail `1 - I_x(a, b)`: the log probability that a Beta(a, b) variable is above x.
 
-    Taken on the log scale throughout, so that a tail of e^-5000 is still told from one of e^-6000.
-
-    Args:
-        a: first shape, above 0.
-        b: second shape, above 0.
-        x: lower limit of the integral, in [0, 1).
-
-    Returns:
-        At most 0.0; 0.0 for x = 0.
+    Taken on the log scale throughout, so that a tail of e^-5000 is still told from one of e^-6000. At most 0.0.
 
     Raises:
         ValueError: a shape that is not above 0, or x outside [0, 1).
@@ -85,15 +77,7 @@ def log_beta_tail(a: float, b: float, x: float) -> float:
 
 
 def log_beta_power(a: float, b: float, x: float) -> float:
-    """`log(x^a (1 - x)^b / B(a, b))`: the log density of Beta(a, b) at x, times x (1 - x).
-
-    Args:
-        a: first shape, above 0.
-        b: second shape, above 0.
-        x: in (0, 1).
-
-    Returns:
-        Any finite number.
+    """`log(x^a (1 - x)^b / B(a, b))`: the log density of Beta(a, b) at x in (0, 1), times x (1 - x).
 
     Raises:
         ValueError: a shape that is not above 0, or x outside (0, 1).

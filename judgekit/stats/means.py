@@ -181,17 +181,7 @@ def quantile(values: Sequence[float], q: float) -> float | None:
 
 
 def quantile_of_sorted(ordered: Sequence[float], q: float) -> float:
-    """The q-quantile of finite numbers that are in ascending order and not none, see `quantile`.
-
-    Args:
-        ordered: at least one finite number, ascending.
-        q: share of the values below, in [0, 1].
-
-    Returns:
-        Between the smallest and the largest value.
-
-    Source: as for `quantile`.
-    """
+    """The q-quantile of at least one finite number, in ascending order; see `quantile`."""
     position = q * (len(ordered) - 1)
     below = math.floor(position)
     left, right = ordered[below], ordered[min(below + 1, len(ordered) - 1)]

@@ -33,85 +33,81 @@ class JudgedBefore:
     """By judge."""
 
 
-class FolderIndex:
-    """The results database beside a run, as workflows use it.
+def index_run(folder: Path, busy_seconds: float | None = None) -> Notices:
+    """Index a run as its folder is now; an older entry of it is replaced.
 
-    It can be rebuilt from the run folders at any time, so nothing that goes wrong with it costs a run: what the reader
-    of the run should know is returned as (code, message).
+    Args:
+        folder: of the run.
+        busy_seconds: how long to wait for another process that writes; None: as the database does.
+
+    Returns:
+        What the reader of the run should know. The database can be rebuilt from the folders at any time, so nothing
+        that goes wrong with it costs a run.
     """
+    return _tried(folder, lambda database: put_folder(database, RunFolder(folder)), busy_seconds)
 
-    def __init__(self, busy_seconds: float | None = None) -> None:
-        """Use the database that stands beside each folder.
 
-        Args:
-            busy_seconds: how long to wait for another process that writes; None: as the database does.
-        """
-        self._busy_seconds = busy_seconds
+def add_point(folder: Path, point: HistoryPoint, busy_seconds: float | None = None) -> Notices:
+    """Add a point to the history of a judge, in the folder of the run first and then in the database.
 
-    def put_run(self, folder: Path) -> Notices:
-        """Index a run as its folder is now; an older entry of it is replaced."""
+    Args and Returns as for `index_run`.
 
-        def put(database: Database) -> None:
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    append_check(RunFolder(folder), point)
+
+    def put(database: Database) -> None:
+        if not database.put_check(point):
             put_folder(database, RunFolder(folder))
 
-        return self._tried(folder, put)
+    return _tried(folder, put, busy_seconds)
 
-    def judged_before(self, folder: Path, manifest: Manifest, cases_sha256: str) -> JudgedBefore | None:
-        """What the baseline of a run judged; None if there is none, or it cannot be read.
 
-        The baseline is the newest complete run with the tag `baseline`, else the newest complete run, of the same
-        suite and data set.
-        """
-        wanted = dataset_sha256(cases_sha256, manifest)
-        with suppress(JudgekitError, OSError, ValueError):
-            for path in self._earlier(folder, manifest):
-                found = _judged(RunFolder(path), wanted)
-                if found is not None:
-                    return found
-        return None
+def judged_before(
+    folder: Path, manifest: Manifest, cases_sha256: str, busy_seconds: float | None = None
+) -> JudgedBefore | None:
+    """What the baseline of a run judged; None if there is none, or it cannot be read.
 
-    def _earlier(self, folder: Path, manifest: Manifest) -> Iterator[Path]:
-        """Folders of earlier complete runs of the suite, those with the tag of a baseline first, then the newest."""
-        database = Database(folder.parent, **self._busy())
-        for tag in (BASELINE, None):
-            for run in database.runs(manifest.name, tag, MOST_LOOKED_AT):
-                path = folder.parent / run.run_id
-                is_earlier = run.run_id != manifest.run_id and run.created_at <= manifest.created_at
-                if is_earlier and run.status == "complete" and (path / MANIFEST).is_file():
-                    yield path
+    The baseline is the newest complete run with the tag `baseline`, else the newest complete run, of the same suite
+    and data set.
+    """
+    wanted = dataset_sha256(cases_sha256, manifest)
+    with suppress(JudgekitError, OSError, ValueError):
+        for path in _earlier(_database(folder, busy_seconds), folder, manifest):
+            found = _judged(RunFolder(path), wanted)
+            if found is not None:
+                return found
+    return None
 
-    def add_check(self, folder: Path, check: HistoryPoint) -> Notices:
-        """Add a check of a judge to the history, in the folder of the run first and then in the database.
 
-        Raises:
-            StorageError: the folder cannot be written.
-        """
-        append_check(RunFolder(folder), check)
+def _earlier(database: Database, folder: Path, manifest: Manifest) -> Iterator[Path]:
+    """Folders of earlier complete runs of the suite, those with the tag of a baseline first, then the newest."""
+    for tag in (BASELINE, None):
+        for run in database.runs(manifest.name, tag, MOST_LOOKED_AT):
+            path = folder.parent / run.run_id
+            is_earlier = run.run_id != manifest.run_id and run.created_at <= manifest.created_at
+            if is_earlier and run.status == "complete" and (path / MANIFEST).is_file():
+                yield path
 
-        def put(database: Database) -> None:
-            if not database.put_check(check):
-                put_folder(database, RunFolder(folder))
 
-        return self._tried(folder, put)
+def _database(folder: Path, busy_seconds: float | None) -> Database:
+    return Database(folder.parent) if busy_seconds is None else Database(folder.parent, busy_seconds=busy_seconds)
 
-    def _busy(self) -> dict[str, float]:
-        return {} if self._busy_seconds is None else {"busy_seconds": self._busy_seconds}
 
-    def _tried(self, folder: Path, put: Callable[[Database], None]) -> Notices:
-        database = Database(folder.parent, **self._busy())
-        found: Notices = []
-        try:
-            put(database)
-        except JudgekitError as error:
-            found.append(("index_not_written", f"{error}; {_NEXT_STEP}"))
-        except Exception as error:  # noqa: BLE001  # an index is never worth a run
-            found.append(("index_not_written", f"{database.path}: {type(error).__name__}: {error}; {_NEXT_STEP}"))
-        if database.set_aside is not None:
-            text = (
-                f"the results database was damaged and is set aside as {database.set_aside}; `judgekit runs reindex` "
-            )
-            found.append(("index_damaged", text + "adds the other runs to the new one"))
-        return found
+def _tried(folder: Path, put: Callable[[Database], None], busy_seconds: float | None) -> Notices:
+    database = _database(folder, busy_seconds)
+    found: Notices = []
+    try:
+        put(database)
+    except JudgekitError as error:
+        found.append(("index_not_written", f"{error}; {_NEXT_STEP}"))
+    except Exception as error:  # noqa: BLE001  # an index is never worth a run
+        found.append(("index_not_written", f"{database.path}: {type(error).__name__}: {error}; {_NEXT_STEP}"))
+    if database.set_aside is not None:
+        text = f"the results database was damaged and is set aside as {database.set_aside}; `judgekit runs reindex` "
+        found.append(("index_damaged", text + "adds the other runs to the new one"))
+    return found
 
 
 def _judged(folder: RunFolder, dataset: str) -> JudgedBefore | None:

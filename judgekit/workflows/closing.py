@@ -7,7 +7,7 @@ from judgekit.analysis.stored_figures import rounded, run_aggregate
 from judgekit.core.runs import METRICS, SUMMARY, Notice, RunSummary
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.run_index import index_run
 
 INDEX_SECONDS = 10.0
 """How long the end of a run waits for a results database that another process writes."""
@@ -109,5 +109,5 @@ def _reported(folder: RunFolder, run_id: str) -> list[Notice]:
 
 
 def _indexed(folder: RunFolder) -> list[Notice]:
-    found = FolderIndex(INDEX_SECONDS).put_run(folder.path)
+    found = index_run(folder.path, INDEX_SECONDS)
     return [Notice(code=code, message=message) for code, message in found]

@@ -23,7 +23,7 @@ from judgekit.reports.compare_text import compare_document, compare_markdown, pl
 from judgekit.reports.safe_text import json_text
 from judgekit.stats.means import mean
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.run_index import index_run
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.compared_runs import CompareOptions, PairedCases, Side, Sides, open_runs
 from judgekit.workflows.stored import StoredRun
@@ -68,7 +68,7 @@ def compare(sides: Sides, how: CompareOptions) -> Comparison:
         *_same_notices(same_run, shares_answers=shares_answers),
     ]
     for side in sides:
-        notices += FolderIndex(INDEX_SECONDS).put_run(side.stored.folder.path)
+        notices += index_run(side.stored.folder.path, INDEX_SECONDS)
     return Comparison(
         run_a=a.identity.run_id,
         run_b=b.identity.run_id,

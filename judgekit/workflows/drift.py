@@ -7,7 +7,7 @@ from judgekit.analysis.drift_states import DriftReport, drift_report, histories
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import Database
-from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.run_index import add_point
 from judgekit.workflows.models import Options
 from judgekit.workflows.selectors import find_run
 from judgekit.workflows.stored_runs import runs_dir
@@ -77,7 +77,7 @@ def accept_drift(query: DriftQuery, options: Options, usual: float | None, reaso
             accepted_rate=usual,
             reason=reason or None,
         )
-        notices = FolderIndex().add_check(folder, accepted)
+        notices = add_point(folder, accepted)
         lines.append(
             f"accepted: {last.judge} {last.prompt_version} as it is now; its cached verdicts are older, and "
             "`judgekit cache clear` lets the next run ask for new ones"

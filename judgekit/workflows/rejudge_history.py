@@ -9,7 +9,7 @@ from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
 from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import MANIFEST, METRICS, Manifest, Notice, RunSummary
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.run_index import add_point
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import opinion, pass_score_of
@@ -102,8 +102,7 @@ def add_to_history(job: RunJob, summary: RunSummary) -> list[Notice]:
         return []
     try:
         points = list(_points(job, job.parent))
-        index = FolderIndex(INDEX_SECONDS)
-        notices = [notice for point in points for notice in index.add_check(job.parent.path, point)]
+        notices = [notice for point in points for notice in add_point(job.parent.path, point, INDEX_SECONDS)]
     except JudgekitError as error:
         notices = [("drift_not_recorded", f"this rejudge is no point of the drift history: {error}")]
     return [Notice(code=code, message=message) for code, message in dict.fromkeys(notices)]

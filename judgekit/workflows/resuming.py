@@ -9,7 +9,7 @@ from judgekit.core.runs import CONFIG, JUDGMENTS, REPORT, Manifest, config_chang
 from judgekit.engine.passes import unanswered
 from judgekit.storage.config_files import load_config
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.run_index import index_run
 from judgekit.storage.run_records import read_summary
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import Reopened, RunJob, job_of, resolved_config
@@ -115,4 +115,4 @@ def _close_again(stored: StoredRun) -> None:
             from judgekit.workflows.report import write_report  # loads templates and tables
 
             write_report(folder.path)
-            FolderIndex(INDEX_SECONDS).put_run(folder.path)
+            index_run(folder.path, INDEX_SECONDS)

@@ -12,7 +12,7 @@ from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
 from judgekit.core.spot_checks import RUN_CHECKS
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
-from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.run_index import judged_before
 from judgekit.workflows.case_scores import Faults, Scoring, score_cases
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
@@ -89,7 +89,7 @@ def coverage_notices(job: RunJob, summary: RunSummary) -> Iterator[Notice]:
     n_cases = len(job.cases)
     if not job.judges or not n_cases:
         return
-    before = FolderIndex(INDEX_SECONDS).judged_before(job.store.path, job.manifest, job.cases_sha256 or "")
+    before = judged_before(job.store.path, job.manifest, job.cases_sha256 or "", INDEX_SECONDS)
     if before is None:
         return
     for name, record in summary.judges.items():

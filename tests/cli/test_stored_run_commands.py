@@ -18,7 +18,7 @@ import judgekit as library
 from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import DATABASE
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_index import FolderIndex
+from judgekit.storage.run_index import add_point
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored_runs import delete_run
 from tests.builders import read_json, seal_again, weekly_check, write_suite
@@ -193,10 +193,9 @@ def test_rescoring_says_what_changed_and_ends_with_the_gates(tmp_path: Path) -> 
 
 def weekly(results: Path, run_id: str, flips: list[int]) -> None:
     """A history of weekly re-judgings of a run."""
-    index = FolderIndex()
     for week, n_disagree in enumerate(flips):
         check = weekly_check(week + 1, n_disagree, run_id=run_id)
-        assert index.add_check(results / run_id, check) == []
+        assert add_point(results / run_id, check) == []
 
 
 @pytest.mark.parametrize(("flips", "state", "code"), [([1] * 8, "none", 0), ([1, 0, 1, 1, 9, 8, 7], "judge", 1)])
@@ -256,7 +255,7 @@ def test_hostile_names_cannot_write_into_the_terminal_or_the_picture(tmp_path: P
     bad = "\x1b[31mx</title><script>alert(1)</script>\u202e"
     weekly(results, "demo-1", [1])
     check = HistoryPoint.model_validate_json((results / "demo-1" / "drift_checks.jsonl").read_bytes())
-    FolderIndex().add_check(results / "demo-1", check.model_copy(update={"comparator": bad, "judge": "bad"}))
+    add_point(results / "demo-1", check.model_copy(update={"comparator": bad, "judge": "bad"}))
     result = judgekit("drift", "--judge", "bad", "--svg", "drift.svg", cwd=tmp_path)
     assert "\x1b" not in result.stdout
     assert "\u202e" not in result.stdout

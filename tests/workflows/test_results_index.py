@@ -21,7 +21,7 @@ from judgekit.core.history_points import HistoryPoint
 from judgekit.core.runs import RunSummary
 from judgekit.storage.database import DATABASE, Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_index import FolderIndex, reindex
+from judgekit.storage.run_index import add_point, index_run, reindex
 from judgekit.storage.run_records import case_results, run_record, write_tags
 from judgekit.storage.stored_history import read_checks
 from judgekit.testing import FaultServer
@@ -132,9 +132,9 @@ def test_reindex_builds_the_same_database_from_the_folders(tmp_path: Path) -> No
         judgekit.run(config, run_id=run_id)
     results = tmp_path / "results"
     write_tags(RunFolder(results / "a"), ["baseline"])
-    FolderIndex().put_run(results / "a")
+    index_run(results / "a")
     later = Database(results).checks()[0].model_copy(update={"kind": "rejudge", "created_at": "2099"})
-    assert FolderIndex().add_check(results / later.run_id, later) == []
+    assert add_point(results / later.run_id, later) == []
     before = dump(tmp_path)
     assert len(before["drift_checks"]) == 3
     (results / DATABASE).unlink()
@@ -239,7 +239,7 @@ def test_a_check_is_written_to_the_folder_beside_the_runs_own_and_once_only(tmp_
     [own] = read_checks(folder)
     new = own.model_copy(update={"kind": "rejudge", "comparator": "m with v1", "created_at": "2099"})
     for _ in range(2):
-        assert FolderIndex().add_check(folder.path, new) == []
+        assert add_point(folder.path, new) == []
     assert read_checks(folder) == [own, new]
     assert [HistoryPoint(**line) for line in read_lines(folder.path / "drift_checks.jsonl")] == [new]
     assert sorted(check.kind for check in Database(tmp_path / "results").checks()) == ["rejudge", "spot_check"]
@@ -401,7 +401,7 @@ def test_d10_a_pickle_in_place_of_a_value_is_text_like_any_other(tmp_path: Path)
 
 
 def test_a_run_that_was_deleted_meanwhile_costs_a_warning_at_most(tmp_path: Path) -> None:
-    notices = FolderIndex().put_run(tmp_path / "gone")
+    notices = index_run(tmp_path / "gone")
     assert [code for code, _ in notices] == ["index_not_written"]
     ran(tmp_path)
     folder = tmp_path / "results" / "r"
@@ -481,7 +481,7 @@ def test_a_check_that_is_added_while_its_run_is_indexed_again_is_not_lost(tmp_pa
     folder = RunFolder(tmp_path / "results" / "r")
     [own] = read_checks(folder)
     new = own.model_copy(update={"kind": "rejudge", "created_at": "2099"})
-    adding = threading.Thread(target=FolderIndex().add_check, args=(folder.path, new))
+    adding = threading.Thread(target=add_point, args=(folder.path, new))
 
     def read() -> RunRecord:
         found = run_record(folder)

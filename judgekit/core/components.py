@@ -1,4 +1,4 @@
-"""Components: metrics and judges. They and providers are found by their file, or by an installed package's entry point.
+"""Components: metrics and judges. They, providers and formats are found by their file, or by an entry point.
 
 A component is a stateless frozen model. The name of its file is its name in a config, its fields are its
 config arguments, so adding one is adding one file and there is no registry to edit.
@@ -7,7 +7,7 @@ config arguments, so adding one is adding one file and there is no registry to e
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -175,9 +175,9 @@ class Judge(Component):
 
 @cache
 def discover(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
-    """Classes of one kind by name: one a file of `package`, and the entry points of its name.
+    """Classes of one kind by name: one a file of `package`, and the entry points of its group.
 
-    Entry points are looked up in the group named like the package, such as `judgekit.metrics`.
+    The group is called like the last part of the package's name, such as `judgekit.metrics`.
     """
     found: dict[str, type[T]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
@@ -187,13 +187,24 @@ def discover(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
             if is_own and getattr(value, "selectable", True):
                 value.name = module_info.name
                 found[module_info.name] = value
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=package.__name__):
+    for entry in _entry_points(package):
         loaded = entry.load()
         loaded.name = entry.name
         found.setdefault(entry.name, loaded)
     return found
+
+
+@cache
+def names_in(package: ModuleType) -> tuple[str, ...]:
+    """The names that `discover` finds in a package in which each file defines one class; nothing is imported."""
+    files = [module_info.name for module_info in pkgutil.iter_modules(package.__path__)]
+    return tuple(dict.fromkeys([*files, *(entry.name for entry in _entry_points(package))]))
+
+
+def _entry_points(package: ModuleType) -> Iterable[Any]:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=f"judgekit.{package.__name__.rpartition('.')[2]}")
 
 
 def find(package: ModuleType, kind: type[T], name: str, where: str) -> type[T]:

@@ -3,32 +3,11 @@
 It stands apart since commands that read files and no config load this alone.
 """
 
-from typing import Literal, get_args
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
-FormatName = Literal[
-    "jsonl",
-    "json",
-    "csv",
-    "xlsx",
-    "yaml",
-    "folder",
-    "parquet",
-    "arrow",
-    "trec",
-    "beir",
-    "squad",
-    "hotpotqa",
-    "ragas",
-    "deepeval",
-    "inspect",
-    "promptfoo",
-]
-"""How cases or outputs are written: the first eight say how rows are stored, the others also what they hold."""
-
-KNOWN_FORMATS = ", ".join(get_args(FormatName))
-"""For messages."""
+from judgekit.core.errors import did_you_mean
 
 
 class Section(BaseModel):
@@ -42,7 +21,7 @@ class DataFile(Section):
 
     path: str
     """Path of the file; relative paths start at the config file."""
-    format: FormatName | None = None
+    format: str | None = None
     """Left out: by the extension of the file, or by keys that only one format has; see docs/formats.md."""
     fields: dict[str, str] = {}
     """Our field name -> field name in the file, such as {"id": "qid", "reference_answers": "gold.answers"}.
@@ -63,6 +42,15 @@ class DataFile(Section):
     the sheet of a workbook."""
     ties: Literal["given", "trec_eval"] | None = None
     """How a TREC run orders documents with equal scores: as the file has them (left out), or as trec_eval does."""
+
+    @field_validator("format")
+    @classmethod
+    def _is_known(cls, value: str | None, info: ValidationInfo) -> str | None:
+        """Hold it against the formats that whoever reads the config knows; a reader without a config does so itself."""
+        known = (info.context or {}).get("formats", ())
+        if value is not None and known and value not in known:
+            raise ValueError(f"no format called {value!r}{did_you_mean(value, known)}")
+        return value
 
     @field_validator("separator")
     @classmethod

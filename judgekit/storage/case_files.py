@@ -15,12 +15,11 @@ from judgekit.core.errors import InputError
 from judgekit.storage.column_names import advice
 from judgekit.storage.dotted import EACH
 from judgekit.storage.field_mapping import FieldMapping
-from judgekit.storage.formats.lookup import Reading, reading_of
-from judgekit.storage.formats.source import Notices, is_folder
 from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.intake import Intake
 from judgekit.storage.problems import MISSING, Location, problems
-from judgekit.storage.rows import Row
+from judgekit.storage.reading import Reading, reading_of
+from judgekit.storage.rows import Notices, Row, is_folder
 
 M = TypeVar("M", Case, SystemOutput)
 T = TypeVar("T")

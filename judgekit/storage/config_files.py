@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, json_path
 from judgekit.core.text import clean_text
+from judgekit.storage.format_names import known_formats
 from judgekit.storage.problems import Location, kind_of, line_of, one_line, problems, repeated_keys
 from judgekit.storage.yaml_text import CONFIG_VALUES, line_of_node, node_at, parsed_yaml
 
@@ -38,7 +39,7 @@ def load_config(path: Path) -> RunConfig:
     if unfit:
         raise ConfigError(_lines(unfit, path, text))
     try:
-        return RunConfig.model_validate(data)
+        return RunConfig.model_validate(data, context={"formats": known_formats()})
     except ValidationError as error:
         raise ConfigError(_lines(problems(error, RunConfig), path, text)) from None
 

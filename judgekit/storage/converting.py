@@ -19,8 +19,8 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.storage.case_files import iterate_cases, iterate_outputs
 from judgekit.storage.field_mapping import FieldMapping
-from judgekit.storage.formats.source import Kind, Notices
-from judgekit.storage.rows import OWN_FORMATS, Row
+from judgekit.storage.record_formats import Kind
+from judgekit.storage.rows import OWN_FORMATS, Notices, Row
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.table_files import FORMULA_STARTS
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from judgekit.core.data_files import KNOWN_FORMATS
 from judgekit.core.errors import InputError, did_you_mean, json_path
 from judgekit.storage.dotted import ABSENT, look_up
+from judgekit.storage.format_names import formats_named
 from judgekit.storage.problems import Location, kind_of
 
 LISTS = (
@@ -111,7 +111,7 @@ def _unfit(held: Any, place: Location, known: Set[str]) -> str:
     elif known & held.keys():
         message += "; one record alone is written as a list of one"
     else:
-        message += f'; write one object a record, or set "format" to what it is: {KNOWN_FORMATS}'
+        message += f'; write one object a record, or set "format" to what it is: {formats_named()}'
     return message
 
 

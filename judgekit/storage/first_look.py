@@ -17,11 +17,10 @@ from judgekit.storage.case_files import record_of
 from judgekit.storage.column_names import OF_CASES, guess
 from judgekit.storage.dotted import NEAR
 from judgekit.storage.field_mapping import FieldMapping
-from judgekit.storage.formats.lookup import Reading, reading_of
-from judgekit.storage.formats.records import NO_ID
-from judgekit.storage.formats.source import Kind, Notices
 from judgekit.storage.id_lists import RETRIEVED_IDS
-from judgekit.storage.rows import Row
+from judgekit.storage.reading import Reading, reading_of
+from judgekit.storage.record_formats import NO_ID, Kind
+from judgekit.storage.rows import Notices, Row
 
 MOST_ROWS = 200
 """Rows that are looked at."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from judgekit.core.errors import InputError
-from judgekit.storage.formats.lookup import Reading
 from judgekit.storage.problems import line_of, one_line
+from judgekit.storage.reading import Reading
 from judgekit.storage.rows import Row, read_text
 
 SHOWN_PROBLEMS = 20

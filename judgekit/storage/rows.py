@@ -1,6 +1,7 @@
 """Rows of JSONL, JSON, CSV and .xlsx files, each with the place where it stands."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from typing import IO, Any, TypeVar
 import msgspec
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.data_files import KNOWN_FORMATS, DataFile
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.documents import records_of
 from judgekit.storage.dotted import field_heads
 from judgekit.storage.encodings import encoding_of, faults_named, undecodable_named, utf8_pieces
+from judgekit.storage.format_names import formats_named
 from judgekit.storage.hashed_file import Hashes, hashed
 from judgekit.storage.problems import Location, kind_of
 from judgekit.storage.table_rows import Record, checked_header, csv_records, sheet_records
@@ -39,6 +41,9 @@ _BLANKS = b" \t\r\n"
 _PIECE = 1 << 18
 
 T = TypeVar("T")
+
+Notices = list[tuple[str, str]]
+"""(code, message) of what the reader of the numbers should know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ def unknown_extension(path: Path) -> str:
     """What is said of a file whose extension says nothing."""
     if path.suffix.lower() in _OTHER_SHEETS:
         return f"{path}: {path.suffix} is not read; save the sheet as .xlsx or as CSV UTF-8"
-    return f'{path}: unknown extension {path.suffix!r}; set "format" to one of {KNOWN_FORMATS}'
+    return f'{path}: unknown extension {path.suffix!r}; set "format" to one of {formats_named()}'
 
 
 def read_text(source: DataFile, path: Path) -> str:
@@ -257,3 +262,34 @@ def _table(source: DataFile, records: Iterator[Record], path: Path, *, has_comma
             yield Row(line, "$", data, from_csv=True, has_commas=has_commas)
     if not line:
         raise InputError(f"{path}: the file has a header but no rows")
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; False where the system cannot say."""
+    return os.path.isdir(path)  # noqa: PTH112  # Path.is_dir raises for a name that is too long
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether a path is a file; False where the system cannot say."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def has_own_suffix(path: Path) -> bool:
+    """Whether the extension is that of JSONL, JSON or CSV."""
+    return path.suffix.lower() in OWN_FORMATS
+
+
+def one_part(file: DataFile, path: Path, parts: list[str], what: str) -> str:
+    """The part of a source that is read: the one that is named, or the only one.
+
+    Raises:
+        InputError: no such part, or several and none named.
+    """
+    shown = ", ".join(repr(part) for part in parts[:20])
+    if file.part is not None:
+        if file.part not in parts:
+            raise InputError(f"{path}: no {what} {file.part!r}; it has {shown or 'none'}")
+        return file.part
+    if len(parts) != 1:
+        raise InputError(f'{path}: holds {len(parts)} {what}s, {shown}; name one with "part"')
+    return parts[0]

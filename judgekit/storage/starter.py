@@ -11,6 +11,7 @@ from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.case_files import iterate_cases
 from judgekit.storage.first_look import Look
+from judgekit.storage.format_names import known_formats
 from judgekit.storage.shipped import shipped
 
 _GOLDEN_HEADER = """# A golden set: one entry a case. Only id and question are needed.
@@ -19,8 +20,9 @@ _GOLDEN_HEADER = """# A golden set: one entry a case. Only id and question are n
 
 
 def config_schema() -> str:
-    """The JSON Schema of configs, with `$comment` allowed in every object."""
+    """The JSON Schema of configs, with the formats that are known here and `$comment` allowed in every object."""
     schema = RunConfig.model_json_schema(by_alias=True)
+    schema["$defs"]["DataFile"]["properties"]["format"]["anyOf"][0]["enum"] = list(known_formats())
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     _allow_comments(schema)
     return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -31,11 +31,11 @@ from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
-from judgekit.storage.formats.lookup import missing_is_empty
-from judgekit.storage.formats.records import NO_ID
 from judgekit.storage.id_files import load_ids
 from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.prompt_files import load_prompt
+from judgekit.storage.reading import missing_is_empty
+from judgekit.storage.record_formats import NO_ID
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.workflows.panel_rulings import Panel

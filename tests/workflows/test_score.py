@@ -21,9 +21,9 @@ from judgekit.core.scores import Outcome
 from judgekit.metrics.multi_hop import MultiHop
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
+from judgekit.storage import trec_lines
 from judgekit.storage.case_files import load_cases, load_outputs
-from judgekit.storage.formats import trec_lines
-from judgekit.storage.formats.lookup import missing_is_empty
+from judgekit.storage.reading import missing_is_empty
 from judgekit.workflows.preflight import label_notices
 from judgekit.workflows.score import RankingScores
 from tests.builders import write_lines

@@ -1,4 +1,5 @@
-"""Foreign formats of cases and outputs, one file a format: each turns what it reads into rows with our field names.
+"""Formats of other tools, one file a format: each turns the cases and outputs of a file into rows with our field names.
 
-`lookup` finds the format of a file; `source` and `records` are what the readers stand on.
+The name of a file is the name of its format in a config; `storage.record_formats` has what they are made of,
+`storage.reading` finds out which one a file is in. Other packages add theirs by the entry point `judgekit.formats`.
 """

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
-from judgekit.storage.formats.source import Format, Source, is_folder, is_plain_file, one_part
 from judgekit.storage.formats.trec import judged_case, named
-from judgekit.storage.rows import Origin, Row, read_rows, read_text
+from judgekit.storage.record_formats import Format, Source
+from judgekit.storage.rows import Origin, Row, is_folder, is_plain_file, one_part, read_rows, read_text
 
 _QUERIES = "queries.jsonl"
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from judgekit.core.errors import InputError
-from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, document_row, hits_of
-from judgekit.storage.formats.source import Document, Source
+from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, UnfitError, document_row, hits_of
 from judgekit.storage.rows import Row
 
 _ANSWER = ("actual_output", "actualOutput")

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from judgekit.core.errors import InputError
-from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, distinct
-from judgekit.storage.formats.source import Document, Source
 from judgekit.storage.problems import kind_of
+from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, UnfitError, distinct
 from judgekit.storage.rows import Row
 
 

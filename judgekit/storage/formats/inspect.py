@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from judgekit.core.errors import InputError
 from judgekit.storage.encodings import faults_named
-from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, document_row
-from judgekit.storage.formats.source import Document, Source
 from judgekit.storage.problems import kind_of
+from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, UnfitError, document_row
 from judgekit.storage.rows import Row
 
 MEMBER_BYTES = 256 * 1024**2

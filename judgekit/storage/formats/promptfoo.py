@@ -8,10 +8,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from judgekit.storage.formats.containers import container_rows
-from judgekit.storage.formats.records import Fields, RecordFormat, document_row, hits_of
-from judgekit.storage.formats.source import Document, Source, one_part
-from judgekit.storage.rows import Row
+from judgekit.storage.containers import container_rows
+from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, document_row, hits_of
+from judgekit.storage.rows import Row, one_part
 
 _QUESTIONS = ("question", "query", "input")
 _CONTEXTS = ("context", "contexts")

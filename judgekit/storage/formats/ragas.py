@@ -6,7 +6,7 @@ A row holds a case and its output. Scores that Ragas has written beside them go 
 from collections.abc import Mapping
 from typing import Any
 
-from judgekit.storage.formats.records import Fields, RecordFormat, UnfitError, distinct, hits_of
+from judgekit.storage.record_formats import Fields, RecordFormat, UnfitError, distinct, hits_of
 
 _ANSWERS = {"response", "retrieved_contexts", "reference", "reference_contexts"}
 _QUESTION = ("user_input", "question")

@@ -10,9 +10,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from judgekit.core.errors import InputError
-from judgekit.storage.formats.records import Fields, RecordFormat, distinct, document_row
-from judgekit.storage.formats.source import Document, Source
 from judgekit.storage.problems import Location, kind_of
+from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, distinct, document_row
 from judgekit.storage.rows import Row
 
 _ALL_PARTS = "all_parts"

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple, TypeVar
 
 from judgekit.storage.encodings import encoding_of, faults_named, undecodable_named
-from judgekit.storage.formats.source import Format, Source, has_own_suffix, is_folder
-from judgekit.storage.formats.trec_lines import blocks
 from judgekit.storage.hashed_file import hashed
-from judgekit.storage.rows import Origin, Row
+from judgekit.storage.record_formats import Format, Source
+from judgekit.storage.rows import Origin, Row, has_own_suffix, is_folder
+from judgekit.storage.trec_lines import blocks
 
 _NAMES = Origin({}, {})
 _SHOWN = 20
@@ -45,6 +45,14 @@ class Trec(Format):
         if has_own_suffix(path) or suffix in (".tsv", ".parquet", ".arrow", ".yaml", ".yml", ".zip", ".gz"):
             return False
         return "qrels" in re.split(r"[._-]", path.name.lower()) and not is_folder(path)
+
+    def claims_head(self, head: bytes) -> bool:
+        """A first line with the six columns of a run, `Q0` among them."""
+        lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]
+        cells = lines[0].split() if lines else []
+        if len(cells) < 6 or cells[1].upper() != b"Q0":
+            return False
+        return re.fullmatch(rb"[-+]?[0-9.]+([eE][-+]?\d+)?", cells[4]) is not None
 
     def rows(self, source: Source) -> Iterator[Row]:
         """One row for each query, in the order in which queries first come."""

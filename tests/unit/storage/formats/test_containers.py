@@ -12,8 +12,8 @@ import pytest
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.case_files import data_sha256
-from judgekit.storage.formats.columns import plain
-from judgekit.storage.formats.lookup import reading_of
+from judgekit.storage.column_files import plain
+from judgekit.storage.reading import reading_of
 from tests.readers import cases_of, complaint, outputs_of, said, written
 
 

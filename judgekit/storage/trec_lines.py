@@ -15,7 +15,7 @@ import msgspec
 
 from judgekit.core.errors import InputError
 from judgekit.storage.encodings import utf8_pieces
-from judgekit.storage.formats.source import Source
+from judgekit.storage.record_formats import Source
 from judgekit.storage.rows import Row
 
 _PIECE = 1 << 15  # the cells of a piece then stay in the processor's cache

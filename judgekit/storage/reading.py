@@ -4,53 +4,33 @@ A format is known by what the config says, by extension, by what a folder holds,
 Where that does not decide, nothing is guessed: the file is read as our own format, or refused with the list of formats.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import judgekit.storage.formats
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.data_files import KNOWN_FORMATS, DataFile
-from judgekit.core.errors import InputError
+from judgekit.core.components import discover
+from judgekit.core.data_files import DataFile
+from judgekit.core.errors import InputError, did_you_mean
+from judgekit.storage.column_files import split_files
+from judgekit.storage.containers import CONTAINERS, container_of, container_rows, first_row, json_files
 from judgekit.storage.dotted import field_heads
 from judgekit.storage.encodings import faults_named
-from judgekit.storage.formats import columns, folder
-from judgekit.storage.formats.beir import Beir
-from judgekit.storage.formats.containers import CONTAINERS, container_of, container_rows, first_row
-from judgekit.storage.formats.deepeval import Deepeval
-from judgekit.storage.formats.hotpotqa import Hotpotqa
-from judgekit.storage.formats.inspect import Inspect
-from judgekit.storage.formats.promptfoo import Promptfoo
-from judgekit.storage.formats.ragas import Ragas
-from judgekit.storage.formats.records import RecordFormat, numbered, read_document, translated
-from judgekit.storage.formats.source import (
+from judgekit.storage.format_names import STORED_AS, formats_named, known_formats
+from judgekit.storage.record_formats import (
     Document,
     Format,
     Kind,
-    Notices,
+    RecordFormat,
     Source,
-    has_own_suffix,
-    is_folder,
-    is_plain_file,
+    numbered,
+    read_document,
+    translated,
 )
-from judgekit.storage.formats.squad import Squad
-from judgekit.storage.formats.trec import Trec
-from judgekit.storage.rows import Row, unknown_extension
-
-FORMATS: dict[str, Format] = {
-    "trec": Trec(),
-    "beir": Beir(),
-    "squad": Squad(),
-    "hotpotqa": Hotpotqa(),
-    "ragas": Ragas(),
-    "deepeval": Deepeval(),
-    "inspect": Inspect(),
-    "promptfoo": Promptfoo(),
-}
-"""Formats that say what rows hold, by the name in a config."""
-for _name, _format in FORMATS.items():
-    type(_format).name = _name
+from judgekit.storage.rows import Notices, Row, has_own_suffix, is_folder, is_plain_file, unknown_extension
 
 _OURS = {
     "case_id",
@@ -69,6 +49,12 @@ _CONTENT = {"question", "answer", "reference_answers", "retrieved"}
 """Fields that a format is there to find; a config that maps one has found them itself."""
 
 _FIELDS = {*Case.model_fields, *SystemOutput.model_fields} - {"id", "metadata"}
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """Formats that say what rows hold, by the name in a config."""
+    return {name: form() for name, form in discover(judgekit.storage.formats, Format).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +96,8 @@ class Reading:
         """
         if isinstance(self.form, RecordFormat) or self.form is None:
             if container_of(self.file, self.path) == "folder":
-                return folder.files(self.path)
-            return columns.split_files(self.file, self.path)
+                return json_files(self.path)
+            return split_files(self.file, self.path)
         return self.form.files(self.file, self.path)
 
 
@@ -121,11 +107,9 @@ def reading_of(file: DataFile, path: Path) -> Reading:
     Raises:
         InputError: nothing decides; the message lists the formats.
     """
-    if file.format in FORMATS:
-        return Reading(file, path, FORMATS[file.format])
     if file.format is not None:
-        return Reading(file, path, None)
-    for form in FORMATS.values():
+        return Reading(file, path, _named(file.format, path))
+    for form in formats().values():
         if form.claims_path(path):
             return Reading(file, path, form)
     container = container_of(file, path)
@@ -143,9 +127,18 @@ def reading_of(file: DataFile, path: Path) -> Reading:
     if container == "folder" and form_found is None and first is not None and not _FIELDS & (first.data or {}).keys():
         raise InputError(
             f"{path}: a folder of JSON files, but the first holds no field of a case or output; "
-            f'set "format" to one of {KNOWN_FORMATS}'
+            f'set "format" to one of {formats_named()}'
         )
     return Reading(file, path, form_found, found_by_keys=form_found is not None)
+
+
+def _named(name: str, path: Path) -> Format | None:
+    """The format of a name; None if it only says how rows are stored."""
+    if name in STORED_AS:
+        return None
+    if name not in formats():
+        raise InputError(f"{path}: no format called {name!r}{did_you_mean(name, known_formats())}")
+    return formats()[name]
 
 
 def missing_is_empty(file: DataFile, path: Path) -> bool:
@@ -157,12 +150,12 @@ def missing_is_empty(file: DataFile, path: Path) -> bool:
 
 
 def _unknown(file: DataFile, path: Path) -> Reading:
-    """A file whose name says nothing: a TREC run names itself on its first line, a log is a JSON object."""
-    head = b""
+    """A file whose name says nothing: a TREC run shows itself by its first line, a log is a JSON object."""
     with faults_named(path, "a file"), path.open("rb") as stream:
         head = stream.read(4096)
-    if _is_run(head):
-        return Reading(file, path, FORMATS["trec"])
+    for form in formats().values():
+        if form.claims_head(head):
+            return Reading(file, path, form)
     found = None
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and path.suffix.lower() in (".txt", ".log", ""):
         document = _document(file, path)
@@ -170,15 +163,6 @@ def _unknown(file: DataFile, path: Path) -> Reading:
     if found is None:
         raise InputError(unknown_extension(path))
     return found
-
-
-def _is_run(head: bytes) -> bool:
-    """Whether the first line has the six columns of a run, `Q0` among them."""
-    lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]
-    cells = lines[0].split() if lines else []
-    if len(cells) < 6 or cells[1].upper() != b"Q0":
-        return False
-    return re.fullmatch(rb"[-+]?[0-9.]+([eE][-+]?\d+)?", cells[4]) is not None
 
 
 def _document(file: DataFile, path: Path) -> Document | None:
@@ -189,7 +173,7 @@ def _document(file: DataFile, path: Path) -> Document | None:
 
 
 def _by_document(file: DataFile, path: Path, document: Document) -> Reading | None:
-    found = [form for form in FORMATS.values() if form.claims_document(document)]
+    found = [form for form in formats().values() if form.claims_document(document)]
     if len(found) != 1:
         return None
     return Reading(file, path, found[0], found_by_keys=True, document=document)
@@ -199,5 +183,5 @@ def _by_record(record: Mapping[str, Any]) -> Format | None:
     """The format with the decisive keys, where exactly one has them."""
     if _OURS & record.keys():
         return None
-    found = [form for form in FORMATS.values() if form.claims_record(record)]
+    found = [form for form in formats().values() if form.claims_record(record)]
     return found[0] if len(found) == 1 else None

@@ -15,8 +15,7 @@ from typing import Any
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.encodings import faults_named
-from judgekit.storage.formats.source import Notices, is_folder, one_part
-from judgekit.storage.rows import Row
+from judgekit.storage.rows import Notices, Row, is_folder, one_part
 
 SUFFIXES = {".parquet": "parquet", ".arrow": "arrow"}
 """Formats by extension."""

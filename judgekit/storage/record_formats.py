@@ -1,24 +1,30 @@
-"""Formats made of records: where the records come from, and how one is turned into our fields."""
+"""What a format is made of: how it is recognised, where its records come from, and how one is turned into our fields.
+
+A new format is one file in `storage/formats`, named as a config names the format.
+"""
 
 import json
 import math
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 from msgspec.structs import replace
 from pydantic import BaseModel
 
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, json_path
 from judgekit.storage.cells import PROSE, ListCells
+from judgekit.storage.containers import container_rows
 from judgekit.storage.dotted import field_heads
-from judgekit.storage.formats.containers import container_rows
-from judgekit.storage.formats.source import Document, Format, Source, is_folder
+from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.id_lists import RETRIEVED_IDS
 from judgekit.storage.problems import Location, kind_of
-from judgekit.storage.rows import Origin, Row, document_rows, read_text
+from judgekit.storage.rows import Notices, Origin, Row, document_rows, is_folder, read_text
 
 NO_ID = "ids_by_position"
 """Code of the notice that cases and outputs are joined by their order."""
@@ -28,6 +34,67 @@ _LIKE_AN_ID = re.compile(
     r"|.*[a-z]I[dD]x?"
 )
 _MODELS: dict[str, type[BaseModel]] = {"cases": Case, "outputs": SystemOutput}
+
+Kind = Literal["cases", "outputs"]
+"""What is wanted of a file; many hold both."""
+
+Document = Mapping[str, Any]
+"""A file that is one JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or folder, and what is wanted of it."""
+
+    file: DataFile
+    path: Path
+    kind: Kind
+    notices: Notices
+    document: Document | None = None
+    """The parsed file, where it had to be parsed to find its format."""
+    hashes: Hashes = field(default_factory=dict)
+    """Takes those of files that are read in order."""
+
+    def notice(self, code: str, message: str) -> None:
+        """Say something that is no error."""
+        self.notices.append((code, f"{self.path.name}: {message}"))
+
+
+class Format(ABC):
+    """One way of writing cases or outputs."""
+
+    name: ClassVar[str] = ""
+    """As a config says it."""
+    missing_is_empty: ClassVar[bool] = False
+    """A case without a row retrieved nothing, as in a TREC run; otherwise its output is missing, which is an error."""
+
+    def claims_path(self, path: Path) -> bool:  # noqa: ARG002
+        """Whether the name of a file, or what a folder holds, is enough to know the format."""
+        return False
+
+    def claims_head(self, head: bytes) -> bool:  # noqa: ARG002
+        """Whether the first bytes of a file, whose name says nothing, are enough."""
+        return False
+
+    def claims_document(self, document: Document) -> bool:  # noqa: ARG002
+        """Whether a JSON object has the decisive keys."""
+        return False
+
+    def claims_record(self, record: Mapping[str, Any]) -> bool:  # noqa: ARG002
+        """Whether a row has the decisive keys."""
+        return False
+
+    def files(self, file: DataFile, path: Path) -> list[Path]:  # noqa: ARG002
+        """The files of a folder that are read, in order."""
+        return sorted(found for found in path.rglob("*") if found.is_file() and not found.name.startswith("."))
+
+    @abstractmethod
+    def rows(self, source: Source) -> Iterator[Row]:
+        """The records of a file, with our field names.
+
+        Raises:
+            InputError: the file as a whole cannot be read.
+        """
 
 
 class UnfitError(ValueError):

@@ -65,13 +65,12 @@ def data_sha256(source: DataFile, path: Path, known: Hashes | None = None) -> st
     Raises:
         InputError: a file cannot be read.
     """
-    if not is_folder(path) and path.suffix.lower() != ".tsv":
-        return (known or {}).get(path) or file_sha256(path)
-    reading = reading_of(source, path)
-    if reading.form is None and not is_folder(path):
-        return file_sha256(path)
-    lines = [f"{file_sha256(file)}  {os.path.relpath(file, path)}\n" for file in reading.files()]  # BEIR's have others
-    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    if is_folder(path) or path.suffix.lower() == ".tsv":  # judgements of BEIR have questions in a file beside them
+        files = reading_of(source, path).files()
+        if files != [path]:
+            lines = [f"{file_sha256(file)}  {os.path.relpath(file, path)}\n" for file in files]
+            return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    return (known or {}).get(path) or file_sha256(path)
 
 
 def file_sha256(path: Path) -> str:

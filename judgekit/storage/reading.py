@@ -89,11 +89,13 @@ class Reading:
         return self.form.rows(source)
 
     def files(self) -> list[Path]:
-        """The files of a folder that are read.
+        """The files that are read, in order: of a folder those in it.
 
         Raises:
             InputError: there are none.
         """
+        if not is_folder(self.path) and (isinstance(self.form, RecordFormat) or self.form is None):
+            return [self.path]
         if isinstance(self.form, RecordFormat) or self.form is None:
             if container_of(self.file, self.path) == "folder":
                 return json_files(self.path)

@@ -85,7 +85,9 @@ class Format(ABC):
         return False
 
     def files(self, file: DataFile, path: Path) -> list[Path]:  # noqa: ARG002
-        """The files of a folder that are read, in order."""
+        """The files that are read, in order: of a folder those in it."""
+        if not is_folder(path):
+            return [path]
         return sorted(found for found in path.rglob("*") if found.is_file() and not found.name.startswith("."))
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 import codecs
 import gc
+import hashlib
 import json
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
-from judgekit.storage.case_files import file_sha256, load_cases, load_outputs
+from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 
 
 def written(folder: Path, name: str, data: str | bytes) -> Path:
@@ -529,3 +530,10 @@ def test_a_text_that_is_mapped_to_retrieved_is_the_one_passage_and_an_unmapped_o
     assert [[hit.text for hit in output.retrieved] for output in found] == [["one passage"], []]
     message = output_complaint(written(tmp_path, "o.jsonl", '{"id": 1, "retrieved": "one passage"}'))
     assert message == "o.jsonl:1: $.retrieved: expected a list, found the text 'one passage'; write it as a list of one"
+
+
+def test_the_hash_of_a_tsv_file_is_that_of_its_bytes_whatever_its_format(tmp_path: Path) -> None:
+    path = tmp_path / "cases.tsv"
+    for form, text in ((None, "id\tquestion\n1\tq\n"), ("inspect", "input\ttarget\nq\ta\n"), ("trec", "q1 0 d1 1\n")):
+        path.write_text(text)
+        assert data_sha256(DataFile(path="cases.tsv", format=form), path) == hashlib.sha256(text.encode()).hexdigest()

@@ -8,7 +8,7 @@ from typing import Any
 from judgekit.analysis.label_sets import majority, mean_score, typical_score
 from judgekit.stats.agreement import gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
 from judgekit.stats.clusters import ClusteredMean, clustered_mean
-from judgekit.stats.diagnostics import human_ceiling, lift, threshold_sweep
+from judgekit.stats.diagnostics import human_ceiling, lift, sensitivity_specificity
 from judgekit.stats.proportions import mcnemar_exact, rate
 
 FEWEST_FOR_DIRECTION = 50
@@ -254,13 +254,17 @@ def _confusion(cases: Sequence[LabelledCase], scale: tuple[int, int]) -> dict[st
 
 
 def _thresholds(cases: Sequence[LabelledCase], scale: tuple[int, int]) -> list[dict[str, Any]]:
+    """Figures of the judge at every threshold above the lowest score; the best row is better than on new cases."""
     known = [
         (case.judge_score, human)
         for case in cases
         if (human := case.human_class) is not None and case.judge_score is not None
     ]
-    sweep = threshold_sweep([score for score, _ in known], [human for _, human in known], *scale) if known else []
-    return [{"threshold": threshold, **asdict(found)} for threshold, found in sweep]
+    people = [passed for _, passed in known]
+    return [
+        {"threshold": least, **asdict(sensitivity_specificity(people, [score >= least for score, _ in known]))}
+        for least in (range(scale[0] + 1, scale[1] + 1) if known else ())
+    ]
 
 
 def baseline_report(

@@ -36,7 +36,7 @@ USAGE_COLUMNS = tuple(
 
 
 def usage_outcomes(output: SystemOutput | None) -> Outcomes:
-    """Tokens of one output by name; nothing where the output does not say."""
+    """Tokens of one output by name; nothing if the output does not say."""
     usage = None if output is None else output.usage
     if usage is None:
         return {}

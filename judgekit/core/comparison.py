@@ -30,7 +30,7 @@ COVERAGE = ".coverage"
 """`NAME.coverage`: the share of cases for which a figure has a value, of those where one of the runs has one."""
 
 LEVEL = 0.05
-"""A difference is evidence where its adjusted p is at most this."""
+"""A difference is evidence if its adjusted p is at most this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class JudgeIdentity:
     provider: str
     build_hash: str | None
     served_models: frozenset[str]
-    """Models that the server said it used; empty where it said nothing."""
+    """Models that the server said it used; empty if it said nothing."""
     fingerprints: frozenset[str]
     prompt_version: str
     prompt_sha256: str
@@ -74,7 +74,7 @@ class RunIdentity:
     metrics_version: int = 1
     """Version of the definitions of its figures."""
     abstention: str | None = None
-    """What says which answers abstain, as in metrics.json; None where the run does not say it."""
+    """What says which answers abstain, as in metrics.json; None if the run does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class LostChunk:
     chunk_id: str
     a_rank: int
     b_rank: int | None
-    """Beyond the cut-off; None where b has not found it."""
+    """Beyond the cut-off; None if b has not found it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class FirstHits:
     """Where two runs found the first correct hit of one case."""
 
     a_rank: int | None
-    """1-based; None where no hit is correct."""
+    """1-based; None if no hit is correct."""
     b_rank: int | None
     lost: tuple[LostChunk, ...] = ()
     """Expected chunks that a had within the cut-off and b has not."""
@@ -193,7 +193,7 @@ class Delta:
     a: float | None
     b: float | None
     delta: float | None
-    """`b - a`; None where no case has a value in both."""
+    """`b - a`; None if no case has a value in both."""
     n: int
     """Cases with a value in both runs."""
     low: float | None = None
@@ -201,7 +201,7 @@ class Delta:
     p: float | None = None
     p_holm: float | None = None
     mde: float | None = None
-    """Smallest difference that this many pairs would find with a chance of 0.8; None where it is not known."""
+    """Smallest difference that this many pairs would find with a chance of 0.8; None if it is not known."""
     higher_is_better: bool | None = None
     """None: nothing known here says so."""
     method: str = ""
@@ -225,7 +225,7 @@ class Delta:
 
     @property
     def verdict(self) -> Literal["better", "worse", "differs", "no evidence", "no test", "n/a"]:
-        """In a word; `differs` where which way is better is not known, `no test` of a figure of sums."""
+        """In a word; `differs` if it is not known which way is better, `no test` of a figure of sums."""
         if self.delta is None:
             return "n/a"
         if self.p_holm is None:
@@ -246,31 +246,15 @@ class Delta:
 
     def document(self) -> dict[str, Any]:
         """A strict-JSON object, unrounded."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "delta": self.delta,
-            "n": self.n,
-            "low": self.low,
-            "high": self.high,
-            "p": self.p,
-            "p_holm": self.p_holm,
-            "mde": self.mde,
-            "verdict": self.verdict,
-            "higher_is_better": self.higher_is_better,
-            "method": self.method,
-            "a_overall": self.a_overall,
-            "a_n": self.a_n,
-            "b_overall": self.b_overall,
-            "b_n": self.b_n,
-            "n_only_a": self.n_only_a,
-            "n_only_b": self.n_only_b,
-            "n_failed_a": self.n_failed_a,
-            "n_failed_b": self.n_failed_b,
-            "delta_if_failed_worst": self.delta_if_failed_worst,
-            "n_unbounded": self.n_unbounded,
-            "mixed": list(self.mixed),
-        }
+        return {name: getattr(self, name) for name in _DELTA_NAMES} | {"mixed": list(self.mixed)}
+
+
+_DELTA_NAMES = (
+    *("a", "b", "delta", "n", "low", "high", "p", "p_holm", "mde", "verdict", "higher_is_better", "method"),
+    *("a_overall", "a_n", "b_overall", "b_n", "n_only_a", "n_only_b", "n_failed_a", "n_failed_b"),
+    *("delta_if_failed_worst", "n_unbounded", "mixed"),
+)
+"""What the document of a difference has, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +283,7 @@ class Comparison:
     notices: tuple[tuple[str, str], ...] = field(default=())
     """(code, message) of what the reader of the figures should know."""
     same_run: str | None = None
-    """Why the two are one run, so that the comparison says nothing; None where they are two."""
+    """Why the two are one run, so that the comparison says nothing; None if they are two."""
     has_chunk_ids: bool = True
     """A case expects a chunk, so that chunk ids matter."""
     left_out: tuple[str, ...] = ()

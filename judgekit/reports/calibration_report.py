@@ -23,7 +23,7 @@ CORRECTED_HEADER = ("judge", "figure", "judge says", "as people would say", "95%
 
 
 def calibration_section(reliability: Part | None) -> list[str]:
-    """The section of summary.md; nothing where no judge was held against labels."""
+    """The section of summary.md; nothing if no judge was held against labels."""
     found = _calibrated(reliability)
     if not found:
         return []
@@ -205,7 +205,7 @@ def _ends(found: Part, digits: int = 3) -> str:
 
 
 def label_parts(report: Part) -> dict[str, Any]:
-    """The parts `anchors`, `corrected` and `comparator_value` of a judge; each None where it is missing."""
+    """The parts `anchors`, `corrected` and `comparator_value` of a judge; each None if it is missing."""
     comparator = report.get("comparator_value")
     anchors = report.get("anchors") or {}
     # Anchors of another maker may be in another form, which is not for this section.

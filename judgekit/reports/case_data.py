@@ -121,7 +121,7 @@ class CaseData:
         return flat if len(flat) <= self._preview and len(text) <= self._preview * 2 else f"{flat[: self._preview]}…"
 
     def _cell(self, score: tuple[float | None, str | None] | None) -> float | int | str | None:
-        """A number, or the place of its reason as a text; None where the case has no such score."""
+        """A number, or the place of its reason as a text; None if the case has no such score."""
         if score is None:
             return None
         value, reason = score

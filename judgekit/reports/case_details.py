@@ -62,7 +62,7 @@ class CaseViewer:
     """What people say, by case id."""
 
     def slices_of(self, record: CaseRecord) -> Mapping[str, Sequence[str]]:
-        """Values by dimension; none where the run did not keep its cases."""
+        """Values by dimension; none if the run did not keep its cases."""
         return {} if record.case is None else self.slices(record.case)
 
     def details(self, record: CaseRecord) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _abstention(record: CaseRecord) -> list[Any] | None:
 
 
 def _asks_again(judgment: Judgment, judgments: Sequence[Judgment]) -> bool | None:
-    """Whether a second opinion is of the judge itself; None where it is not."""
+    """Whether a second opinion is of the judge itself; None if it is not."""
     own = [
         (item.model_id, item.prompt_sha256)
         for item in judgments

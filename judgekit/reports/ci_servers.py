@@ -32,7 +32,7 @@ def render_junit(manifest: Manifest, summary: RunSummary | None) -> str:
 
     Args:
         manifest: of the run.
-        summary: its figures; None where it has none.
+        summary: its figures; None if it has none.
     """
     suites: dict[str, list[_TestCase]] = {}
     for case in [_run(manifest, summary), *_gates(summary), *_judges(summary)]:

@@ -1,6 +1,6 @@
 """What every report of a comparison says, in the same words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from judgekit.core.comparison import (
     QUERY_KINDS,
@@ -28,6 +28,9 @@ _CHUNKERS: dict[ChunkerMatch, str] = {
     "fallback_doc_span": "by document and characters, since the chunkers differ",
     "unknown": "by chunk id as it is, since a run does not name its chunker",
 }
+
+_OPTIONAL = ("failed", "if failed", "whole runs")
+"""Columns that a table has only if one of its rows has something to say there."""
 
 _ORDER = {"worse": 0, "better": 1, "differs": 2}
 
@@ -67,7 +70,7 @@ def moved(deltas: Sequence[Delta]) -> list[Delta]:
 
 
 def same_line(deltas: Sequence[Delta]) -> str | None:
-    """The figures that are equal to the last digit in one line; None where there is none."""
+    """The figures that are equal to the last digit in one line; None if there is none."""
     names = [delta.name for delta in deltas if _is_same(delta)]
     return f"no difference at all in {len(names)} figures: {', '.join(names)}" if names else None
 
@@ -78,59 +81,46 @@ def _is_same(delta: Delta) -> bool:
 
 def table_of(deltas: Sequence[Delta]) -> list[tuple[str, ...]]:
     """Header and rows as texts; columns that would be empty throughout are left out."""
-    header = tuple(_CELLS)
-    body = [tuple(make(delta) for make in _CELLS.values()) for delta in deltas]
-    kept = [place for place, name in enumerate(header) if name not in _OPTIONAL or any(row[place] for row in body)]
-    return [tuple(row[place] for place in kept) for row in (header, *body)]
+    rows = [cells(delta) for delta in deltas]
+    header = tuple(name for name in rows[0] if name not in _OPTIONAL or any(row[name] for row in rows))
+    return [header, *(tuple(row[name] for name in header) for row in rows)]
 
 
-def verdict(delta: Delta) -> str:
-    """In a word, and whether other causes are mixed in."""
-    return f"{delta.verdict}, mixed" if delta.mixed else delta.verdict
+def cells(delta: Delta) -> dict[str, str]:
+    """A difference as texts, by column; empty if there is nothing to say."""
+    has_ends = delta.low is not None and delta.high is not None
+    has_failed = delta.n_failed_a or delta.n_failed_b
+    worst = delta.delta_if_failed_worst
+    return {
+        "figure": delta.name,
+        "verdict": f"{delta.verdict}, mixed" if delta.mixed else delta.verdict,
+        "a": _value(delta, delta.a),
+        "b": _value(delta, delta.b),
+        "b - a": _signed(delta, delta.delta),
+        "95% interval": f"{_signed(delta, delta.low)} to {_signed(delta, delta.high)}" if has_ends else "",
+        "pairs": "" if delta.method == WHOLE_RUNS else str(delta.n),
+        "p": p_text(delta.p),
+        "p (Holm)": p_text(delta.p_holm),
+        "failed": f"{delta.n_failed_a} / {delta.n_failed_b}" if has_failed else "",
+        "if failed": "" if worst is None else _signed(delta, worst),
+        "whole runs": f"{_value(delta, delta.a_overall)} / {_value(delta, delta.b_overall)}"
+        if delta.is_of_other_cases
+        else "",
+    }
 
 
-def value(delta: Delta, figure: float | None) -> str:
-    """A figure of one run."""
+def _value(delta: Delta, figure: float | None) -> str:
     is_count = delta.method == SUM_METHOD or delta.name.endswith(_WHOLE_NUMBERS)
     is_whole = delta.method == WHOLE_RUNS and figure is not None and figure == int(figure)
     return number(figure, 0 if is_count or is_whole else 3)
 
 
-def signed(delta: Delta, difference: float | None) -> str:
-    """A difference with its sign; `0` where the runs are equal."""
+def _signed(delta: Delta, difference: float | None) -> str:
+    """A difference with its sign; `0` if the runs are equal."""
     if difference is None:
         return "n/a"
-    text = value(delta, difference)
+    text = _value(delta, difference)
     return text if text.startswith("-") or difference == 0 else f"+{text}"
-
-
-def interval(delta: Delta) -> str:
-    """`-0.050 to +0.012`, or nothing."""
-    if delta.low is None or delta.high is None:
-        return ""
-    return f"{signed(delta, delta.low)} to {signed(delta, delta.high)}"
-
-
-def pairs(delta: Delta) -> str:
-    """Cases with a value in both; nothing of what rests on none."""
-    return "" if delta.method == WHOLE_RUNS else str(delta.n)
-
-
-def failed(delta: Delta) -> str:
-    """How many cases failed in each run, `2 / 3`; nothing where none did."""
-    return f"{delta.n_failed_a} / {delta.n_failed_b}" if delta.n_failed_a or delta.n_failed_b else ""
-
-
-def if_failed(delta: Delta) -> str:
-    """The difference if what failed in one run alone had scored the worst there."""
-    return "" if delta.delta_if_failed_worst is None else signed(delta, delta.delta_if_failed_worst)
-
-
-def whole_runs(delta: Delta) -> str:
-    """The figures of the whole runs where they are over other cases than the pairs: `0.867 / 0.655`."""
-    if not delta.is_of_other_cases:
-        return ""
-    return f"{value(delta, delta.a_overall)} / {value(delta, delta.b_overall)}"
 
 
 def p_text(p: float | None) -> str:
@@ -250,64 +240,32 @@ def _rank(rank: int | None) -> str:
     return "not found" if rank is None else f"rank {rank}"
 
 
-def changed_lines(comparison: Comparison) -> list[str]:
-    """What differs besides the answers."""
-    return [cause.line for cause in comparison.causes]
-
-
 def set_lines(comparison: Comparison) -> list[str]:
     """Cases that are in one run alone, and edited ones."""
     lines = [
-        f"only in {name}: {some(ids)}"
+        f"only in {name}: {_some(ids)}"
         for name, ids in (("a", comparison.only_in_a), ("b", comparison.only_in_b))
         if ids
     ]
     if comparison.changed_cases:
         edited = [f"{case_id} ({', '.join(fields)})" for case_id, fields in comparison.changed_cases.items()]
-        lines.append(f"edited between the runs: {some(edited)}")
+        lines.append(f"edited between the runs: {_some(edited)}")
     return lines
 
 
-def table_notes(deltas: Sequence[Delta], n_tested: int) -> list[str]:
-    """What the columns of the table mean, as far as they are there.
-
-    Args:
-        deltas: the rows.
-        n_tested: figures that have a p value, those not shown too.
-    """
+def table_notes(comparison: Comparison, deltas: Sequence[Delta]) -> list[str]:
+    """What the columns of a table of these differences mean, as far as they are there."""
+    n_tested = sum(delta.p is not None for delta in comparison.deltas)
     lines = [f"b - a over the pairs, cases with a value in both runs; p (Holm) is adjusted over {n_tested} figures"]
-    if any(map(whole_runs, deltas)):
+    if any(delta.is_of_other_cases for delta in deltas):
         lines.append("whole runs: the figures of each run over all its cases, where the pairs are others")
-    if any(map(if_failed, deltas)):
+    if any(delta.delta_if_failed_worst is not None for delta in deltas):
         lines.append("if failed: b - a if each case that failed in one run alone had scored the worst there")
     mixed = dict.fromkeys(line for delta in deltas for line in delta.mixed)
     return lines + [f"mixed: {line}" for line in mixed]
 
 
-def n_tested(comparison: Comparison) -> int:
-    """Figures that have a p value."""
-    return sum(delta.p is not None for delta in comparison.deltas)
-
-
-def some(names: Sequence[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     """The first names, and how many there are."""
     more = f", ... ({len(names)})" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
-
-
-_CELLS: dict[str, Callable[[Delta], str]] = {
-    "figure": lambda delta: delta.name,
-    "verdict": verdict,
-    "a": lambda delta: value(delta, delta.a),
-    "b": lambda delta: value(delta, delta.b),
-    "b - a": lambda delta: signed(delta, delta.delta),
-    "95% interval": interval,
-    "pairs": pairs,
-    "p": lambda delta: p_text(delta.p),
-    "p (Holm)": lambda delta: p_text(delta.p_holm),
-    "failed": failed,
-    "if failed": if_failed,
-    "whole runs": whole_runs,
-}
-
-_OPTIONAL = ("failed", "if failed", "whole runs")

@@ -11,27 +11,17 @@ from judgekit.core.scores import Outcome
 from judgekit.reports.charts import difference_bar
 from judgekit.reports.compare_lines import (
     case_line,
+    cells,
     change_values,
-    changed_lines,
     chunker_line,
     flip_table,
     headline_deltas,
-    if_failed,
-    interval,
     lost_text,
-    n_tested,
-    p_text,
-    pairs,
     ranks,
     set_lines,
-    signed,
     table_notes,
     unmoved_line,
-    value,
-    verdict,
-    whole_runs,
 )
-from judgekit.reports.compare_lines import failed as failed_text
 from judgekit.reports.figures import is_headline, number
 from judgekit.reports.pages import render
 
@@ -94,9 +84,9 @@ def render_comparison(
             "failed": failed,
             "rows": _rows(deltas),
             "other_rows": _rows(others),
-            "notes": table_notes(deltas, n_tested(comparison)),
+            "notes": table_notes(comparison, deltas),
             "case_line": case_line(comparison),
-            "changed": changed_lines(comparison),
+            "changed": [cause.line for cause in comparison.causes],
             "sets": set_lines(comparison),
             "chunkers": chunker_line(comparison),
             "flip_header": flip_header,
@@ -116,21 +106,10 @@ def _rows(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
     small = max((end for end in ends if end <= 1), default=1.0)
     return [
         {
-            "name": delta.name,
+            **cells(delta),
             "method": delta.method,
-            "a": value(delta, delta.a),
-            "b": value(delta, delta.b),
-            "delta": signed(delta, delta.delta),
             "bar": difference_bar(delta.delta, (delta.low, delta.high), _top(delta, small)),
-            "interval": interval(delta),
-            "n": pairs(delta),
-            "p": p_text(delta.p),
-            "p_holm": p_text(delta.p_holm),
-            "mde": "" if delta.mde is None else number(delta.mde),
-            "failed": failed_text(delta),
-            "if_failed": if_failed(delta),
-            "whole": whole_runs(delta),
-            "verdict": verdict(delta).replace(" ", "\u00a0"),
+            "detectable": "" if delta.mde is None else number(delta.mde),
             "badge": _BADGES.get(delta.verdict, ""),
         }
         for delta in deltas

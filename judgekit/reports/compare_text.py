@@ -7,7 +7,6 @@ from judgekit.core.comparison import Comparison
 from judgekit.core.runs import AGGREGATE_NAMES
 from judgekit.reports.compare_lines import (
     case_line,
-    changed_lines,
     chunker_line,
     flip_table,
     headline_deltas,
@@ -15,7 +14,6 @@ from judgekit.reports.compare_lines import (
     losing_lines,
     losses,
     moved,
-    n_tested,
     outcome_line,
     p_text,
     same_line,
@@ -79,7 +77,7 @@ def _notes(comparison: Comparison) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `head` or `bad`."""
     deltas = headline_deltas(comparison)
     different = moved(deltas)
-    lines = [same_line(deltas), *(table_notes(different, n_tested(comparison)) if different else [])]
+    lines = [same_line(deltas), *(table_notes(comparison, different) if different else [])]
     found = [("plain", line) for line in lines if line]
     found += [("plain", ""), ("plain", case_line(comparison)), ("plain", chunker_line(comparison))]
     flips = flip_table(comparison)
@@ -88,7 +86,7 @@ def _notes(comparison: Comparison) -> list[tuple[str, str]]:
     for head, below in (
         ("cases by judge and 0/1 score", flip_lines),
         (f"worst cases first (chunks lost within {comparison.k})", losing_lines(comparison)),
-        ("what changed besides the answers", changed_lines(comparison)),
+        ("what changed besides the answers", [cause.line for cause in comparison.causes]),
         ("cases that are not compared", set_lines(comparison)),
     ):
         if below:
@@ -109,7 +107,7 @@ def compare_markdown(comparison: Comparison, failed: Sequence[str] = ()) -> str:
     parts += section("Warnings", [f"* `{code}`: {cell(message)}" for code, message in comparison.notices])
     parts += ["", "## Figures", "", *_figures(comparison)]
     parts += section("Cases", _cases(comparison))
-    parts += section("What changed besides the answers", bullets(changed_lines(comparison)))
+    parts += section("What changed besides the answers", bullets([cause.line for cause in comparison.causes]))
     parts += section("Cases that are not compared", bullets(set_lines(comparison)))
     return "\n".join([*parts, ""])
 
@@ -132,7 +130,7 @@ def _figures(comparison: Comparison) -> list[str]:
     parts = []
     if different:
         header, *rows = table_of(different)
-        parts += [*table(header, map(_marked, rows)), "", *bullets(table_notes(different, n_tested(comparison)))]
+        parts += [*table(header, map(_marked, rows)), "", *bullets(table_notes(comparison, different))]
     same = same_line(deltas)
     return [*parts, *bullets([same] if same else [])]
 

@@ -53,7 +53,7 @@ def is_headline(name: str) -> bool:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure with fixed digits; `n/a` where there is none.
+    """A figure with fixed digits; `n/a` if there is none.
 
     Rounded by way of the four decimals that are stored, so that a figure reads the same before and after.
     """
@@ -91,12 +91,12 @@ def coverage(figure: Estimate) -> str:
 
 
 def if_failed(figure: Estimate) -> str:
-    """What the failed cases could make of the value: `0.41 to 0.62`; nothing where none failed."""
+    """What the failed cases could make of the value: `0.41 to 0.62`; nothing if none failed."""
     return between(figure.worst, figure.best)
 
 
 def gate_lines(summary: RunSummary) -> list[tuple[bool | None, str]]:
-    """(passed, line) of each gate; None where nothing was checked, and why."""
+    """(passed, line) of each gate; None if nothing was checked, and why."""
     if not summary.n_gates:
         return [(None, "no gate was set, so the exit code says nothing about the figures")]
     if not summary.gates:
@@ -109,7 +109,7 @@ SMALL_SLICES_NAMED = 8
 
 
 def small_slices_line(summary: RunSummary) -> str | None:
-    """The slices with too few cases for any figure in one line, or None where there are none."""
+    """The slices with too few cases for any figure in one line, or None if there are none."""
     sizes = {
         f"{dimension}={value}": max(
             (figure.n for figure in figures.values() if isinstance(figure, Estimate)), default=0
@@ -160,7 +160,7 @@ def _counted(n: int, noun: str) -> str:
 
 
 def reliability_line(reliability: Mapping[str, Any] | None) -> str | None:
-    """The spot check in one line, or None where there was none."""
+    """The spot check in one line, or None if there was none."""
     if reliability is None or not reliability.get("n_asked"):
         return None
     rate, n = reliability["disagreement_rate"], reliability["spot_check_n"]
@@ -173,7 +173,7 @@ def reliability_line(reliability: Mapping[str, Any] | None) -> str | None:
 
 
 def rejudged_line(summary: RunSummary) -> str | None:
-    """How the verdicts of a rejudge differ from those of its parent, or None where it is none."""
+    """How the verdicts of a rejudge differ from those of its parent, or None if it is not a rejudge."""
     found = summary.rejudged
     if found is None:
         return None
@@ -188,16 +188,16 @@ def rejudged_line(summary: RunSummary) -> str | None:
 
 
 def history_line(summary: RunSummary) -> str | None:
-    """Whether a rejudge is a point of the drift history, or None where it is none or was made before that was kept."""
+    """Whether a rejudge is a point of the drift history; None if it is not a rejudge, or an unfinished one."""
     found = summary.rejudged
-    if found is None or "n_asked" not in found or summary.status != "complete":
+    if found is None or summary.status != "complete":
         return None
     if any(notice.code == "drift_not_recorded" for notice in summary.warnings):
         return "drift history: no point, as the warning says"
     if not found["n_asked"]:
-        return "drift history: no point, since every reply came from the cache; --no-cache asks the judge anew"
+        return "drift history: no point, since every reply came from the cache; --no-cache asks the judge again"
     asked = ", ".join(f"{name} {part['n_asked']}" for name, part in found["by_judge"].items() if part["n_asked"])
-    return f"drift history: one point for each judge that was asked anew ({asked})"
+    return f"drift history: one point for each judge that was asked again ({asked})"
 
 
 def instrument_lines(summary: RunSummary) -> list[str]:
@@ -215,7 +215,7 @@ def instrument_lines(summary: RunSummary) -> list[str]:
 
 
 def abstention_line(summary: RunSummary) -> str | None:
-    """That the shipped rule says which answers are abstentions, where a figure hangs on it."""
+    """That the shipped rule says which answers are abstentions, if a figure depends on it."""
     found = summary.abstention
     if found is None or found["source"] != "rule":
         return None
@@ -229,7 +229,7 @@ def abstention_line(summary: RunSummary) -> str | None:
 
 
 def indexing_lines(coverage: Mapping[str, Any] | None) -> list[str]:
-    """What of the corpus can be found at all; nothing where the run knows nothing of it."""
+    """What of the corpus can be found at all; nothing if the run knows nothing of it."""
     if coverage is None:
         return []
     n, n_chunks = coverage["n_docs_processed"], coverage["n_chunks"]
@@ -289,7 +289,7 @@ def tokens_text(cost: Mapping[str, Any]) -> str:
 
 
 def sources_text(sources: Iterable[str], price_list: str | None) -> str:
-    """Where money is known from, in brackets; nothing where it is not known."""
+    """Where money is known from, in brackets; nothing if it is not known."""
     words = {"reply": "as the replies say", "config": "by the prices of the config"}
     named = [words.get(name, f"by {price_list or 'a price list'}") for name in sources]
     return f" ({', '.join(named)})" if named else ""

@@ -64,7 +64,7 @@ def render_markdown(summary: RunSummary) -> str:
 
 
 def _extraction_tables(summary: RunSummary) -> list[str]:
-    """Field extraction by error type and by field, the fields where most goes wrong first."""
+    """Field extraction by error type and by field, the fields with the most errors first."""
     found = summary.extraction
     if found is None:
         return []
@@ -79,7 +79,7 @@ def _extraction_tables(summary: RunSummary) -> list[str]:
     ]
     parts += ["", *table(["field", "expected", "right", *names[2:], "precision", "recall"], rows)]
     if found["n_fields"] > len(fields):
-        parts += ["", f"The {len(fields)} of {found['n_fields']} fields where most goes wrong."]
+        parts += ["", f"The {len(fields)} of {found['n_fields']} fields with the most errors."]
     return parts
 
 

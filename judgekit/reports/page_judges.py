@@ -53,7 +53,7 @@ def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[di
 
 
 def rejudged_text(summary: RunSummary) -> str | None:
-    """How far the verdicts moved from those of the parent, over all judges; None where there is no parent."""
+    """How far the verdicts moved from those of the parent, over all judges; None if there is no parent."""
     line = rejudged_line(summary)
     return line and f"{line[0].upper()}{line[1:]}."
 

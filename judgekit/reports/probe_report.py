@@ -18,7 +18,7 @@ _BADGES = {"passed": "good", "failed": "bad", "unclear": "warn"}
 
 
 def probes_section(reliability: Part | None) -> list[str]:
-    """The section of summary.md; nothing where no judge was probed."""
+    """The section of summary.md; nothing if no judge was probed."""
     by_judge = (reliability or {}).get("by_judge") or {}
     found = {name: report["probes"] for name, report in by_judge.items() if report.get("probes")}
     if not found:
@@ -91,7 +91,7 @@ def _notes(report: Part) -> Iterator[str]:
 
 
 def probe_part(report: Part | None) -> dict[str, Any] | None:
-    """The probes of one judge, all drawn on one scale; None where there are none."""
+    """The probes of one judge, all drawn on one scale; None if there are none."""
     probes = (report or {}).get("probes")
     if not report or not probes:
         return None

@@ -61,9 +61,9 @@ class RunRecord:
 
     manifest: Manifest
     config: Mapping[str, Any]
-    """config.json; empty where it is missing."""
+    """config.json; empty if it is missing."""
     summary: RunSummary | None
-    """The figures; None where the run has not written any."""
+    """The figures; None if the run has not written any."""
     prompts: Mapping[str, PromptTemplate]
     progress: Progress
     viewer: CaseViewer
@@ -72,7 +72,7 @@ class RunRecord:
     histories: Sequence[Mapping[str, Any]] = ()
     """Drift reports of its judges, as documents."""
     bridge: Mapping[str, Any] | None = None
-    """bridge.json, where there is one."""
+    """bridge.json, if there is one."""
 
 
 def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[str]:
@@ -175,7 +175,7 @@ def _partial(record: RunRecord) -> str | None:
     figures = "The figures are of what was judged so far." if record.summary is not None else "It has no figures yet."
     state = "running, or was killed" if manifest.status == "running" else manifest.status
     done = f" {judged[0].upper()}{judged[1:]}." if judged else ""
-    return f"Partial: this run is {state}{why}.{done} {figures} Go on with: judgekit run --resume {manifest.run_id}"
+    return f"Partial: this run is {state}{why}.{done} {figures} Resume it with: judgekit run --resume {manifest.run_id}"
 
 
 def _tiles(summary: RunSummary) -> list[tuple[str, Estimate]]:

@@ -129,7 +129,7 @@ def _calls(record: Mapping[str, Any]) -> str:
     if not record["n_calls"] and not record["n_cached"]:
         return "embedded, no calls"
     if record["n_cached"] is None:
-        known = "; the server is not pinned, so what is cached cannot be told"
+        known = "; the server is not pinned, so what is cached is not known"
     else:
         known = f", {record['n_cached']:,} answered from the cache" if record["n_cached"] else ""
     return f"{record['n_calls']:,} calls to {record['model']}{known}"

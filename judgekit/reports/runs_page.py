@@ -1,4 +1,4 @@
-"""The pages around reports: the list of runs, and a message where a page cannot be shown."""
+"""The pages around reports: the list of runs, and a message if a page cannot be shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

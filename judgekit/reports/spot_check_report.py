@@ -26,7 +26,7 @@ Report = Mapping[str, Any]
 
 
 def reliability_section(reliability: Report | None) -> list[str]:
-    """The section of summary.md, with the disagreeing pairs side by side; nothing where no judge was checked."""
+    """The section of summary.md, with the disagreeing pairs side by side; nothing if no judge was checked."""
     checked = _checked(reliability)
     if not checked:
         return []
@@ -137,7 +137,7 @@ def _notes(name: str, report: Report) -> Iterator[str]:
 
 
 def _repeat_line(found: Report | None, words: str) -> str | None:
-    """How many verdicts flip if the judge itself is asked again; None where that is not known."""
+    """How many verdicts flip if the judge itself is asked again; None if that is not known."""
     if found is None or found["flip_rate"] is None:
         return None
     return (

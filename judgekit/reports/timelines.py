@@ -32,7 +32,7 @@ Run = Mapping[str, Any]
 
 
 def sparkline(rates: Sequence[float | None]) -> str:
-    """Rates in [0, 1] as bars, eight heights; a dot where there is no rate."""
+    """Rates in [0, 1] as bars, eight heights; a dot if there is no rate."""
     return "".join("·" if rate is None else BARS[min(len(BARS) - 1, int(rate * len(BARS)))] for rate in rates)
 
 

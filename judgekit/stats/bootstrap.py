@@ -22,6 +22,7 @@ from itertools import accumulate, pairwise
 from operator import mul
 from statistics import NormalDist
 
+from judgekit.stats.distributions import Z
 from judgekit.stats.means import quantile_of_sorted
 
 N_RESAMPLES = 2000
@@ -72,7 +73,6 @@ class Resampling:
     seed: int = 0
     units: str = "cases"
     """`cases`, or `clusters` where cases are resampled together; for the text of `method`."""
-    confidence: float = 0.95
 
 
 def bootstrap_mean(counts: Mapping[float, int], limits: Limits, resampling: Resampling) -> Interval:
@@ -88,7 +88,7 @@ def bootstrap_mean(counts: Mapping[float, int], limits: Limits, resampling: Resa
     Args:
         counts: how often each value comes.
         limits: smallest and largest value possible, to which the ends are clipped; may be infinite.
-        resampling: seed and confidence.
+        resampling: the seed, and what the units are.
 
     Returns:
         The ends. None for fewer than two values, which say nothing about their spread, and for a constant column: its
@@ -96,7 +96,7 @@ def bootstrap_mean(counts: Mapping[float, int], limits: Limits, resampling: Resa
         how far cannot be told from these.
 
     Raises:
-        ValueError: a value is NaN or infinite, or confidence is outside (0, 1).
+        ValueError: a value is NaN or infinite.
 
     Source: Efron 1987, "Better Bootstrap Confidence Intervals" (BCa); DiCiccio and Efron 1992, "More Accurate
     Confidence Intervals in Exponential Families" (ABC).
@@ -113,7 +113,7 @@ def bootstrap_mean(counts: Mapping[float, int], limits: Limits, resampling: Resa
     centre = math.fsum([value * count for value, count in counts.items()]) / n
     skew, root = _acceleration([(value - centre, count) for value, count in counts.items()])
     spread = root / n
-    ends = [centre + spread * _abc_step(skew, skew + z) for z in _z(resampling.confidence)]
+    ends = [centre + spread * _abc_step(skew, skew + z) for z in (-Z, Z)]
     return _ends(ends, limits, _abc_method(resampling, n))
 
 
@@ -140,14 +140,14 @@ def bootstrap_pooled(rows: Iterable[Row], function: Function, limits: Limits, re
         rows: what each unit adds to each sum, in any order; finite numbers.
         function: sums to figure; None if it is undefined. Called once for each distinct set of sums.
         limits: smallest and largest figure possible, to which the ends are clipped.
-        resampling: seed, confidence, and what the units are.
+        resampling: the seed, and what the units are.
 
     Returns:
         The ends. None for fewer than two units; where the figure is undefined, for all units, without one of them, or
         in more than 5% of the resamples; and where no unit changes it (zero width, see `bootstrap_mean`).
 
     Raises:
-        ValueError: a number that is not finite, or confidence outside (0, 1).
+        ValueError: a number that is not finite.
 
     Source: as for `bootstrap_mean`; Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapters 14 and 22.
     """
@@ -197,14 +197,14 @@ def _bca(
         return Interval(None, None, "no interval: the figure lies outside of its resamples")
     z0 = NormalDist().inv_cdf(share)
     ends = []
-    for z in _z(resampling.confidence):
+    for z in (-Z, Z):
         drop = 1.0 - acceleration * (z0 + z)
         if drop <= 0.0:
             return Interval(None, None, "no interval: too skewed")
         ends.append(quantile_of_sorted(resampled, NormalDist().cdf(z0 + (z0 + z) / drop)))
     of = "" if resampling.units == "cases" else f" of {n} {resampling.units}"
     how = f"{len(resampled)} resamples{of}, seed {resampling.seed}"
-    return _ends(ends, limits, f"bca bootstrap {resampling.confidence:.0%}, {how}")
+    return _ends(ends, limits, f"bca bootstrap 95%, {how}")
 
 
 @lru_cache(maxsize=MOST_UNITS)
@@ -306,7 +306,7 @@ def _abc(counted: Counted, function: Function, limits: Limits, resampling: Resam
     if not 0.0 < share < 1.0:
         return Interval(None, None, "no interval: too skewed")
     z0 = NormalDist().inv_cdf(share)
-    ends = [moved(_abc_step(acceleration, z0 + z), steepest) for z in _z(resampling.confidence)]
+    ends = [moved(_abc_step(acceleration, z0 + z), steepest) for z in (-Z, Z)]
     return _ends(ends, limits, _abc_method(resampling, n))
 
 
@@ -317,7 +317,7 @@ def _abc_step(acceleration: float, w: float) -> float:
 
 def _abc_method(resampling: Resampling, n: int) -> str:
     of = "" if resampling.units == "cases" else f", {n} {resampling.units}"
-    return f"abc bootstrap {resampling.confidence:.0%}{of}"
+    return f"abc bootstrap 95%{of}"
 
 
 def _acceleration(deviations: Sequence[tuple[float, int]]) -> tuple[float, float]:
@@ -332,13 +332,6 @@ def _acceleration(deviations: Sequence[tuple[float, int]]) -> tuple[float, float
 def _sums(counted: Counted) -> list[float]:
     parts = [[count * number for number in row] for row, count in counted]
     return [math.fsum(column) for column in zip(*parts, strict=True)]
-
-
-def _z(confidence: float) -> tuple[float, float]:
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence is in (0, 1), not {confidence}")
-    z = NormalDist().inv_cdf(0.5 + 0.5 * confidence)
-    return -z, z
 
 
 def _ends(ends: Sequence[float], limits: Limits, method: str) -> Interval:

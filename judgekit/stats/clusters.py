@@ -100,7 +100,7 @@ def clustered_bootstrap_mean(
         values: one finite number for each case.
         clusters: number of the case's cluster, in the same order.
         limits: smallest and largest value possible.
-        resampling: seed and confidence.
+        resampling: the seed, and what the units are.
 
     Returns:
         The ends; None for fewer than two clusters, and if all clusters have one and the same mean.

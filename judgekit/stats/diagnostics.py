@@ -67,34 +67,6 @@ def sensitivity_specificity(human: Sequence[bool], judge: Sequence[bool]) -> Bin
     )
 
 
-def threshold_sweep(
-    scores: Sequence[float], human: Sequence[bool], low: int, high: int
-) -> list[tuple[int, BinaryDiagnostics]]:
-    """Figures of the judge at every threshold: a case passes from the threshold on.
-
-    Assumptions and source: as `sensitivity_specificity`. The best row looks better than it will be on new cases.
-
-    Args:
-        scores: the judge's scores, in [low, high], one for each case.
-        human: does a human pass the case, in the same order.
-        low: lowest score of the scale; a threshold there would pass everything, so it has no row.
-        high: highest score of the scale.
-
-    Returns:
-        One pair (threshold, figures) for each of low + 1 to high.
-
-    Raises:
-        ValueError: the two differ in length, or a score is outside [low, high].
-    """
-    for score in scores:
-        if not low <= score <= high:
-            raise ValueError(f"score {score} is outside the scale {low} to {high}")
-    return [
-        (threshold, sensitivity_specificity(human, [score >= threshold for score in scores]))
-        for threshold in range(low + 1, high + 1)
-    ]
-
-
 def human_ceiling(
     ratings: Sequence[Sequence[Hashable | None]],
     clusters: Sequence[Hashable] | None = None,

@@ -352,7 +352,7 @@ def _run_notices(sides: Sides, found: Sequence[Cause], *, has_other_data: bool) 
         if not side.cases.has_scores:
             yield "no_scores", f"{run} has no scores yet; finish it with: judgekit run --resume {side.label}"
         if not side.cases.has_cases:
-            text = "is of an older format without cases: edited cases cannot be told, scores are compared"
+            text = "is of an older format without cases: edited cases cannot be recognised, scores are compared"
             yield "no_cases", f"{run} {text}{'' if has_other_data else '; labels are taken from the other run'}"
     for cause in found:
         if cause.is_refused:

@@ -82,7 +82,7 @@ def _figures(folder: RunFolder) -> RunSummary:
     summary = read_summary(folder)
     if summary is None:
         raise ConfigError(
-            f"{folder.path}: this run has no figures yet; go on with: judgekit run --resume {folder.path.name}"
+            f"{folder.path}: this run has no figures yet; resume it with: judgekit run --resume {folder.path.name}"
         )
     return summary
 

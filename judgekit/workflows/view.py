@@ -3,7 +3,7 @@
 Only loopback is listened on, and only requests that name it as their host are answered, so that a page from elsewhere
 cannot reach the reports through a name that it points here. Addresses are matched with a run id and never joined to a
 path as they are. Nothing is written, and nothing but our own script can run: a report.html from disk is handed out only
-where it carries the policy of this version.
+if it carries the policy of this version.
 """
 
 import hashlib

@@ -202,7 +202,7 @@ def test_a_judge_whose_verdicts_flip_from_some_week_on_has_drifted(tmp_path: Pat
             state["week"] = week
             again = judgekit("rejudge", "r", "--no-cache", "--run-id", f"week-{week}", "-q", cwd=tmp_path)
             assert again.returncode == 0, again.stderr
-            assert "drift history: one point for each judge that was asked anew (groundedness 30)" in again.stdout
+            assert "drift history: one point for each judge that was asked again (groundedness 30)" in again.stdout
             codes.append(judgekit("drift", "--fail-on-drift", cwd=tmp_path).returncode)
         cached = judgekit("rejudge", "r", "-q", cwd=tmp_path)
     assert codes == [0, 0, 1, 1]

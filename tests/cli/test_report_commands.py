@@ -61,7 +61,7 @@ def test_every_format_is_written_into_the_run_folder_or_where_one_says(
         (
             ("report", "killed", "--format", "md"),
             2,
-            "no figures yet; go on with: judgekit run --resume killed",
+            "no figures yet; resume it with: judgekit run --resume killed",
         ),
         (("report", "killed", "--format", "pdf"), 2, "--format pdf: no such format"),
         (("view", "--results-dir", "nowhere", "--no-open"), 2, "nowhere: no such folder"),

@@ -259,7 +259,7 @@ def test_d13_a_run_that_was_killed_is_reported_as_partial(tmp_path: Path) -> Non
     page = page_of(folder)
     text = (folder / "report.html").read_text()
     assert "Groundedness: 7 of 20 judged" in text
-    assert "Go on with: judgekit run --resume run" in text
+    assert "Resume it with: judgekit run --resume run" in text
     assert "complete</span>" not in text
     # It has no scores yet; the verdicts stand in.
     assert [type(cell) for cell in page.index["scores"]["groundedness"]] == [int] * 7 + [type(None)] * 13

@@ -55,7 +55,7 @@ def test_replies_from_the_cache_are_no_point_and_that_is_said(tmp_path: Path, se
     assert not (run / "drift_checks.jsonl").exists()
     assert summary.rejudged is not None
     assert (summary.rejudged["n"], summary.rejudged["n_asked"]) == (12, 0)
-    said = "drift history: no point, since every reply came from the cache; --no-cache asks the judge anew"
+    said = "drift history: no point, since every reply came from the cache; --no-cache asks the judge again"
     assert said in (run.parent / "b" / "summary.md").read_text(encoding="utf-8")
 
 
@@ -84,7 +84,7 @@ def test_the_same_judge_asked_again_is_compared_with_itself(
         "groundedness": 6,
         "correctness": 6,
     }
-    assert "drift history: one point for each judge that was asked anew (groundedness 6, correctness 6)" in (
+    assert "drift history: one point for each judge that was asked again (groundedness 6, correctness 6)" in (
         run.parent / "b" / "summary.md"
     ).read_text(encoding="utf-8")
 

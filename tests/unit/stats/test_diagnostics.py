@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.stats.diagnostics import human_ceiling, lift, sensitivity_specificity, threshold_sweep
+from judgekit.stats.diagnostics import human_ceiling, lift, sensitivity_specificity
 from judgekit.stats.proportions import rate, wilson_interval
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
@@ -53,22 +53,16 @@ def test_a_side_without_cases_has_no_figures() -> None:
     assert sensitivity_specificity([], []).agreement.value is None
 
 
-def test_the_sweep_has_a_row_for_each_threshold() -> None:
+def test_a_higher_threshold_passes_less_and_fails_more() -> None:
     scores, human = [0, 2, 3, 4, 5, 5], [False, False, True, True, True, False]
-    rows = threshold_sweep(scores, human, 0, 5)
-    assert [threshold for threshold, _ in rows] == [1, 2, 3, 4, 5]
+    rows = [sensitivity_specificity(human, [score >= least for score in scores]) for least in range(1, 6)]
     # from 3 on: passed 3, 4, 5, 5: sensitivity 3/3, specificity 2/3; at 5: 5, 5: 1/3 and 2/3
-    assert (rows[2][1].sensitivity, rows[2][1].specificity) == (rate(3, 3), rate(2, 3))
-    assert (rows[4][1].sensitivity, rows[4][1].specificity) == (rate(1, 3), rate(2, 3))
-    assert rows[4][1].youden == pytest.approx(0.0)
-    for (_, here), (_, there) in itertools.pairwise(rows):
+    assert (rows[2].sensitivity, rows[2].specificity) == (rate(3, 3), rate(2, 3))
+    assert (rows[4].sensitivity, rows[4].specificity) == (rate(1, 3), rate(2, 3))
+    assert rows[4].youden == pytest.approx(0.0)
+    for here, there in itertools.pairwise(rows):
         assert here.sensitivity.k >= there.sensitivity.k
         assert here.specificity.k <= there.specificity.k
-
-
-def test_scores_outside_the_scale_are_refused() -> None:
-    with pytest.raises(ValueError, match="score 6 is outside the scale 0 to 5"):
-        threshold_sweep([6], [True], 0, 5)
 
 
 def test_two_annotators_have_their_raw_agreement() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.reports.charts import agreement_rows, interval_row, share_row
-from judgekit.reports.figures import number, p_value
+from judgekit.reports.figures import by_judge, number, p_value
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import bullets, cell, section, table
 
@@ -70,8 +70,8 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
 
 def _calibrated(reliability: Part | None) -> dict[str, Part]:
     """Judges with figures of this command; what something else put there is not for this section."""
-    by_judge = (reliability or {}).get("by_judge") or {}
-    return {name: report for name, report in by_judge.items() if "class_agreement" in (report.get("anchors") or {})}
+    reports = by_judge(reliability).items()
+    return {name: report for name, report in reports if "class_agreement" in (report.get("anchors") or {})}
 
 
 def _lines(report: Part) -> Iterator[str]:
@@ -184,12 +184,15 @@ def _confusion_lines(confusion: Part | None, *, is_yes_no: bool) -> Iterator[str
 
 
 def _threshold_lines(thresholds: list[Part]) -> Iterator[str]:
-    if not thresholds:
-        return
-    yield "pass from   sensitivity   specificity     agreement         kappa"
+    if thresholds:
+        yield "pass from   sensitivity   specificity     agreement         kappa"
     for row in thresholds:
-        values = [row[name]["value"] for name in ("sensitivity", "specificity", "agreement")]
-        yield f"{row['threshold']:>9}" + "".join(f"{number(value):>14}" for value in [*values, row["cohen_kappa"]])
+        yield f"{row['threshold']:>9}" + "".join(f"{value:>14}" for value in _threshold_values(row))
+
+
+def _threshold_values(row: Part) -> list[str]:
+    values = [row[name]["value"] for name in ("sensitivity", "specificity", "agreement")]
+    return [number(value) for value in (*values, row["cohen_kappa"])]
 
 
 def _share(found: Part) -> str:
@@ -206,14 +209,14 @@ def _ends(found: Part, digits: int = 3) -> str:
 
 def label_parts(report: Part) -> dict[str, Any]:
     """The parts `anchors`, `corrected` and `comparator_value` of a judge; each None if it is missing."""
-    comparator = report.get("comparator_value")
+    corrected = list(_corrected_rows(report))
     anchors = report.get("anchors") or {}
     # Anchors of another maker may be in another form, which is not for this section.
     known = "class_agreement" in anchors
     return {
         "anchors": _anchors(anchors) if known else None,
-        "corrected": _corrected(report),
-        "comparator": _comparator(comparator, anchors.get("baseline") if known else None),
+        "corrected": {"header": CORRECTED_HEADER[1:], "rows": corrected} if corrected else None,
+        "comparator": _comparator(report.get("comparator_value"), anchors.get("baseline") if known else None),
     }
 
 
@@ -232,29 +235,28 @@ def _anchors(anchors: Part) -> dict[str, Any]:
         share_row("people with each other (human ceiling)", humans["ceiling"]),
     ]
     labels = anchors["labels"]
+    biases = (("bias", "points"), ("pass_bias", "pass rate"))
     return {
-        "n": anchors["n"],
+        **anchors,
         "annotators": ", ".join(f"{who} ({n})" for who, n in labels["annotators"].items()),
         "part_reason": labels["part_reason"],
         "path": labels["path"],
         "sha256": str(labels["sha256"])[:12],
         "clusters": f"{anchors['n_clusters']} clusters of {anchors['cluster_by']}" if anchors["cluster_by"] else "",
-        "pass_score": anchors["pass_score"],
         "shares": [row for row in shares if row is not None],
         "ceiling_note": None if humans["ceiling"] else f"human ceiling not known: {humans.get('undefined_reason', '')}",
-        "biases": [row for row in (_bias(anchors, key, what) for key, what in _BIASES) if row is not None],
+        "biases": [row for row in (_bias(anchors, key, what) for key, what in biases) if row is not None],
         "agreement": [
             {"kind": kind, "n": found["n"], **agreement_rows(found, figures)}
             for kind, figures in _AGREEMENT.items()
             if (found := anchors["agreement"][kind])["n"]
         ],
         "confusion": _confusion(anchors["confusion"], is_yes_no=is_yes_no),
-        "thresholds": [_threshold(row, anchors["pass_score"]) for row in anchors["thresholds"]],
-        "notes": anchors["notes"],
+        "thresholds": [
+            {**row, "is_used": row["threshold"] == anchors["pass_score"], "values": _threshold_values(row)}
+            for row in anchors["thresholds"]
+        ],
     }
-
-
-_BIASES = (("bias", "points"), ("pass_bias", "pass rate"))
 
 
 def _bias(anchors: Part, key: str, what: str) -> dict[str, Any] | None:
@@ -263,10 +265,9 @@ def _bias(anchors: Part, key: str, what: str) -> dict[str, Any] | None:
     if found["value"] is None:
         return None
     ends = [abs(end) for end in (found["value"], found["low"], found["high"]) if end is not None]
-    row = interval_row(what, found, max([1.0, *ends]))
     error = found["standard_error"]
     return {
-        **row,
+        **interval_row(what, found, max([1.0, *ends])),
         "error": "" if error is None else number(error),
         "said": found["direction"] or found["direction_reason"],
     }
@@ -291,22 +292,6 @@ def _confusion(found: Part | None, *, is_yes_no: bool) -> dict[str, Any] | None:
             for y, (level, row) in enumerate(zip(found["levels"], found["rows"], strict=True))
         ],
     }
-
-
-def _threshold(row: Part, pass_score: int | None) -> dict[str, Any]:
-    return {
-        "threshold": row["threshold"],
-        "is_used": row["threshold"] == pass_score,
-        "values": [
-            *(number(row[name]["value"]) for name in ("sensitivity", "specificity", "agreement")),
-            number(row["cohen_kappa"]),
-        ],
-    }
-
-
-def _corrected(report: Part) -> dict[str, Any] | None:
-    rows = list(_corrected_rows(report))
-    return {"header": CORRECTED_HEADER[1:], "rows": rows} if rows else None
 
 
 def _comparator(found: Part | None, baseline: Part | None) -> dict[str, Any] | None:

@@ -324,6 +324,11 @@ def p_text(value: float | None) -> str:
     return "< 0.001" if value is not None and value < 0.001 else number(value)
 
 
+def by_judge(parts: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:
+    """What metrics.json has of each judge in `judge_reliability` or `rejudged`; empty if it has none of it."""
+    return (parts or {}).get("by_judge") or {}
+
+
 def counted_names(counts: Mapping[str, int] | None) -> str:
     """`a (3), b (1)`."""
     return ", ".join(f"{name} ({n})" for name, n in (counts or {}).items())

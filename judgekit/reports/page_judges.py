@@ -10,7 +10,7 @@ from judgekit.reports.bridge_text import HEADER as BRIDGE_HEADER
 from judgekit.reports.bridge_text import bridge_notes, bridge_rows
 from judgekit.reports.calibration_report import label_parts
 from judgekit.reports.charts import ends_text
-from judgekit.reports.figures import counted_names, number, p_text, rejudged_line
+from judgekit.reports.figures import by_judge, counted_names, number, p_text, rejudged_line
 from judgekit.reports.probe_report import probe_part
 from judgekit.reports.spot_check_report import STATUS_BADGES, check_parts
 from judgekit.reports.timelines import DRIFT_HEADER, drift_svg, timeline_cells
@@ -33,12 +33,11 @@ def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[di
         summary: the figures.
         histories: drift reports of its judges, as documents.
     """
-    by_judge = (summary.judge_reliability or {}).get("by_judge") or {}
-    rejudged = (summary.rejudged or {}).get("by_judge") or {}
-    names = dict.fromkeys([*summary.judges, *by_judge, *rejudged])
+    reports, rejudged = by_judge(summary.judge_reliability), by_judge(summary.rejudged)
+    names = dict.fromkeys([*summary.judges, *reports, *rejudged])
     blocks: list[dict[str, Any]] = []
     for name in names:
-        report = by_judge.get(name) or {}
+        report = reports.get(name) or {}
         block = {
             **check_parts(report),
             **label_parts(report),
@@ -87,18 +86,15 @@ def _changed(found: Part | None, parent: str | None) -> dict[str, Any] | None:
     """What a rejudge changed for one judge."""
     if not found:
         return None
-    mean = found["mean_signed_difference"]
+    mean, cases = found["mean_signed_difference"], found["cases"][:MOST_CHANGED]
     return {
+        **found,
         "parent": parent,
-        "n": found["n"],
-        "changed": found["changed"],
-        "n_disagree": found["n_disagree"],
-        "n_unscored": found["n_unscored"],
         "shift": None if mean is None else f"{mean:+.3f}",
         "interval": ends_text(found),
         "p": p_text(found["p"]),
-        "cases": found["cases"][:MOST_CHANGED],
-        "n_more": found["changed"] - len(found["cases"][:MOST_CHANGED]),
+        "cases": cases,
+        "n_more": found["changed"] - len(cases),
     }
 
 
@@ -118,8 +114,7 @@ def _panel(found: Part | None) -> dict[str, Any] | None:
         for name, about in found["members"].items()
     ]
     return {
-        "rule": found["rule"],
-        "quorum": found["quorum"],
+        **found,
         "members": members,
         "pairs": [
             (" and ".join(pair["members"]), number(pair["exact"]), number(pair["same_class"]), pair["n"])
@@ -139,13 +134,12 @@ def _panel(found: Part | None) -> dict[str, Any] | None:
 
 def _history(found: Part) -> dict[str, Any]:
     """A history of checks: its state, why, and the checks drawn and listed, the newest first."""
-    state, since = found["state"], found["since"]
+    since = found["since"]
     return {
-        "state": state,
-        "kind": _DRIFT.get(state, "bad"),
+        **found,
+        "kind": _DRIFT.get(found["state"], "bad"),
         "title": f"{found['judge']} {found['prompt_version']}, data set {found['dataset_sha256'][:12]}",
         "since": None if since is None else since["run_id"],
-        "why": list(found["why"]),
         # Numbers and escaped texts only.
         "svg": Markup(drift_svg(found)),  # noqa: S704
         "header": DRIFT_HEADER,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.reports.charts import signed_bar
-from judgekit.reports.figures import number, p_text
+from judgekit.reports.figures import by_judge, number, p_text
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 
@@ -19,8 +19,7 @@ _BADGES = {"passed": "good", "failed": "bad", "unclear": "warn"}
 
 def probes_section(reliability: Part | None) -> list[str]:
     """The section of summary.md; nothing if no judge was probed."""
-    by_judge = (reliability or {}).get("by_judge") or {}
-    found = {name: report["probes"] for name, report in by_judge.items() if report.get("probes")}
+    found = {name: report["probes"] for name, report in by_judge(reliability).items() if report.get("probes")}
     if not found:
         return []
     rows = [[cell(text) for text in (name, *row)] for name, report in found.items() for row in _rows(report)]
@@ -32,9 +31,13 @@ def probe_lines(found: Mapping[str, Part]) -> list[str]:
     """The same for a terminal, aligned."""
     lines: list[str] = []
     for name, report in found.items():
-        lines.append(f"{name}: {report['model_id']} ({report['model']}), prompt {report['prompt_version']}")
+        lines.append(f"{name}: {_model(report)}")
         lines += [*aligned([HEADER, *_rows(report)]), *(f"  {line}" for line in _notes(report)), ""]
     return [printable_line(line) for line in lines]
+
+
+def _model(report: Part) -> str:
+    return f"{report['model_id']} ({report['model']}), prompt {report['prompt_version']}"
 
 
 def _rows(report: Part) -> Iterator[tuple[str, ...]]:
@@ -98,9 +101,8 @@ def probe_part(report: Part | None) -> dict[str, Any] | None:
     ends = [probe[key] for probe in probes.values() for key in ("effect", "low", "high")]
     reach = max([1.0, *(abs(end) for end in ends if end is not None)])
     return {
-        "model": f"{report['model_id']} ({report['model']}), prompt {report['prompt_version']}",
-        "n_cases": report["n_cases"],
-        "n_population": report["n_population"],
+        **report,
+        "model": _model(report),
         "reach": f"{reach:.1f}",
         "rows": [_page_row(name, probe, reach) for name, probe in probes.items()],
         "notes": [*_left_out(probes), report["originals_note"]],
@@ -113,12 +115,10 @@ def _page_row(name: str, probe: Part, reach: float) -> dict[str, Any]:
     effect, ends = _effect(probe)
     detectable = probe["minimum_detectable_effect"]
     return {
+        **probe,
         "name": name,
-        "about": probe["about"],
         "should": SHOULD[probe["expects"]],
-        "n": probe["n"],
         "n_failed": _n_failed(probe),
-        "n_not_applicable": probe["n_not_applicable"],
         "effect": effect,
         "interval": ends,
         "bar": signed_bar(probe["effect"], (probe["low"], probe["high"]), reach),
@@ -126,9 +126,7 @@ def _page_row(name: str, probe: Part, reach: float) -> dict[str, Any]:
         "detectable": "n/a" if detectable is None else number(detectable, 2),
         "beside": _beside(probe),
         "obeyed": f"95% {success['low']:.0%} to {success['high']:.0%}" if success and success["n"] else "",
-        "verdict": probe["verdict"],
         "kind": _BADGES.get(probe["verdict"], "plain"),
-        "reason": probe["reason"],
     }
 
 

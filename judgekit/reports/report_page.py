@@ -14,7 +14,7 @@ from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.charts import share_bar, span_bar
 from judgekit.reports.figures import (
     Figures,
-    cost_line,
+    by_judge,
     gate_lines,
     headline,
     if_failed,
@@ -149,7 +149,6 @@ def page_context(record: RunRecord) -> dict[str, Any]:
         "slices": [_slice(summary, dimension, values) for dimension, values in summary.slices.items() if values],
         "latency": _latency(summary),
         "cost": summary.cost,
-        "cost_line": cost_line(summary),
         "tokens": "none" if not_called else tokens_text(summary.cost),
         "money": "no model was called" if not_called else money_text(summary.cost),
         "indexing": indexing_lines(summary.indexing_coverage),
@@ -234,14 +233,8 @@ def _slice(summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -
 
 def _heat(summary: RunSummary, name: str, figure: Any) -> dict[str, Any]:
     if not isinstance(figure, Estimate) or figure.value is None:
-        n_error = figure.n_error if isinstance(figure, Estimate) else 0
-        return {
-            "value": f"{n_error} failed" if n_error else "n/a",
-            "n": 0,
-            "level": None,
-            "interval": "",
-            "small": False,
-        }
+        failed = f"{figure.n_error} failed" if isinstance(figure, Estimate) and figure.n_error else "n/a"
+        return {"value": failed, "n": 0, "level": None, "interval": "", "small": False}
     share = min(max(figure.value / top_of(summary, name), 0.0), 1.0)
     return {
         "value": number(figure.value, 2),
@@ -310,14 +303,9 @@ def _opened(summary: RunSummary | None, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*tiles, *columns]))[:OPENED_SCORES]
 
 
-def _by_judge(summary: RunSummary) -> Mapping[str, Mapping[str, Any]]:
-    """What is known of each judge; every part may be missing, since spot checks, labels and probes come apart."""
-    return (summary.judge_reliability or {}).get("by_judge") or {}
-
-
 def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     summary = record.summary
-    checks = {} if summary is None else _by_judge(summary)
+    checks = {} if summary is None else by_judge(summary.judge_reliability)
     scales = {} if summary is None else {name: top_of(summary, name) for name in columns if name in summary.judges}
     return {
         "run": record.manifest.run_id,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.reports.charts import agreement_rows, ends_text, share_bar
-from judgekit.reports.figures import counted_names, number, p_text, p_value
+from judgekit.reports.figures import by_judge, counted_names, number, p_text, p_value
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import bullets, cell, section, table
 
@@ -69,8 +69,7 @@ def reliability_lines(reliability: Report | None, checks: Mapping[str, str]) -> 
 
 def _checked(reliability: Report | None) -> dict[str, Report]:
     """Judges with a spot check; others may have parts that come from elsewhere."""
-    by_judge = (reliability or {}).get("by_judge") or {}
-    return {name: report for name, report in by_judge.items() if "spot_check" in report}
+    return {name: report for name, report in by_judge(reliability).items() if "spot_check" in report}
 
 
 def _all_checks(report: Report) -> list[Report]:
@@ -211,31 +210,24 @@ def _identity(found: Report | None) -> list[tuple[str, str, str]]:
     """(what, judge, second opinion) of the instruments of a spot check."""
     if not found:
         return []
-    pairs = [found.get(who) or {} for who in ("judge", "comparator")]
-
-    def row(label: str, *texts: str) -> tuple[str, str, str]:
-        return (label, texts[0] or "not known", texts[1] or "not known")
-
-    upstreams = [counted_names(item.get("upstreams")) for item in pairs]
+    judge, other = (_instrument(found.get(who) or {}) for who in ("judge", "comparator"))
     return [
-        row("model asked for", *(str(item.get("model") or "") for item in pairs)),
-        row("served as", *(counted_names(item.get("served_models")) for item in pairs)),
-        row("fingerprint", *(counted_names(item.get("fingerprints")) for item in pairs)),
-        *([row("upstream", *upstreams)] if any(upstreams) else []),
-        row("prompt", *(_prompt(item) for item in pairs)),
-        row("temperature", *(_temperature(item) for item in pairs)),
-        row("parser", *(", ".join(map(str, item.get("parser_versions") or ())) for item in pairs)),
+        (what, judge[what] or "not known", other[what] or "not known")
+        for what in judge
+        if what != "upstream" or judge[what] or other[what]
     ]
 
 
-def _prompt(item: Report) -> str:
-    if not item.get("prompt_version"):
-        return ""
-    return f"{item['prompt_version']}, sha256 {str(item.get('prompt_sha256') or '')[:12]}"
-
-
-def _temperature(item: Report) -> str:
-    accepted = item.get("temperature_accepted")
-    if accepted is None:
-        return ""
-    return f"{item.get('temperature')}, {'accepted' if accepted else 'refused by the server'}"
+def _instrument(item: Report) -> dict[str, str]:
+    """Of one of the two, in words; empty if it is not known."""
+    version, accepted = item.get("prompt_version"), item.get("temperature_accepted")
+    temperature = f"{item.get('temperature')}, {'accepted' if accepted else 'refused by the server'}"
+    return {
+        "model asked for": str(item.get("model") or ""),
+        "served as": counted_names(item.get("served_models")),
+        "fingerprint": counted_names(item.get("fingerprints")),
+        "upstream": counted_names(item.get("upstreams")),
+        "prompt": f"{version}, sha256 {str(item.get('prompt_sha256') or '')[:12]}" if version else "",
+        "temperature": "" if accepted is None else temperature,
+        "parser": ", ".join(map(str, item.get("parser_versions") or ())),
+    }

@@ -46,7 +46,6 @@ class ChunkRecall(ChunkLevelMetric):
     name = "chunk_recall"
 
     def calculate(self, retrieved: ChunkIds, gold: ChunkIds) -> float:
-        """Share of the gold chunks that were retrieved."""
         return _recall(_distinct(retrieved), _distinct(gold))
 
 
@@ -60,7 +59,6 @@ class ChunkPrecision(ChunkLevelMetric):
     name = "chunk_precision"
 
     def calculate(self, retrieved: ChunkIds, gold: ChunkIds) -> float:
-        """Share of the retrieved chunks that are gold."""
         return _precision(_distinct(retrieved), _distinct(gold))
 
 
@@ -74,7 +72,6 @@ class ChunkF1(ChunkLevelMetric):
     name = "chunk_f1"
 
     def calculate(self, retrieved: ChunkIds, gold: ChunkIds) -> float:
-        """Harmonic mean of precision and recall."""
         found, wanted = _distinct(retrieved), _distinct(gold)
         return _f1(_precision(found, wanted), _recall(found, wanted))
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from judgekit.core.errors import InputError, did_you_mean
@@ -41,14 +41,7 @@ class FieldCounts:
     wrong_value: int = 0
 
     def __add__(self, other: "FieldCounts") -> "FieldCounts":
-        return FieldCounts(
-            self.fn_counts,
-            self.total_gt_fields + other.total_gt_fields,
-            self.omission + other.omission,
-            self.hallucination + other.hallucination,
-            self.format_error + other.format_error,
-            self.wrong_value + other.wrong_value,
-        )
+        return FieldCounts(self.fn_counts, *map(sum, zip(astuple(self)[1:], astuple(other)[1:], strict=True)))
 
     @property
     def true_positives(self) -> int:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from judgekit.metrics.field_paths import extend
 from judgekit.metrics.field_rules import AlignedRule, Comparator, Unreadable, kind_of
-from judgekit.metrics.field_tree import PLAIN, FieldNode
+from judgekit.metrics.field_tree import PLAIN, FieldNode, extend
 from judgekit.stats.assignment import cheapest_assignment
 
 _FINE = 10**9

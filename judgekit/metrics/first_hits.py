@@ -8,12 +8,10 @@ from judgekit.core.comparison import FirstHits, LostChunk
 from judgekit.core.scores import Failed, Outcomes
 from judgekit.metrics.gold_evidence import GoldSupports, SnippetMode, by_rank, first_occurrences
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, NO_CHUNKS
-from judgekit.metrics.spans import CharacterSpan, SpanRecall
+from judgekit.metrics.spans import CharacterSpan, span_recall
 
 LEAST_COVER = 0.5
 """Share of an expected chunk's characters that the hits of another chunker have to cover."""
-
-_span_recall = SpanRecall()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,7 @@ class _Places:
                 continue
             so_far += _spans_of(hit)
             for chunk_id, expected in self._spans.items():
-                if chunk_id not in found and (not expected or _span_recall(so_far, expected) >= LEAST_COVER):
+                if chunk_id not in found and (not expected or span_recall(so_far, expected) >= LEAST_COVER):
                     found[chunk_id] = rank
         return found
 

@@ -142,6 +142,18 @@ class _Sizes:
         self.either = _n_characters(chain(first, second))
         self.overlap = self.retrieved + self.gold - self.either
 
+    @property
+    def recall(self) -> float:
+        return self.overlap / self.gold if self.gold else 1.0
+
+    @property
+    def precision(self) -> float:
+        return self.overlap / self.retrieved if self.retrieved else 0.0
+
+    @property
+    def iou(self) -> float:
+        return self.overlap / self.either if self.either else 1.0
+
 
 class TokenLevelMetric(ABC):
     """A token-level metric: two sets of spans to a number. It holds no state; call it, or its `calculate`."""
@@ -172,8 +184,7 @@ class SpanRecall(TokenLevelMetric):
     name = "span_recall"
 
     def calculate(self, retrieved: Iterable[CharacterSpan], gold: Iterable[CharacterSpan]) -> float:
-        """Share of the gold characters that were retrieved."""
-        return _recall(_Sizes(retrieved, gold))
+        return _Sizes(retrieved, gold).recall
 
 
 class SpanPrecision(TokenLevelMetric):
@@ -186,8 +197,7 @@ class SpanPrecision(TokenLevelMetric):
     name = "span_precision"
 
     def calculate(self, retrieved: Iterable[CharacterSpan], gold: Iterable[CharacterSpan]) -> float:
-        """Share of the retrieved characters that are gold."""
-        return _precision(_Sizes(retrieved, gold))
+        return _Sizes(retrieved, gold).precision
 
 
 class SpanIou(TokenLevelMetric):
@@ -200,20 +210,7 @@ class SpanIou(TokenLevelMetric):
     name = "span_iou"
 
     def calculate(self, retrieved: Iterable[CharacterSpan], gold: Iterable[CharacterSpan]) -> float:
-        """Intersection over union of retrieved and gold."""
-        return _iou(_Sizes(retrieved, gold))
-
-
-def _recall(sizes: _Sizes) -> float:
-    return sizes.overlap / sizes.gold if sizes.gold else 1.0
-
-
-def _precision(sizes: _Sizes) -> float:
-    return sizes.overlap / sizes.retrieved if sizes.retrieved else 0.0
-
-
-def _iou(sizes: _Sizes) -> float:
-    return sizes.overlap / sizes.either if sizes.either else 1.0
+        return _Sizes(retrieved, gold).iou
 
 
 span_recall = SpanRecall()
@@ -252,7 +249,7 @@ class Spans(Metric):
         if not all(hit.source_spans for hit in output.retrieved):
             return dict.fromkeys(_NAMES, _NO_SPANS)
         sizes = _Sizes(retrieved_spans(output), gold)
-        return dict(zip(_NAMES, (_recall(sizes), _precision(sizes), _iou(sizes)), strict=True))
+        return dict(zip(_NAMES, (sizes.recall, sizes.precision, sizes.iou), strict=True))
 
 
 def expected_spans(case: Case) -> Sequence[CharacterSpan] | NotApplicable:

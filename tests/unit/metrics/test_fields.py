@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import judgekit
 from judgekit.core.errors import ConfigError
 from judgekit.metrics.field_counts import AlignedPair, Discrepancy, FieldComparison
-from judgekit.metrics.field_paths import parse_path, write_path
+from judgekit.metrics.field_tree import parse_path, write_path
 from judgekit.metrics.fields import FieldComparer, compare_fields
 
 

@@ -17,7 +17,7 @@ def _text(value: object) -> object:
 
 
 def _question(value: object) -> object:
-    """A missing question is a blank one; 0, false and the like are no question and stay wrong."""
+    """A missing question is a blank one; 0, false and the like are not a question and stay wrong."""
     text = _text(value)
     return "" if text is None else text
 
@@ -60,7 +60,7 @@ def _plain(value: object, depth: int = 0) -> object:
     """Metadata as JSON can hold it: lone surrogates replaced, NaN and infinities made null.
 
     Raises:
-        ValueError: nested too deeply, a key that is no text, or a value that JSON does not have.
+        ValueError: nested too deeply, a key that is not a text, or a value that JSON does not have.
     """
     if value is None or isinstance(value, bool | int):
         return value
@@ -213,7 +213,7 @@ class Hit(Record):
     """1-based; left out, the position in the list counts."""
     score: Annotated[float, Field(allow_inf_nan=False)] | None = None
     metadata: Metadata | None = None
-    """None and not empty where there is none, since hits are many."""
+    """None and not empty if there is none, since hits are many."""
 
 
 class Citation(Record):
@@ -363,7 +363,7 @@ class IndexedDocument(Record):
 
     @property
     def embedding_counts(self) -> tuple[int, int] | None:
-        """Chunks attempted and embedded; None where the record says nothing of embedding."""
+        """Chunks attempted and embedded; None if the record says nothing of embedding."""
         if self.n_attempted is None and self.n_embedded is None and self.skipped is None:
             return None
         n_attempted = self.n_attempted

@@ -74,7 +74,7 @@ class Metric(Component):
         """
 
     def calculate_judged(self, case: Case, output: SystemOutput, verdicts: Verdicts) -> Outcomes:  # noqa: ARG002  # a hook
-        """Outcomes that hang on verdicts, in place of those of `calculate`; none unless overridden.
+        """Outcomes that depend on verdicts, in place of those of `calculate`; none unless overridden.
 
         Pure, like `calculate`. A judge that failed makes the score `Failed` by the judge.
 
@@ -110,7 +110,7 @@ class MetricReport(ABC):
 
     @abstractmethod
     def document(self, figures: Mapping[str, Estimate | dict[str, int]]) -> dict[str, Any] | None:
-        """The file as JSON, with numbers rounded; None where there is nothing to write.
+        """The file as JSON, with numbers rounded; None if there is nothing to write.
 
         Args:
             figures: the estimates over all cases, so that no figure is calculated twice.
@@ -150,7 +150,7 @@ class Judge(Component):
         """
 
     def not_asked(self, judge_input: JudgeInput) -> NotApplicable | None:  # noqa: ARG002  # a hook
-        """Why an input is not put before the judge; None where it is, and unless overridden.
+        """Why an input is not put before the judge; None if it is, and unless overridden.
 
         `build_input` answers the same for a case. An input that an earlier version stored is held against this before
         it is judged again.
@@ -170,7 +170,7 @@ class Judge(Component):
 
     @abstractmethod
     def scores(self, verdict: Verdict) -> Outcomes:
-        """Outcome of every column for a verdict, whose `reasoning` is blank here: no number may hang on it."""
+        """Outcome of every column for a verdict, whose `reasoning` is blank here: no number may depend on it."""
 
 
 @cache

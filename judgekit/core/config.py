@@ -367,7 +367,7 @@ class RunConfig(Section):
                 raise ValueError("spot_check is set, but there are no judges to check")
             checked = [judge for judge in self.judges if check.judge in (None, judge.name)]
             if check.model is None and any(judge.panel is not None for judge in checked):
-                raise ValueError("spot_check: a panel is no single model, so name the model that checks it")
+                raise ValueError("spot_check: a panel is not a single model, so name the model that checks it")
         return self
 
 

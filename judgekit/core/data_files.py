@@ -32,7 +32,7 @@ class DataFile(Section):
     encoding: str | None = None
     """Left out: UTF-8, or what a byte order mark says."""
     list_separator: str | None = None
-    """In CSV, what separates the items of a list cell; left out, a cell that is no JSON list is one item."""
+    """In CSV, what separates the items of a list cell; left out, a cell that is not a JSON list is one item."""
     separator: str | None = None
     """In CSV, the one character between cells; left out, it is found by the header: comma, semicolon, tab or bar."""
     records: str | None = None

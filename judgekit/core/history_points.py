@@ -54,12 +54,12 @@ class HistoryPoint(BaseModel):
     prompt_sha256: str
     parser_version: str
     served_models: tuple[str, ...] = ()
-    """What the servers say they used, sorted; empty where they do not say."""
+    """What the servers say they used, sorted; empty if they do not say."""
     fingerprints: tuple[str, ...] = ()
     upstreams: tuple[str, ...] = ()
-    """Who served the replies behind a gateway, sorted; empty where nothing says it."""
+    """Who served the replies behind a gateway, sorted; empty if nothing says it."""
     builds: tuple[str, ...] = ()
-    """Builds of the model that was asked now, sorted; empty where its server reports none."""
+    """Builds of the model that was asked now, sorted; empty if its server reports none."""
     verdict_builds: tuple[str, ...] = ()
     """Builds that gave the stored verdicts."""
     answers_sha256: str | None = None
@@ -73,7 +73,7 @@ class HistoryPoint(BaseModel):
     """Mean of verdict now less stored verdict over the pairs: how far the judge moved."""
     shift_sd: float | None = None
     verdict_model: str | None = None
-    """Model that gave the stored verdicts; None where that is not known."""
+    """Model that gave the stored verdicts; None if that is not known."""
     accepted_rate: float | None = None
     """Of an acceptance: the rate of flips that the user takes for usual from then on."""
     reason: str | None = None

@@ -22,12 +22,12 @@ class HumanLabel(BaseModel):
 
     case_id: str
     judge: str | None = None
-    """The judge that it is about; None where the file does not say."""
+    """The judge that it is about; None if the file does not say."""
     annotator: str = SOLE_ANNOTATOR
     score: int | None = None
-    """On the scale of the judge; None where the label is pass or fail."""
+    """On the scale of the judge; None if the label is pass or fail."""
     passed: bool | None = None
-    """Pass or fail; None where the label is a score."""
+    """Pass or fail; None if the label is a score."""
     input_sha256: str | None = None
     """Hash of the judge input that was labelled, where it is known: a label is about one answer."""
     revised: bool = False

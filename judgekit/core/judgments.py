@@ -14,7 +14,7 @@ from judgekit.core.spot_checks import RUN_CHECK
 from judgekit.core.text import canonical_json, canonical_sha256
 
 FailureKind = Literal[
-    "invalid",  # a reply that is no verdict: no JSON, wrong type, out of range, duplicate key
+    "invalid",  # a reply that is not a verdict: no JSON, wrong type, out of range, duplicate key
     "ambiguous",  # a reply with two different verdicts
     "truncated",  # cut off at the output limit
     "prompt_truncated",  # the server shortened what it was sent
@@ -24,7 +24,7 @@ FailureKind = Literal[
     "context_length",  # the request is longer than the model takes
     "bad_request",  # the server refuses this one request
     "rate_limited",  # retries exhausted on 429
-    "server_error",  # retries exhausted on 5xx, or a body that is no reply
+    "server_error",  # retries exhausted on 5xx, or a body that is not a reply
     "timeout",  # retries exhausted on time-outs
     "connection",  # retries exhausted on resets and refused connections
     "panel_quorum",  # too few members of a panel gave a verdict
@@ -154,7 +154,7 @@ class Verdict(Frozen):
     supported_claims: tuple[str, ...] | None = None
     unsupported_claims: tuple[str, ...] | None = None
     quotes: tuple[Quote, ...] | None = None
-    """Evidence for supported claims; None where the wording does not ask for it."""
+    """Evidence for supported claims; None if the wording does not ask for it."""
     inconsistent: bool = False
     """The verdict contradicts itself, such as a full score with unsupported claims."""
 
@@ -226,7 +226,7 @@ class Unmetered(Frozen):
 
 
 def build_in(key_parts: Mapping[str, str], model: str) -> str | None:
-    """The build that a judgment was made with, which its key names behind the model; None where none was known.
+    """The build that a judgment was made with, which its key names behind the model; None if none was known.
 
     Args:
         key_parts: of a judgment.
@@ -278,7 +278,7 @@ class Judgment(Frozen):
     flags: tuple[str, ...] = ()
     usage: Usage | None = None
     unmetered: Unmetered | None = None
-    """Calls whose tokens are not known; None where all are."""
+    """Calls whose tokens are not known; None if all are."""
     cost_usd: float | None = None
     """None: not known, or nothing was asked."""
     cost_source: CostSource | None = None
@@ -309,7 +309,7 @@ class JudgmentKey:
     judge: str
     case_id: str
     check: str | None = None
-    """The spot check that it belongs to, or set and name of the probe; None where it belongs to none."""
+    """The spot check that it belongs to, or set and name of the probe; None if it belongs to none."""
     member: str | None = None
     """Of a panel: key of the member's model."""
 

@@ -31,7 +31,7 @@ class Masker:
     """Knows the secrets of one model and takes them out of texts and decoded JSON."""
 
     def __init__(self, secrets: Iterable[str | None]) -> None:
-        """Prepare; what is shorter than `LEAST_RUN` is no secret."""
+        """Prepare; what is shorter than `LEAST_RUN` is not a secret."""
         plain = {secret for secret in secrets if secret and len(secret) >= LEAST_RUN}
         kept = {form.lower() for secret in plain for form in (secret, *_encoded(secret)) if len(form) >= LEAST_RUN}
         self._blocks = tuple(

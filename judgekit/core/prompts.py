@@ -20,7 +20,7 @@ _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean",
 
 
 def schema_problem(schema: Mapping[str, Any]) -> str | None:
-    """Why no server could take a reply schema, as the path in it and what is wrong; None where nothing is."""
+    """Why no server could take a reply schema, as the path in it and what is wrong; None if nothing is."""
     if schema.get("type") != "object":
         return '$.reply_schema: expected the schema of an object, with type = "object"'
     properties, required = schema.get("properties", {}), schema.get("required", [])

@@ -115,7 +115,7 @@ def _not_json(value: Any) -> str | None:
     """Why a value that is neither object nor list is not strict JSON."""
     if isinstance(value, str):
         has_half = any("\ud800" <= character <= "\udfff" for character in value)
-        return "half of a surrogate pair, which is no character" if has_half else None
+        return "half of a surrogate pair, which is not a character" if has_half else None
     if isinstance(value, float) and not math.isfinite(value):
         return f"{value} is not JSON"
     if isinstance(value, int) and abs(value) >= 2**53:
@@ -153,7 +153,7 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
 
 
 def header_problem(value: str, variables: Mapping[str, str]) -> str | None:
-    """What is wrong with a header's value once its variables stand in it; None where nothing is."""
+    """What is wrong with a header's value once its variables stand in it; None if nothing is."""
     return None if _HEADER_VALUE.fullmatch(filled(value, variables)) else "holds characters that no header may have"
 
 
@@ -169,7 +169,7 @@ def check_address(address: str) -> str:
     """A base_url as it is used: no slash at the end of its path.
 
     Raises:
-        ValueError: it is no address, or holds what does not belong there.
+        ValueError: it is not an address, or holds what does not belong there.
     """
     try:
         parts = urlsplit(address)

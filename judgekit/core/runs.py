@@ -240,7 +240,7 @@ class RunSummary(Frozen):
     slices: dict[str, dict[str, dict[str, Estimate | dict[str, int]]]]
     judge_reliability: dict[str, Any] | None
     rejudged: dict[str, Any] | None = None
-    """How the verdicts differ from those of the parent; None where the run is no rejudge."""
+    """How the verdicts differ from those of the parent; None if the run is not a rejudge."""
     judges: dict[str, dict[str, Any]]
     """By judge: prompt, model, whether it is an LLM, failures by kind, parse paths, flags."""
     latency: dict[str, dict[str, float | int | None]]
@@ -248,7 +248,7 @@ class RunSummary(Frozen):
     operational: dict[str, Any]
     indexing_coverage: dict[str, Any] | None = None
     extraction: dict[str, Any] | None = None
-    """Field extraction by error type, and by field path where most goes wrong; None where no case expects fields."""
+    """Field extraction by error type, and by field path where most goes wrong; None if no case expects fields."""
     abstention: dict[str, Any] | None = None
     """What says which outputs are abstentions where the system does not (`source`), with counts by source; None: no
     output has an answer, or the figures are of a judgekit that did not say."""
@@ -316,7 +316,7 @@ class CaseRecord:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What failed and how, such as `system: timeout` or `groundedness: invalid`; empty where nothing did."""
+        """What failed and how, such as `system: timeout` or `groundedness: invalid`; empty if nothing did."""
         found = [] if self.output is None or self.output.error is None else [f"system: {self.output.error.kind}"]
         for judgment in self.judgments:
             if judgment.role == "primary" and judgment.verdict is None:

@@ -46,11 +46,11 @@ class Column:
     """Largest value possible."""
     higher_is_better: bool = True
     binary: bool = False
-    """True where the score can only be `low` or `high`: its mean is a proportion, with a Wilson interval."""
+    """True if the score can only be `low` or `high`: its mean is a proportion, with a Wilson interval."""
     aggregate: str | None = None
     """Name of the mean over cases; None: the name of the score; empty: the score feeds a pooled figure only."""
     distribution: bool = False
-    """True where the values are whole numbers low..high: their counts are shown too, as `name.distribution`.
+    """True if the values are whole numbers low..high: their counts are shown too, as `name.distribution`.
 
     With `high` infinite, the counts go up to the largest value that came."""
     section: Literal["overall", "operational"] = "overall"
@@ -77,7 +77,7 @@ class Pooled:
     over: tuple[str, ...]
     """Score names whose sums over all applicable cases are the arguments of `function`, in this order."""
     function: Callable[..., float | None]
-    """Sums to value; None where the figure is undefined (a zero denominator)."""
+    """Sums to value; None if the figure is undefined (a zero denominator)."""
     low: float = 0.0
     high: float = 1.0
     higher_is_better: bool = True
@@ -124,4 +124,4 @@ class Estimate(BaseModel):
     method: str
     """How value and interval were made, for example `mean, wilson 95%`."""
     small: bool = False
-    """True where n is below the config's `min_n`: too few cases to read much into the figure."""
+    """True if n is below the config's `min_n`: too few cases to read much into the figure."""

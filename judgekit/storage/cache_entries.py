@@ -33,9 +33,9 @@ class Entry:
 
     row: int
     key: str
-    """As it is stored; for a key that is no text `row <number>`."""
+    """As it is stored; for a key that is not a text `row <number>`."""
     text: str | None
-    """What is cached; None where the row is damaged."""
+    """What is cached; None if the row is damaged."""
     stored_at: float | None
     """Seconds since 1970."""
 
@@ -82,14 +82,14 @@ class CacheReader:
         return self._read(_READ, ())
 
     def get(self, key: str) -> str | None:
-        """The stored text; None where there is none, or where it is damaged (counted in `n_damaged`)."""
+        """The stored text; None if there is none, or it is damaged (counted in `n_damaged`)."""
         found = next(self._read(f"{_READ} WHERE key = ? AND raw = 1", (key,)), None)
         if found is not None and found.text is None:
             self.n_damaged += 1
         return found.text if found is not None else None
 
     def stored_at(self, key: str) -> str | None:
-        """When an entry was stored (UTC, ISO 8601); None where that cannot be told."""
+        """When an entry was stored (UTC, ISO 8601); None if that cannot be told."""
         found = next(self._read(f"{_READ} WHERE key = ? AND raw = 1", (key,)), None)
         return None if found is None else time_text(found.stored_at)
 
@@ -111,7 +111,7 @@ class CacheReader:
 
 
 def open_reader(folder: Path) -> CacheReader | None:
-    """The cache for reading, or None where there is none.
+    """The cache for reading, or None if there is none.
 
     Raises:
         StorageError: it cannot be read.

@@ -82,7 +82,7 @@ def import_entries(folder: Path, path: Path) -> dict[str, int]:
         `n_imported`, `n_already_there`, `n_other_versions`.
 
     Raises:
-        InputError: a line is no entry, or was altered; nothing is imported.
+        InputError: a line is not an entry, or was altered; nothing is imported.
         StorageError: the cache cannot be written.
     """
     for _ in _lines(path):
@@ -123,7 +123,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 def _opened(path: Path) -> IO[bytes]:
     # Read twice, so that a pipe will not do.
     if not path.is_file():
-        raise InputError(f"{path}: {'is no plain file' if path.exists() else 'no such file'}")
+        raise InputError(f"{path}: {'is not a plain file' if path.exists() else 'no such file'}")
     return path.open("rb")
 
 

@@ -30,7 +30,7 @@ def is_unanswerable(name: str) -> bool:
 
 
 def turned_around(flag: Any) -> Any:
-    """The opposite of a flag; what is no flag as it is."""
+    """The opposite of a flag; what is not a flag as it is."""
     value = FLAGS.get(flag.strip().lower(), flag) if isinstance(flag, str) else flag
     return not value if isinstance(value, int | float) and value in (0, 1) else value
 

@@ -110,7 +110,7 @@ def _records(path: Path, form: str) -> Iterator[dict[str, Any]]:
         for batch in _parquet_batches(path) if form == "parquet" else _arrow_batches(path):
             yield from batch.to_pylist()
     except (pa.ArrowException, pa.ArrowInvalid) as error:
-        raise InputError(f"{path}: is no readable {form} file: {' '.join(str(error).split())[:200]}") from None
+        raise InputError(f"{path}: is not a readable {form} file: {' '.join(str(error).split())[:200]}") from None
 
 
 def _parquet_batches(path: Path) -> Iterator[Any]:
@@ -139,7 +139,7 @@ def _arrow_batches(path: Path) -> Iterator[Any]:
 def plain(value: Any) -> Any:
     """A value as JSON could hold it: numpy and Arrow scalars and arrays, dates, decimals and bytes converted.
 
-    Bytes that are no text, such as an image, become a note of their length.
+    Bytes that are not text, such as an image, become a note of their length.
     """
     if value is None or isinstance(value, str | bool | int | float):
         item = getattr(value, "item", None)  # numpy's float64 is a float

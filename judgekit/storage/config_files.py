@@ -24,7 +24,7 @@ def load_config(path: Path) -> RunConfig:
     """The config in a file.
 
     Raises:
-        ConfigError: the file is missing, is no JSON / YAML / TOML, or breaks the schema; one line for every
+        ConfigError: the file is missing, is not JSON / YAML / TOML, or breaks the schema; one line for every
             problem, with file, line (not for TOML) and JSON path.
     """
     text = _text(path)

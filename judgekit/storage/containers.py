@@ -91,7 +91,7 @@ def _json_form(file: DataFile, path: Path) -> str:
 
 
 def first_row(file: DataFile, path: Path) -> Row | None:
-    """The first row of a path; None where it cannot be read."""
+    """The first row of a path; None if it cannot be read."""
     try:
         return next(container_rows(file, path), None)
     except InputError:

@@ -148,7 +148,7 @@ class Database:
             connection.executemany(_PUT_CHECK, map(_check_row, record.checks))
 
     def put_tags(self, run_id: str, tags: Sequence[str]) -> bool:
-        """Write the tags of a run in place of the old ones; False where the run is not indexed.
+        """Write the tags of a run in place of the old ones; False if the run is not indexed.
 
         Raises:
             ConfigError, StorageError: as `put_run`.
@@ -161,7 +161,7 @@ class Database:
             return True
 
     def put_check(self, check: HistoryPoint) -> bool:
-        """Add a check of a judge; False where its run is not indexed.
+        """Add a check of a judge; False if its run is not indexed.
 
         Raises:
             ConfigError, StorageError: as `put_run`.
@@ -182,7 +182,7 @@ class Database:
             _delete(connection, run_id)
 
     def runs(self, suite: str | None = None, tag: str | None = None, limit: int | None = None) -> list[ListedRun]:
-        """Runs, the newest first; none where there is no database.
+        """Runs, the newest first; none if there is no database.
 
         Raises:
             ConfigError, StorageError: as `put_run`.
@@ -241,7 +241,7 @@ class Database:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection to read with; None where there is no database."""
+        """A connection to read with; None if there is no database."""
         if not self.path.exists():
             yield None
             return

@@ -23,7 +23,7 @@ def look_up(data: Mapping[str, Any], dotted: str) -> Any:
     """The value under a name, taken as a whole first and then part by part; `ABSENT` where there is none.
 
     A number leads to an item of a list, from 0. A text that is JSON, as in a cell of a CSV file, is entered like what
-    it stands for. With `[]` in the name the value is a list: of each item what the rest of the name says, None where
+    it stands for. With `[]` in the name the value is a list: of each item what the rest of the name says, None if
     the item has none.
     """
     if dotted in data:
@@ -103,7 +103,7 @@ def value_in(text: str) -> Any:
         pass
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python says of escapes in texts that are no literals
+            warnings.simplefilter("ignore")  # what Python says of escapes in texts that are not literals
             return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return ABSENT

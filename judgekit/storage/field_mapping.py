@@ -210,7 +210,7 @@ class FieldMapping:
             try:
                 own = json.loads(own) if own.strip() else {}
             except ValueError:
-                raise ValueError("metadata: expected an object, found a text that is no JSON") from None
+                raise ValueError("metadata: expected an object, found a text that is not JSON") from None
         if own is not None and not isinstance(own, dict):
             raise ValueError(f"metadata: expected an object, found {kind_of(own)}")
         if own or metadata:

@@ -30,7 +30,7 @@ def load_indexed_documents(source: DataFile, path: Path) -> list[IndexedDocument
     for ours in source.fields:
         if ours.partition(".")[0] not in _FIELDS or ("." in ours and not ours.startswith("skipped.")):
             hint = did_you_mean(ours, _FIELDS)
-            raise InputError(f'{path}: "fields" names {ours!r}, which is no field of an indexed document{hint}')
+            raise InputError(f'{path}: "fields" names {ours!r}, which is not a field of an indexed document{hint}')
     if source.format not in (None, *OWN_FORMATS.values()):
         raise InputError(f'{path}: "format" is {source.format!r}; they are read from jsonl, json, csv or xlsx')
     documents: list[IndexedDocument] = []

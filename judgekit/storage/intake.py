@@ -26,7 +26,7 @@ class Intake:
         self._wrong: list[tuple[Row | None, str]] = []
 
     def take(self, row: Row, found: tuple[str, T] | list[str]) -> T | None:
-        """The record that was made of a row; None where something is wrong.
+        """The record that was made of a row; None if something is wrong.
 
         Args:
             row: where it stands.

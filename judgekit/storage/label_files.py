@@ -82,7 +82,7 @@ class _Gathered:
         self.problems.append(f"{place}: {one_line(text)}")
 
     def settle_columns(self) -> None:
-        """A column without a single label is no annotator, which is said once and not for every cell."""
+        """A column without a single label is not an annotator, which is said once and not for every cell."""
         for name, (labels, problems) in self.by_column.items():
             if problems and not labels:
                 self.problems.append(f"{self.path}: column {one_line(name)!r} holds no label and is left out")
@@ -132,7 +132,7 @@ def table_rows(path: Path, data: bytes, problems: list[str]) -> Iterator[tuple[s
         problems: what is wrong with single rows is added here.
 
     Raises:
-        InputError: it is empty, is no CSV, or two columns have one name.
+        InputError: it is empty, is not CSV, or two columns have one name.
     """
     text = io.BytesIO(_decoded(path, data, problems).encode("utf-8"))
     with csv_records(text, path, "utf-8", None) as (_, records):
@@ -165,7 +165,7 @@ def _json_lines(path: Path, data: bytes, found: _Gathered) -> Iterator[tuple[str
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             if number == len(lines):
-                continue  # what a killed process left without a line feed is no label
+                continue  # what a killed process left without a line feed is not a label
             found.problem(f"{path}:{number}", f"not valid JSON: {error}")
             continue
         if isinstance(row, dict):
@@ -239,7 +239,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def read_value(value: object, column: str = "label") -> tuple[int | None, bool | None] | str | None:
-    """A label as (score, pass), of which one is None; None where there is none; a text says why it is none.
+    """A label as (score, pass), of which one is None; None if there is none; a text says why it is none.
 
     Args:
         value: what stands in the file or was typed: a number, true or false, or a text such as `4` or `yes`.
@@ -253,9 +253,9 @@ def read_value(value: object, column: str = "label") -> tuple[int | None, bool |
     if value is None or isinstance(value, bool):
         return None if value is None else (None, value)
     if not isinstance(value, int | float) or not math.isfinite(value):
-        return f"{str(value)[:40]!r} is no label; expected a whole number, or yes or no"
+        return f"{str(value)[:40]!r} is not a label; expected a whole number, or yes or no"
     if value != int(value):
-        return f"{value} is no whole number; give each annotator's label and not their mean"
+        return f"{value} is not a whole number; give each annotator's label and not their mean"
     if column == "pass":
         return (None, value == 1) if value in (0, 1) else f"{int(value)} is neither pass (1) nor fail (0)"
     return int(value), None

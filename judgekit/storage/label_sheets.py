@@ -161,7 +161,7 @@ class FilledSheet:
 
     rows: tuple[SheetRow, ...]
     judge: str | None
-    """As the sheet says; None where it no longer does."""
+    """As the sheet says; None if it no longer does."""
     seed: int | None
     n: int | None
     n_blank: int

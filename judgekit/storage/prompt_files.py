@@ -22,9 +22,9 @@ def load_prompt(judge: str, version: str, own_folder: Path | None = None) -> Pro
     """
     for what, name in (("judge", judge), ("prompt_version", version)):
         if not _FILE_NAME.fullmatch(name):
-            raise ConfigError(f"{what} {name!r} is no file name; use letters, digits, '.', '_' and '-'")
+            raise ConfigError(f"{what} {name!r} is not a file name; use letters, digits, '.', '_' and '-'")
     if own_folder is not None and not own_folder.is_dir():
-        raise ConfigError(f"{own_folder}: prompts_dir is no folder")
+        raise ConfigError(f"{own_folder}: prompts_dir is not a folder")
     folders = [folder for folder in (own_folder, shipped("prompts")) if folder is not None]
     for folder in folders:
         path = folder / judge / f"{version}.toml"

@@ -56,7 +56,7 @@ class Source:
     """Takes those of files that are read in order."""
 
     def notice(self, code: str, message: str) -> None:
-        """Say something that is no error."""
+        """Say something that is not an error."""
         self.notices.append((code, f"{self.path.name}: {message}"))
 
 
@@ -116,7 +116,7 @@ class Fields:
         self._cells = cells
 
     def take(self, ours: str, *theirs: str) -> Any:
-        """The first of some fields that says something; None where none does. NaN and null say nothing."""
+        """The first of some fields that says something; None if none does. NaN and null say nothing."""
         found = None
         for name in theirs:
             value = self.rest.pop(name, None)
@@ -271,10 +271,10 @@ def numbered(source: Source, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def read_document(source: Source) -> Document | None:
-    """The file as one JSON object; None where it is a list, lines, or no JSON at all.
+    """The file as one JSON object; None if it is a list, lines, or no JSON at all.
 
     Raises:
-        InputError: it begins like an object and is no JSON.
+        InputError: it begins like an object and is not JSON.
     """
     if source.path.suffix.lower() not in (".json", ".txt", ".log", ""):
         return None

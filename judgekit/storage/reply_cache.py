@@ -68,7 +68,7 @@ class TextDisk(Disk):  # type: ignore[misc]  # diskcache ships no types
         return key, True
 
     def get(self, key: Any, raw: bool) -> str:
-        """A key as it was given; blank where the stored one is in any other form, which is never decoded."""
+        """A key as it was given; blank if the stored one is in any other form, which is never decoded."""
         return key if raw and isinstance(key, str) else ""
 
     def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, Any]:  # noqa: ARG002  # its signature
@@ -105,9 +105,9 @@ class DiskReplyCache:
         except _BROKEN as error:
             if not self._is_broken(error):
                 raise StorageError(f"{folder}: cache cannot be used: {cause_of(error)}") from None
-            self._cache = self._begin_anew()
+            self._cache = self._begin_again()
 
-    def _begin_anew(self) -> Cache:
+    def _begin_again(self) -> Cache:
         """Set the damaged folder aside, once for all processes that find it damaged at the same time."""
         try:
             with self.folder.with_name(f".{self.folder.name}.lock").open("w") as lock:
@@ -149,7 +149,7 @@ class DiskReplyCache:
             raise StorageError(f"{self.folder}: cache cannot be used: {error.strerror or error}") from None
 
     def get(self, key: str) -> str | None:
-        """The stored text; None where there is none, or where it is damaged (counted in `n_damaged`)."""
+        """The stored text; None if there is none, or it is damaged (counted in `n_damaged`)."""
         try:
             connection = getattr(self._here, "connection", None) or self._open_for_reading()
             row = connection.execute(_LOOK_UP, (key,)).fetchone()
@@ -166,7 +166,7 @@ class DiskReplyCache:
         return text
 
     def stored_at(self, key: str) -> str | None:
-        """When an entry was stored (UTC, ISO 8601); None where that cannot be told."""
+        """When an entry was stored (UTC, ISO 8601); None if that cannot be told."""
         try:
             connection = getattr(self._here, "connection", None) or self._open_for_reading()
             row = connection.execute(_STORED_AT, (key,)).fetchone()
@@ -245,7 +245,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def time_text(seconds: float | None) -> str | None:
-    """Seconds since 1970 as UTC, ISO 8601; None where they are no time."""
+    """Seconds since 1970 as UTC, ISO 8601; None if they are not a time."""
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
@@ -262,7 +262,7 @@ def packed(key: str, text: str) -> str:
 
 
 def unpacked(key: str, entry: str) -> str | None:
-    """The text of an entry; None where the checksum does not fit."""
+    """The text of an entry; None if the checksum does not fit."""
     checksum, form, text = entry[:32], entry[32:33], entry[33:]
     if form == "\\":
         try:
@@ -280,7 +280,7 @@ def checksum_of(key: str, text: str) -> str:
 
 
 def open_reply_cache(folder: Path) -> tuple[DiskReplyCache | None, list[tuple[str, str]]]:
-    """The cache, or None where it cannot be used, and (code, message) of what the reader of a run should know."""
+    """The cache, or None if it cannot be used, and (code, message) of what the reader of a run should know."""
     try:
         cache = DiskReplyCache(folder)
     except StorageError as error:

@@ -215,7 +215,7 @@ def _items(text: str) -> Iterator[tuple[int, Any]]:
     """Line and value of each item of the outermost list.
 
     Raises:
-        json.JSONDecodeError: the text is no JSON.
+        json.JSONDecodeError: the text is not JSON.
     """
     decoder = json.JSONDecoder()
     space = re.compile(r"[ \t\r\n]*")
@@ -265,12 +265,12 @@ def _table(source: DataFile, records: Iterator[Record], path: Path, *, has_comma
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; False where the system cannot say."""
+    """Whether a path is a folder; False if the system cannot say."""
     return os.path.isdir(path)  # noqa: PTH112  # Path.is_dir raises for a name that is too long
 
 
 def is_plain_file(path: Path) -> bool:
-    """Whether a path is a file; False where the system cannot say."""
+    """Whether a path is a file; False if the system cannot say."""
     return os.path.isfile(path)  # noqa: PTH113
 
 

@@ -314,7 +314,7 @@ class RunFolder:
         return found
 
     def checks(self) -> list[SpotCheckRecord]:
-        """Spot checks of the run, oldest first; none where none was made.
+        """Spot checks of the run, oldest first; none if none was made.
 
         Raises:
             StorageError: the file is damaged.
@@ -353,7 +353,7 @@ class RunFolder:
             yield record
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Number and text of each whole line: what a crash left without a line feed is no record.
+        """Number and text of each whole line: what a crash left without a line feed is not a record.
 
         Raises:
             StorageError: the file cannot be read, or one that is not appended to ends in the middle of a line.

@@ -111,7 +111,7 @@ def _tried(folder: Path, put: Callable[[Database], None], busy_seconds: float | 
 
 
 def _judged(folder: RunFolder, dataset: str) -> JudgedBefore | None:
-    """How many cases each judge of a run judged; None where it is of another data set, or is damaged."""
+    """How many cases each judge of a run judged; None if it is of another data set, or is damaged."""
     with suppress(JudgekitError, OSError, KeyError, TypeError, ValueError):
         manifest, config = folder.manifest(), folder.read_json(CONFIG)
         if dataset_sha256(config["resolved"]["cases"]["sha256"], manifest) == dataset:
@@ -131,7 +131,7 @@ def put_folder(database: Database, folder: RunFolder) -> None:
 
 @dataclass
 class Reindexed:
-    """What came of building the database anew."""
+    """What came of building the database again."""
 
     n_indexed: int = 0
     n_dropped: int = 0

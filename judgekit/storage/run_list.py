@@ -81,7 +81,7 @@ class RunEntry:
 
 
 def list_runs(results_dir: Path) -> list[RunEntry]:
-    """The runs of a folder, the newest first, at most `MOST_RUNS`; empty where there is no folder.
+    """The runs of a folder, the newest first, at most `MOST_RUNS`; empty if there is no folder.
 
     A run whose files cannot be read is listed as damaged.
     """
@@ -91,7 +91,7 @@ def list_runs(results_dir: Path) -> list[RunEntry]:
 
 
 def cases_in_file(folder: Path) -> int | None:
-    """How many cases the whole file of a run had; None where its manifest does not say."""
+    """How many cases the whole file of a run had; None if its manifest does not say."""
     with suppress(JudgekitError):
         return RunFolder(folder).manifest().n_cases_in_file
     return None
@@ -110,7 +110,7 @@ def _folders(results_dir: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """When a file was changed and how long it is; None where it is not there."""
+    """When a file was changed and how long it is; None if it is not there."""
     try:
         status = path.stat()
     except OSError:
@@ -218,7 +218,7 @@ def _run(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], metr
 
 
 def _why_not(manifest: Manifest, figure: Any) -> str | None:
-    """Why the figure of a run is no point of a trend."""
+    """Why the figure of a run is not a point of a trend."""
     if manifest.kind != "run":
         return f"judges the answers of {manifest.parent} again"
     if manifest.status != "complete":

@@ -124,7 +124,7 @@ def _short(figure: Mapping[str, Any]) -> list[Any]:
 
 
 def read_tags(folder: RunFolder) -> list[str]:
-    """Tags of a run, sorted; none where it has no file of them.
+    """Tags of a run, sorted; none if it has no file of them.
 
     Raises:
         StorageError: the file is damaged.
@@ -182,7 +182,7 @@ _NEEDED = frozenset(name for name, field in Estimate.model_fields.items() if fie
 
 
 def read_summary(folder: RunFolder) -> RunSummary | None:
-    """The figures of a run; None where it has none yet. Keys that this version does not know are left out.
+    """The figures of a run; None if it has none yet. Keys that this version does not know are left out.
 
     Judges come in the order of the config, which sorted keys do not keep and reports go by.
 
@@ -218,7 +218,7 @@ def _figures(value: Any) -> Any:
 
 
 def _judges_of(folder: RunFolder) -> list[str]:
-    """Names of the judges in the order of the config; none where that cannot be told, which is no fault of figures."""
+    """Names of the judges in the order of the config; none if that cannot be told, which is not a fault of figures."""
     try:
         return [str(judge["name"]) for judge in folder.read_json(CONFIG)["judges"]]
     except (JudgekitError, KeyError, TypeError):

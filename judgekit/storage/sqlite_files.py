@@ -87,14 +87,14 @@ def _log_of(path: Path) -> Path:
 
 
 BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What `sqlite3` raises over a broken file; the second where a name in its schema is no text."""
+"""What `sqlite3` raises over a broken file; the second where a name in its schema is not a text."""
 
 _CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 """The last is said of our own fixed statements if tables or columns are not those that we made."""
 
 
 def is_broken(error: BaseException, path: Path) -> bool:
-    """Whether the file is no database, or a broken one.
+    """Whether the file is not a database, or a broken one.
 
     Args:
         error: what came of opening or using it.

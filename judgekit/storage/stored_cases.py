@@ -48,7 +48,7 @@ class _Head(msgspec.Struct):
 class RecordIndex:
     """Byte ranges of a JSONL file by case id; neighbouring lines of one case are one range.
 
-    A torn last line of a file that is appended to is no record. A file that is not there has no records.
+    A torn last line of a file that is appended to is not a record. A file that is not there has no records.
     """
 
     def __init__(self, path: Path, *, only: Set[str] | None = None) -> None:
@@ -67,7 +67,7 @@ class RecordIndex:
         self.names: dict[str, None] = {}
         """Values of `name`, in the order in which they first come."""
         self.by_judge: dict[str, set[str]] = {}
-        """By judge, the cases with a line that is no second opinion."""
+        """By judge, the cases with a line that is not a second opinion."""
         for head, start, length in self._heads():
             case_id = head.case_id or head.id
             if head.name:

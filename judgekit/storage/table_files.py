@@ -38,7 +38,7 @@ def check_target(path: Path, *, replace: bool) -> None:
 
 
 def write_columns(columns: RankingColumns, path: Path) -> None:
-    """Write `case_id` and every score; what is no number is blank, or null.
+    """Write `case_id` and every score; what is not a number is blank, or null.
 
     In CSV an id that a spreadsheet would run as a formula gets a `'` in front.
 

@@ -173,7 +173,7 @@ def _no_judgement(number: int, cells: list[bytes], source: Source, *, is_first: 
                 "(query 0 document relevance); a run is outputs"
             )
         return _wrong(number, f"expected 4 columns (query 0 document relevance), found {len(cells)}")
-    return _wrong(number, f"relevance {cells[3].decode('utf-8', 'replace')!r} is no number")
+    return _wrong(number, f"relevance {cells[3].decode('utf-8', 'replace')!r} is not a number")
 
 
 def _no_result(number: int, cells: list[bytes], source: Source, *, is_first: bool) -> Row:
@@ -184,4 +184,4 @@ def _no_result(number: int, cells: list[bytes], source: Source, *, is_first: boo
                 "(query Q0 document rank score tag); qrels are cases"
             )
         return _wrong(number, f"expected 6 columns (query Q0 document rank score tag), found {len(cells)}")
-    return _wrong(number, f"score {cells[4].decode('utf-8', 'replace')!r} is no finite number")
+    return _wrong(number, f"score {cells[4].decode('utf-8', 'replace')!r} is not a finite number")

@@ -312,7 +312,7 @@ def test_export_leaves_out_what_no_run_can_use_and_import_does_too(tmp_path: Pat
         (("export", "here.jsonl"), 2, "here.jsonl: exists already"),
         (("export", "nowhere/x.jsonl"), 2, "nowhere/x.jsonl: no such folder"),
         (("import", "nowhere.jsonl"), 2, "nowhere.jsonl: no such file"),
-        (("import", "results"), 2, "results: is no plain file"),
+        (("import", "results"), 2, "results: is not a plain file"),
         (("why", "nowhere", "c1"), 2, "results/nowhere: no run here"),
         (("why", "nowhere", "c1", "quikstart"), 2, "did you mean 'quickstart'?"),
     ],

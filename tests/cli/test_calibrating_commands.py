@@ -64,7 +64,7 @@ def test_labels_of_unknown_cases_are_named_and_the_rest_is_computed(folder: Path
     path.write_text("case_id,ida\nq01-lamp-flashes,5\nq02-lamp-range,9\nghost,4\nq04-hooves,no idea\n")
     done = command(folder, "calibrate", "demo", "--labels", str(path), "--judge", "correctness")
     assert done.returncode == 0, done.stderr
-    assert "labels.csv:5: case 'q04-hooves': 'no idea' is no label" in done.stderr
+    assert "labels.csv:5: case 'q04-hooves': 'no idea' is not a label" in done.stderr
     assert "1 label left out, for cases that the run does not have: 'ghost'" in done.stdout
     assert "1 label left out, off the scale of 0 to 5: 'q02-lamp-range'" in done.stdout
     assert "correctness against ida (1)" in done.stdout

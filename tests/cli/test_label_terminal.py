@@ -209,7 +209,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_taken(folder: Path) -> None
     done = judgekit_command(folder, "label", "r", "--import", "some.csv")
     assert done.returncode == 0
     assert "labels taken over: 1; revised: 0; known already: 0; rows without a label: 1" in done.stdout
-    assert "some.csv:3: 'fine' is no label" in done.stderr
+    assert "some.csv:3: 'fine' is not a label" in done.stderr
     assert "case 'ghost' with this answer is not in the run" in done.stderr
 
 

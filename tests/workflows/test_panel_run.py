@@ -232,7 +232,7 @@ def test_a_panel_can_be_checked_by_a_model_outside_it(tmp_path: Path) -> None:
         ({"judges": [{"name": "groundedness", "panel": {"models": ["a", "b"], "quorum": 3}}]}, "only 2 members"),
         ({"judges": [{"name": "groundedness", "model": "a", "panel": {"models": ["a", "b"]}}]}, "either one"),
         ({"judges": [{"name": "groundedness"}]}, "either one"),
-        ({"spot_check": {"n": 3, "prompt_version": "v2"}}, "a panel is no single model"),
+        ({"spot_check": {"n": 3, "prompt_version": "v2"}}, "a panel is not a single model"),
         ({"spot_check": {"n": 3, "model": "b"}}, "a member of its panel and the same prompt"),
     ],
 )

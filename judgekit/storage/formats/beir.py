@@ -117,7 +117,7 @@ def _graded(file: DataFile, path: Path, grades: dict[str, dict[str, float]]) -> 
         try:
             grade = float(written)
         except ValueError:
-            yield Row(number, "$", None, f"grade {written!r} is no number")
+            yield Row(number, "$", None, f"grade {written!r} is not a number")
             continue
         if document in grades.setdefault(query, {}):
             yield Row(number, "$", None, f"query {query!r}: document {document!r} is judged twice")

@@ -1,7 +1,7 @@
 """Inspect: evaluation logs (`.eval` archives, JSON of versions 1 and 2) and dataset samples (JSONL, CSV, JSON).
 
 A sample is a case; a sample of a log is also an output. Of several epochs the first is read: the same question asked
-again is no further case. An archive is read member by member with a limit on its unpacked size.
+again is not a further case. An archive is read member by member with a limit on its unpacked size.
 """
 
 import json
@@ -177,7 +177,7 @@ def _archive(source: Source) -> Iterator[Row]:
                     left -= len(data)
                     yield _sample(data, info.filename)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise InputError(f"{path}: is no readable .eval archive: {error}") from None
+            raise InputError(f"{path}: is not a readable .eval archive: {error}") from None
         except (NotImplementedError, RuntimeError) as error:  # a compression that this Python lacks, or a password
             raise InputError(f"{path}: cannot be unpacked: {error}; write the log as JSON") from None
 

@@ -159,7 +159,7 @@ def _asserted(assertions: Any) -> dict[str, list[str]]:
 
 
 def _error(record: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Why the provider gave no answer; a failed assertion is no error."""
+    """Why the provider gave no answer; a failed assertion is not an error."""
     if response.get("error"):
         return {"kind": "provider_error", "message": str(response["error"])}
     if record.get("failureReason") == _ERROR or (record.get("error") and "output" not in response):

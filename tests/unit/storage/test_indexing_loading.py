@@ -72,7 +72,7 @@ def test_many_faults_are_counted(tmp_path: Path) -> None:
 
 def test_a_mapping_to_no_field_of_ours_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match="'n_chunk', which is no field of an indexed document; did you mean 'n_chunks'"
+        InputError, match="'n_chunk', which is not a field of an indexed document; did you mean 'n_chunks'"
     ):
         load(tmp_path / "a.jsonl", "{}\n", fields={"n_chunk": "x"})
     with pytest.raises(InputError, match="read from jsonl, json, csv or xlsx"):

@@ -63,8 +63,8 @@ def test_what_is_no_label_is_named_with_its_line_and_the_rest_is_read(tmp_path: 
     found = read_labels(path := written(tmp_path, "l.csv", text))
     assert {label.case_id for label in found.labels} == {"a", "e"}
     assert list(found.problems) == [
-        f"{path}:3: case 'b': 'good' is no label; expected a whole number, or yes or no",
-        f"{path}:4: case 'c': 3.5 is no whole number; give each annotator's label and not their mean",
+        f"{path}:3: case 'b': 'good' is not a label; expected a whole number, or yes or no",
+        f"{path}:4: case 'c': 3.5 is not a whole number; give each annotator's label and not their mean",
         f"{path}:5: no case_id",
         f"{path}:6: 4 cells, but the header has 3",
     ]
@@ -107,10 +107,10 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("NO", "label", (None, False)),
         ("", "label", None),
         (None, "label", None),
-        (float("nan"), "label", "'nan' is no label; expected a whole number, or yes or no"),
-        ("inf", "label", "'inf' is no label; expected a whole number, or yes or no"),
+        (float("nan"), "label", "'nan' is not a label; expected a whole number, or yes or no"),
+        ("inf", "label", "'inf' is not a label; expected a whole number, or yes or no"),
         (2, "pass", "2 is neither pass (1) nor fail (0)"),
-        ([4], "label", "'[4]' is no label; expected a whole number, or yes or no"),
+        ([4], "label", "'[4]' is not a label; expected a whole number, or yes or no"),
     ],
 )
 def test_a_value_is_a_score_a_class_nothing_or_named(value: object, column: str, label: object) -> None:

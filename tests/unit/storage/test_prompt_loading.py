@@ -64,8 +64,8 @@ def test_an_unknown_version_names_the_nearest_one(tmp_path: Path) -> None:
 )
 def test_a_name_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     saved(tmp_path, GOOD)
-    assert complaint(tmp_path, version=name).startswith(f"prompt_version {name!r} is no file name")
-    assert complaint(tmp_path, judge=name).startswith(f"judge {name!r} is no file name")
+    assert complaint(tmp_path, version=name).startswith(f"prompt_version {name!r} is not a file name")
+    assert complaint(tmp_path, judge=name).startswith(f"judge {name!r} is not a file name")
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_a_damaged_prompt_says_which_file_and_what(tmp_path: Path, old: str, new
 
 def test_a_prompt_that_is_not_utf8_and_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert "byte 13 is not UTF-8" in complaint(saved(tmp_path, b'system = "caf\xe9"'))
-    assert complaint(tmp_path / "none") == f"{tmp_path / 'none'}: prompts_dir is no folder"
+    assert complaint(tmp_path / "none") == f"{tmp_path / 'none'}: prompts_dir is not a folder"

@@ -63,7 +63,7 @@ def test_what_is_not_understood_is_said_and_nothing_is_kept() -> None:
     session, kept = went_through("")
     for text, message in (
         ("9", "9 is off the scale of 0 to 5"),
-        ("maybe", "'maybe' is no label"),
+        ("maybe", "'maybe' is not a label"),
         ("", "type a label"),
     ):
         assert session.answer(text) == "unread"

@@ -55,7 +55,7 @@ def test_one_of_several_splits_is_named(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("q1\td\n", "set/qrels/test.tsv:2: $: expected 3 columns with tabs between (query, document, grade), found 2"),
-        ("q1\td\tx\n", "set/qrels/test.tsv:2: $: grade 'x' is no number"),
+        ("q1\td\tx\n", "set/qrels/test.tsv:2: $: grade 'x' is not a number"),
         ("q1\td\t1\nq1\td\t2\n", "set/qrels/test.tsv:3: $: query 'q1': document 'd' is judged twice"),
         ("", "set/qrels/test.tsv: the file has no judgements"),
         (

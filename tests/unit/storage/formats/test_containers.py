@@ -107,8 +107,8 @@ class TestColumns:
         }
 
     def test_a_damaged_file_is_named(self, tmp_path: Path) -> None:
-        assert "is no readable parquet file" in complaint(written(tmp_path, "x.parquet", b"PAR1"))
-        assert "is no readable arrow file" in complaint(written(tmp_path, "x.arrow", b"ARROW1"))
+        assert "is not a readable parquet file" in complaint(written(tmp_path, "x.parquet", b"PAR1"))
+        assert "is not a readable arrow file" in complaint(written(tmp_path, "x.arrow", b"ARROW1"))
 
 
 def test_without_pyarrow_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,13 +111,13 @@ def test_a_header_that_lies_about_the_size_does_not_help_a_bomb(
     real = zipfile.ZipFile(path).getinfo("samples/s1_epoch_1.json").file_size
     path.write_bytes(data.replace(real.to_bytes(4, "little"), (10).to_bytes(4, "little")))
     monkeypatch.setattr(inspect, "MEMBER_BYTES", 100_000)
-    assert complaint(path).startswith("log.eval: is no readable .eval archive")
+    assert complaint(path).startswith("log.eval: is not a readable .eval archive")
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"no zip", "log.eval: is no readable .eval archive: File is not a zip file"),
+        (b"no zip", "log.eval: is not a readable .eval archive: File is not a zip file"),
         (None, "log.eval: the log has no samples; write it with log_samples"),
     ],
 )

@@ -119,14 +119,14 @@ def test_relevance_above_0_is_expected_and_grades_are_kept(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("kind", "data", "message"),
     [
-        ("cases", "7 0 a 1\n7 0 b 1.1.11\n", "x.trec:2: $: relevance '1.1.11' is no number"),
-        ("cases", "7 0 a nan\n", "x.trec:1: $: relevance 'nan' is no number"),
+        ("cases", "7 0 a 1\n7 0 b 1.1.11\n", "x.trec:2: $: relevance '1.1.11' is not a number"),
+        ("cases", "7 0 a nan\n", "x.trec:1: $: relevance 'nan' is not a number"),
         ("cases", "7 0 a\n", "x.trec:1: $: expected 4 columns (query 0 document relevance), found 3"),
         ("cases", "7 Q0 a 1 1 r\n", "x.trec:1: 6 columns, as a run has; judgements have 4"),
         ("cases", "#\n", "x.trec: the file has no judgements"),
         ("outputs", "7 0 a 1\n", "x.trec:1: 4 columns, as judgements (qrels) have; a run has 6"),
-        ("outputs", "7 Q0 a 1 inf r\n", "x.trec:1: $: score 'inf' is no finite number"),
-        ("outputs", "7 Q0 a 1 1_0 r\n", "x.trec:1: $: score '1_0' is no finite number"),
+        ("outputs", "7 Q0 a 1 inf r\n", "x.trec:1: $: score 'inf' is not a finite number"),
+        ("outputs", "7 Q0 a 1 1_0 r\n", "x.trec:1: $: score '1_0' is not a finite number"),
         (
             "outputs",
             "7 Q0 a 1 1 r\n7 Q0 b\n",
@@ -202,8 +202,8 @@ def test_comments_and_hashes_in_ids(name: str) -> None:
 def test_what_is_no_number_in_the_file_with_floats_is_named() -> None:
     found = complaint(shared("trec/qrels_with_floats.head.txt")).splitlines()
     assert found == [
-        "qrels_with_floats.head.txt:19: $: relevance '1.1.11' is no number",
-        "qrels_with_floats.head.txt:21: $: relevance '0x37' is no number",
+        "qrels_with_floats.head.txt:19: $: relevance '1.1.11' is not a number",
+        "qrels_with_floats.head.txt:21: $: relevance '0x37' is not a number",
     ]
 
 

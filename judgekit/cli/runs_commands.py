@@ -34,34 +34,13 @@ def list_command(
     limit: Newest = None,
 ) -> None:
     """List stored runs, the newest first. With the figures that are read first."""
-    from judgekit.core.runs import AGGREGATE_NAMES
-    from judgekit.reports.run_text import RunRow, runs_text
+    from judgekit.reports.run_text import runs_text
     from judgekit.workflows.stored_runs import listed_runs
 
-    found = listed_runs(shared.options(), suite=suite, tag=tag, limit=limit)
-    if found.n_not_indexed:
-        n_runs = "1 run" if found.n_not_indexed == 1 else f"{found.n_not_indexed} runs"
-        say(f"note: {n_runs} in {found.results_dir} not in the results database; `judgekit runs reindex` adds them")
-    if shared.as_json:
-        shown = {"aggregate_names": AGGREGATE_NAMES}
-        listed = [{**vars(run), **shown, "n_cases_in_file": found.n_in_file.get(run.run_id)} for run in found.runs]
-        print_json([{**row, "folder_exists": row["run_id"] in found.there} for row in listed])
-        return
-    rows = [
-        RunRow(
-            run_id=run.run_id,
-            suite=run.suite,
-            created_at=run.created_at,
-            status=run.status,
-            n_cases=run.n_cases,
-            n_in_file=found.n_in_file.get(run.run_id),
-            figures=run.figures,
-            tags=run.tags,
-            is_there=run.run_id in found.there,
-        )
-        for run in found.runs
-    ]
-    typer.echo(runs_text(rows))
+    rows, note = listed_runs(shared.options(), suite=suite, tag=tag, limit=limit)
+    if note is not None:
+        say(f"note: {note}")
+    shared.show(rows, lambda: runs_text(rows))
 
 
 @command(runs, "show", json=True, epilog="Example:  judgekit runs show latest:baseline")

@@ -1,7 +1,6 @@
 """What `judgekit init`, `run`, `score`, `rescore` and `runs` print."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judgekit.core.runs import RunSummary, cases_text
@@ -160,39 +159,25 @@ def _figure(figure: Mapping[str, Any] | None) -> str:
     return f"{number(figure['value'], 4)} ({figure['n']}{failed})"
 
 
-@dataclass(frozen=True)
-class RunRow:
-    """One run of the table of runs."""
+def runs_text(runs: Sequence[Mapping[str, Any]]) -> str:
+    """The table of runs, or a line that says that there are none.
 
-    run_id: str
-    suite: str
-    created_at: str
-    status: str
-    n_cases: int
-    figures: Mapping[str, Sequence[Any]]
-    """By name: value, n, n_error."""
-    tags: Sequence[str]
-    n_in_file: int | None = None
-    """Cases of the whole file, of which the run may have taken a part."""
-    is_there: bool = True
-    """Its folder is there."""
-
-
-def runs_text(runs: Sequence[RunRow]) -> str:
-    """The table of runs, or a line that says that there are none."""
+    Args:
+        runs: as `judgekit runs list --json` prints them.
+    """
     return "\n".join(aligned([RUNS_HEADER, *map(_run_cells, runs)])) if runs else "no runs"
 
 
-def _run_cells(run: RunRow) -> tuple[str, ...]:
+def _run_cells(run: Mapping[str, Any]) -> tuple[str, ...]:
     """One run; of its figures those of judges first, then of retrieval."""
-    judges = [name for name in run.figures if f"{name}_pass_rate" in run.figures]
-    wanted = [name for name in (*judges, *SHOWN_AFTER_JUDGES) if name in run.figures and run.figures[name][1]]
-    figures = [f"{name} {number(run.figures[name][0])} ({run.figures[name][1]})" for name in wanted[:MOST_FIGURES]]
-    status = run.status if run.is_there else f"{run.status}, folder gone"
-    when = run.created_at[:16].replace("T", " ")
-    is_part = run.n_in_file is not None and run.n_cases < run.n_in_file
-    cases = f"{run.n_cases} of {run.n_in_file}" if is_part else str(run.n_cases)
-    cells = (run.run_id, run.suite, when, status, cases, ", ".join(figures), ", ".join(run.tags))
+    figures, n_cases, n_in_file = run["figures"], run["n_cases"], run["n_cases_in_file"]
+    judges = [name for name in figures if f"{name}_pass_rate" in figures]
+    wanted = [name for name in (*judges, *SHOWN_AFTER_JUDGES) if name in figures and figures[name][1]]
+    shown_figures = [f"{name} {number(figures[name][0])} ({figures[name][1]})" for name in wanted[:MOST_FIGURES]]
+    status = run["status"] if run["folder_exists"] else f"{run['status']}, folder gone"
+    when = run["created_at"][:16].replace("T", " ")
+    cases = f"{n_cases} of {n_in_file}" if n_in_file is not None and n_cases < n_in_file else str(n_cases)
+    cells = (run["run_id"], run["suite"], when, status, cases, ", ".join(shown_figures), ", ".join(run["tags"]))
     return tuple(map(printable_line, cells))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.core.errors import ConfigError, JudgekitError, StorageError
-from judgekit.core.runs import MANIFEST, METRICS, Manifest, RunSummary
-from judgekit.storage.database import DATABASE, Database, ListedRun
+from judgekit.core.runs import AGGREGATE_NAMES, MANIFEST, METRICS, Manifest, RunSummary
+from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import Reindexed, put_folder, reindex, run_folders
 from judgekit.storage.run_list import cases_in_file
@@ -28,32 +28,29 @@ def runs_dir(options: Options) -> Path:
     return options.results_dir or Path("results")
 
 
-@dataclass(frozen=True)
-class ListedRuns:
-    """Runs of the database, and how it stands beside the folders."""
-
-    runs: Sequence[ListedRun]
-    there: frozenset[str]
-    """Ids of the runs whose folder is there."""
-    n_not_indexed: int
-    results_dir: Path
-    n_in_file: Mapping[str, int | None]
-    """By run whose folder is there: cases of its whole file; None where it does not say."""
-
-
-def listed_runs(options: Options, *, suite: str | None, tag: str | None, limit: int | None) -> ListedRuns:
-    """Runs as the database has them, the newest first.
+def listed_runs(
+    options: Options, *, suite: str | None, tag: str | None, limit: int | None
+) -> tuple[list[dict[str, Any]], str | None]:
+    """Runs as the database has them, the newest first, and whether it lacks some.
 
     Raises:
         ConfigError: there is no such folder of runs, or the database is of a newer judgekit.
         StorageError: the database cannot be read.
     """
     place = runs_dir(options)
-    there = frozenset(path.name for path in run_folders(place) if (path / MANIFEST).is_file())
+    there = {path.name for path in run_folders(place) if (path / MANIFEST).is_file()}
     database = Database(place)
-    runs = database.runs(suite, tag, limit)
-    n_in_file = {run.run_id: cases_in_file(place / run.run_id) for run in runs if run.run_id in there}
-    return ListedRuns(runs, there, len(there - database.run_ids()), place, n_in_file)
+    rows = []
+    for run in database.runs(suite, tag, limit):
+        is_there = run.run_id in there
+        n_in_file = cases_in_file(place / run.run_id) if is_there else None
+        more = {"aggregate_names": AGGREGATE_NAMES, "n_cases_in_file": n_in_file, "folder_exists": is_there}
+        rows.append({**vars(run), **more})
+    n_missing = len(there - database.run_ids())
+    if not n_missing:
+        return rows, None
+    n_runs = "1 run" if n_missing == 1 else f"{n_missing} runs"
+    return rows, f"{n_runs} in {place} not in the results database; `judgekit runs reindex` adds them"
 
 
 @dataclass(frozen=True)

@@ -32,43 +32,33 @@ class Trend:
     tag: str | None
     runs: Sequence[TrendRun]
 
-    def changes(self) -> list[list[str]]:
-        """For each run what differs from the last run before it that has the figure; empty for one without it."""
-        found: list[list[str]] = []
-        before: Mapping[str, str] | None = None
-        for run in self.runs:
-            found.append([] if run.why is not None or before is None else _differences(before, run.basis))
-            if run.why is None:
-                before = run.basis
-        return found
-
-    def stretches(self) -> list[int | None]:
-        """For each run the number of its stretch, in which all figures rest on the same; None for one without it."""
-        found: list[int | None] = []
-        now = 0
-        for run, changed in zip(self.runs, self.changes(), strict=True):
-            now += bool(changed)
-            found.append(now if run.why is None else None)
-        return found
-
-    def latest(self) -> list[TrendRun]:
-        """The runs with the figure since its basis last changed."""
-        stretches = self.stretches()
-        last = max((number for number in stretches if number is not None), default=None)
-        return [run for run, number in zip(self.runs, stretches, strict=True) if number is not None and number == last]
-
     def document(self) -> dict[str, Any]:
-        """A strict-JSON object."""
-        rows = zip(self.runs, self.changes(), self.stretches(), strict=True)
+        """A strict-JSON object.
+
+        Of each run, `changed` says what differs from the last run before it that has the figure, and `stretch` numbers
+        the stretches in which all figures rest on the same; None for a run without the figure.
+        """
+        rows: list[dict[str, Any]] = []
+        latest: list[TrendRun] = []
+        before: Mapping[str, str] | None = None
+        stretch = 0
+        for run in self.runs:
+            has_figure = run.why is None
+            changed = _differences(before, run.basis) if has_figure and before is not None else []
+            if changed:
+                stretch += 1
+                latest = []
+            if has_figure:
+                before = run.basis
+                latest.append(run)
+            place = stretch if has_figure else None
+            rows.append({**asdict(run), "basis": dict(run.basis), "changed": changed, "stretch": place})
         return {
             "metric": self.metric,
             "suite": self.suite,
             "tag": self.tag,
-            "runs": [
-                {**asdict(run), "basis": dict(run.basis), "changed": changed, "stretch": stretch}
-                for run, changed, stretch in rows
-            ],
-            "latest": latest_stretch(self.latest()),
+            "runs": rows,
+            "latest": latest_stretch(latest),
         }
 
 

@@ -247,7 +247,7 @@ class DeltaTally:
     def __init__(
         self, columns: Iterable[Column], pooled: Iterable[Pooled], policy: ErrorPolicy, judges: Iterable[str] = ()
     ) -> None:
-        """Prepare for the columns and pooled figures of both runs; a score without a column is compared all the same.
+        """Prepare for the columns and pooled figures of both runs; a score without a column is compared too.
 
         `judges`: names of scores whose coverage is a figure too.
         """
@@ -280,7 +280,7 @@ class DeltaTally:
             overall_a: figures of the whole run a, as metrics.json has them.
             overall_b: those of run b.
             mixed: why the difference of a score or figure is not of the systems alone.
-            others: differences of what is no score of a case.
+            others: differences of what is not a score of a case.
         """
         found = []
         for name, pairs in self._pairs.items():

@@ -65,7 +65,7 @@ def rate_against_threshold(
         n_disagree: pairs that disagree.
         n: pairs with two verdicts.
         threshold: rate above which the check fires, in (0, 1).
-        draw: how the pairs were drawn; None: nothing is known of that.
+        draw: how the pairs were drawn; None: not known.
         future: from `future_interval`; None: cases are independent.
 
     Returns:
@@ -140,7 +140,7 @@ def judge_reliability(
 
     The headline pools the pairs: sum of `n_disagree` / sum of `spot_check_n`; so do the inconsistent verdicts. A
     warning is raised for each judge that fired. The headline is a weighted mean of the judges' rates, so where all
-    share one threshold it cannot be above it without such a judge; a bad judge beside good ones warns all the same.
+    share one threshold it cannot be above it without such a judge; a bad judge beside good ones still warns.
 
     Assumptions: the pooled interval takes pairs as independent. Two judges checked on the same cases are not quite,
     so it is somewhat too narrow then; the intervals of single judges are not touched by this, nor is it with clusters.

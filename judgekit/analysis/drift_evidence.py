@@ -15,7 +15,7 @@ BASELINE_CHECKS = 4
 LEAST_RATE = 0.05
 """Flips up to this rate are noise."""
 MOST_NOISE = 0.10
-"""A noise floor above it counts as this much, unless the user accepts more: a judge so noisy is no measure of drift."""
+"""A noise floor above it counts as this much, unless the user accepts more: a judge so noisy cannot measure drift."""
 MOST_ABOVE_NOISE = 0.10
 """A comparator that flips by more than this above the noise floor cannot show that nothing drifts."""
 TREND_P = 0.05

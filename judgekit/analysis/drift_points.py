@@ -129,7 +129,7 @@ def repeats_by_kind(
     """Cases about which a judge was asked again, apart by whether that shows its noise or may show drift.
 
     The time between decides. A run may hold verdicts of today beside older ones from the cache. Another build under the
-    same name is another judge, whose differences are no noise however soon it is asked.
+    same name is another judge, whose differences are not noise however soon it is asked.
 
     Args:
         times: case id, when the stored verdict was given, when it was asked again; ISO 8601.

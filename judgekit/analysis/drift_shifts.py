@@ -192,7 +192,7 @@ def _judge_shift(checks: Sequence[HistoryPoint], since: str) -> tuple[float, flo
     n = 0
     for check in checks:
         if check.kind == "rejudge" and check.created_at >= since and check.shift_mean is not None and check.n_pairs:
-            # Where the spread is not known, that of two independent scores is surely not exceeded.
+            # Where the spread is not known, that of two independent scores is not exceeded.
             spread = check.shift_sd if check.shift_sd is not None else 2.0**0.5 * (check.score_sd or 0.0)
             amount += check.n_pairs * check.shift_mean
             squares += check.n_pairs * spread**2

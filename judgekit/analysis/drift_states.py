@@ -99,7 +99,7 @@ def histories(checks: Sequence[HistoryPoint]) -> list[list[HistoryPoint]]:
 
 
 def _in_order(checks: Sequence[HistoryPoint]) -> list[HistoryPoint]:
-    """By time, without the points of runs that say that nobody was asked, if a later check asked all the same."""
+    """By time, without the points of runs that say that nobody was asked, if a later check did ask."""
     asked = {check.run_id for check in checks if check.n_asked}
     needed = [check for check in checks if check.kind != "run" or check.run_id not in asked]
     return sorted(needed, key=lambda check: (check.created_at, check.check_id))
@@ -116,7 +116,7 @@ def drift_report(checks: Sequence[HistoryPoint]) -> DriftReport:
     `none` takes 20 pairs or more that were tested since the last check with drift, of comparators that could show one.
     If nothing was asked the state is `not asked`.
 
-    `instrument` goes before `judge`, since flips of another instrument are no drift of this one; `system` needs new
+    `instrument` goes before `judge`, since flips of another instrument do not show that this one drifts; `system` needs new
     answers whose mean score differs from that of the first answers while the judge is quiet, and `judge+system` that
     it differs by more than the judge moved.
 

@@ -152,7 +152,7 @@ def _coverage(found: Estimate) -> tuple[float | None, int, str]:
 
 
 def _holds(value: float, op: str, limit: float) -> bool:
-    """Whether a condition holds, equal values within rounding taken for equal."""
+    """Whether a condition holds, where values within rounding count as equal."""
     if op in (">=", "<="):
         return value >= limit - TOLERANCE if op == ">=" else value <= limit + TOLERANCE
     return value > limit + TOLERANCE if op == ">" else value < limit - TOLERANCE

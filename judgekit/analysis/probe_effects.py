@@ -12,7 +12,7 @@ from judgekit.stats.paired import benjamini_hochberg, minimum_detectable_effect,
 from judgekit.stats.proportions import clopper_pearson_interval, rate
 
 MARGIN_SHARE = 0.1
-"""Of the width of the scale: a mean shift below this is taken for none (half a point from 0 to 5)."""
+"""Of the width of the scale: a mean shift below this counts as none (half a point from 0 to 5)."""
 
 FEWEST = 10
 """Pairs below which nothing is said for certain."""
@@ -44,8 +44,8 @@ def probe_report(probes: Sequence[Probed], scale: tuple[int, int], pass_score: i
     """The effect of every probe, with p values adjusted over all of them.
 
     effect = mean(score of the probe - score of the original) over the cases that have both, with Student's interval and
-    a sign-flip p. Adjusted by Benjamini and Hochberg over the probes, without `unchanged`, which is no test but the
-    noise. The verdict word of each:
+    a sign-flip p. Adjusted by Benjamini and Hochberg over the probes, without `unchanged`, which is not a test but
+    the noise. The verdict word of each:
 
     * `same`: passed if the interval is within a tenth of the scale, or no score changed; failed if the adjusted p
       is at most 0.05 and it is not; else unclear.

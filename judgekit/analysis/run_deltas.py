@@ -69,7 +69,7 @@ class LatencyPairs:
     def deltas(self) -> Iterator[Delta]:
         """p50 and p95 of each stage in milliseconds, `latency.STAGE.p95_ms`; an interval where there are enough pairs.
 
-        There is no test of it. Where b failed and has no latency, nothing bounds what it would have been.
+        There is no test of it. If b failed and has no latency, nothing bounds what it would have been.
         """
         for stage, (only_a, only_b, n_failed) in sorted(self._only.items()):
             a, b = self._pairs.get(stage, (array("d"), array("d")))
@@ -103,7 +103,7 @@ def whole_run_figures(metrics: Mapping[str, Any]) -> dict[str, float | None]:
     """
     cost, judge = metrics.get("cost") or {}, (metrics.get("latency") or {}).get("judge") or {}
     indexing = metrics.get("indexing_coverage")
-    # Tokens of a part of the calls are no total that another run's can be held against.
+    # Tokens of a part of the calls are not a total that can be compared with another run's.
     names = [name for name in COST if not (cost.get("n_without_usage") and name.endswith("_tokens"))]
     found = {f"cost.{name}": cost.get(name) for name in names}
     found |= {f"latency.judge.{name}": judge.get(name) for _, name in QUANTILES}

@@ -8,7 +8,7 @@ from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, did_you_mean
 
 MOST_VALUES = 200
-"""A dimension with more values than this is no slicing but a listing."""
+"""A dimension with more values than this is a listing rather than a slicing."""
 
 DIMENSIONS = ("category", "difficulty", "lang", "tags", "vaults", "answerable", "recency_conflict_rule")
 _NAMES = (*DIMENSIONS, "metadata.<name>")
@@ -75,7 +75,7 @@ class Clusters:
 def slice_values(case: Case, dimension: str) -> tuple[str, ...]:
     """The case's values of one dimension as texts; empty if it is not labelled.
 
-    A list, such as `tags`, puts the case into several slices; null in it is no value. Other values are written as JSON.
+    A list, such as `tags`, puts the case into several slices; null in it does not count. Other values are written as JSON.
     `metadata.a.b` goes into nested objects.
     """
     if dimension.startswith("metadata."):

@@ -31,7 +31,7 @@ def quadratic_weighted_kappa(a: Sequence[int], b: Sequence[int], clusters: Seque
     """Cohen's kappa of two raters with weights (i - j)^2, and its 95% interval.
 
     `1 - sum_i (a_i - b_i)^2 / n / (sum_i sum_j (a_i - b_j)^2 / n^2)`: disagreement seen over disagreement expected if
-    each rater kept the own distribution but rated blindly. The number of categories cancels out. On two categories it
+    each rater kept their distribution but rated blindly. The number of categories cancels out. On two categories it
     is Cohen's unweighted kappa.
 
     Assumptions: a scale with equal steps; the same two raters for all units.

@@ -1,7 +1,7 @@
 """The mean of a run as humans would score it, from a judge on all cases and human labels on some.
 
 The judge says what kind of cases the run has, the labels say how far off the judge is. The better the two go together,
-the more a label is worth; a judge that is noise is left out by itself.
+the more a label is worth; a judge that is pure noise is left out.
 """
 
 import math
@@ -70,7 +70,7 @@ def ppi_mean(
     the variance is multiplied by 1 - n/N, since the labelled part is known. This makes PPI++ the regression estimator
     of survey sampling. For `population` both parts are random, so the judge's part adds its variance: lambda^2 var(J
     unlabelled) / m, or with clusters by leaving them out of both parts at once. The textbook interval of PPI++ is
-    about the population; taken for the run's mean it covers 98% in place of 95% with 50 labels of 291, and with
+    about the population; taken for the run's mean it covers 98% instead of 95% with 50 labels of 291, and with
     `target="run"` the interval for cases like these would cover 88%.
 
     Assumptions: labelled cases are a random sample of cases, or whole clusters of clusters, of the run; or for

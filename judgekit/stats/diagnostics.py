@@ -138,7 +138,7 @@ class Lift:
 
 
 def lift(flags: Sequence[bool], wrong: Sequence[bool]) -> Lift:
-    """How many times likelier a flagged verdict is wrong than any: `P(wrong | flag) / P(wrong)`.
+    """How many times as likely a flagged verdict is to be wrong as any: `P(wrong | flag) / P(wrong)`.
 
     Assumptions: independent cases; the interval of the lift is rough below some ten flagged and ten wrong cases.
 

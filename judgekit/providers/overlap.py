@@ -138,20 +138,17 @@ def _names(text: str) -> list[str]:
     return [name for word in capitalised if not w.is_common(name := word.casefold())]
 
 
-def read_claims(answer: str, forms_of: w.Forms) -> list[Statement]:
-    """The statements of an answer, in order; none for a blank answer or one that only says it found nothing.
+def read_claims(answer: str, forms_of: w.Forms) -> tuple[list[Statement], bool]:
+    """The statements of an answer, in order, and whether a sentence of it says that the answer is not known.
 
-    Citation marks and list bullets are dropped, and so is a piece without a content word ("Yes.") beside others.
+    Such a sentence claims nothing. Citation marks and bullets are dropped, and so is a piece without a content word
+    ("Yes.") beside others.
     """
     pieces = [clean_text(piece.strip()) for piece in sentences(_BULLET.sub("", CITATION.sub("", answer)))]
     said = [piece for piece in pieces if not abstention_rule(piece)]
     claims = [claim for piece in said if (claim := read(piece, forms_of)).forms]
-    return [claim for claim in claims if claim.content] or (claims if len(said) == len(pieces) else [])
-
-
-def says_nothing_found(answer: str) -> bool:
-    """Whether a sentence of an answer says that the answer is not known, or not in the sources."""
-    return any(map(abstention_rule, sentences(CITATION.sub("", answer))))
+    abstains = len(said) < len(pieces)
+    return [claim for claim in claims if claim.content] or ([] if abstains else claims), abstains
 
 
 def overlap_score(answer: str, contexts: Sequence[str], *, strict: bool = False) -> float:
@@ -160,8 +157,8 @@ def overlap_score(answer: str, contexts: Sequence[str], *, strict: bool = False)
     Returns:
         0 (nothing is found) to 1 (all is found); 1 for an abstention, which claims nothing; 0 for a blank answer.
     """
-    findings = _findings(answer, contexts, strict=strict)
-    return _mean([finding.support for finding in findings], findings) if findings else float(says_nothing_found(answer))
+    findings, abstains = _findings(answer, contexts, strict=strict)
+    return _mean([finding.support for finding in findings], findings) if findings else float(abstains)
 
 
 def judge_groundedness(
@@ -175,12 +172,12 @@ def judge_groundedness(
     answer that is unrelated (mean share of words below 0.25), without context, or blank. An answer that only says it
     could not find the answer claims nothing: 5, with both lists empty.
     """
-    findings = _findings(answer, contexts, strict=strict)
+    findings, abstains = _findings(answer, contexts, strict=strict)
     if findings:
         score, reasoning = _groundedness_score(findings), _groundedness_reasoning(findings)
         if citations is not None and citations <= 0 and CITATION.search(answer) is None:
             score, reasoning = min(score, 3), f"{reasoning} No citations."
-    elif says_nothing_found(answer):
+    elif abstains:
         score, reasoning = 5, "The answer abstains and claims nothing."
     else:
         score, reasoning = 0, "There is no claim."
@@ -192,11 +189,11 @@ def judge_groundedness(
     }
 
 
-def _findings(answer: str, contexts: Sequence[str], *, strict: bool) -> list[Finding]:
+def _findings(answer: str, contexts: Sequence[str], *, strict: bool) -> tuple[list[Finding], bool]:
     forms_of = w.Forms()
-    claims = read_claims(answer, forms_of)
+    claims, abstains = read_claims(answer, forms_of)
     passages = Passages(contexts if claims else (), forms_of, strict=strict)
-    return [_examine(claim, passages, strict=strict) for claim in claims]
+    return [_examine(claim, passages, strict=strict) for claim in claims], abstains
 
 
 def _mean(values: Sequence[float], findings: Sequence[Finding]) -> float:
@@ -363,7 +360,7 @@ def _without_references(question: str, answer: str, contexts: Sequence[str], *, 
 
 
 def _is_silent(text: str) -> bool:
-    return says_nothing_found(text) and not read_claims(text, w.Forms())
+    return read_claims(text, w.Forms()) == ([], True)
 
 
 def _agreement(wanted: Statement, answer: Statement, given: frozenset[str], *, strict: bool) -> float:

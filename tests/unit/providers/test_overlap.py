@@ -309,7 +309,7 @@ def test_any_text_gives_a_verdict_in_range(answer: str, contexts: list[str], cit
         assert verdict["score"] in range(6)
         assert 0.0 <= overlap_score(answer, contexts, strict=strict) <= 1.0
         found = verdict["supported_claims"] + verdict["unsupported_claims"]
-        claims = [claim.text for claim in overlap.read_claims(answer, overlap_words.Forms())]
+        claims = [claim.text for claim in overlap.read_claims(answer, overlap_words.Forms())[0]]
         assert sorted(found) == sorted(claims)
         assert not (verdict["score"] == 5 and verdict["unsupported_claims"])
         assert not (verdict["score"] == 4 and not verdict["supported_claims"])
@@ -333,7 +333,7 @@ def test_any_text_gives_a_correctness_in_range(
 @given(contexts=st.lists(any_text, min_size=1, max_size=4), data=st.data())
 def test_answer_copied_from_the_context_scores_5(contexts: list[str], data: st.DataObject) -> None:
     answer = data.draw(st.sampled_from(contexts))
-    says_something = overlap.says_nothing_found(answer) or overlap.read_claims(answer, overlap_words.Forms())
+    says_something = any(overlap.read_claims(answer, overlap_words.Forms()))
     assert judge_groundedness(answer, contexts, citations=None)["score"] == (5 if says_something else 0)
 
 

@@ -108,7 +108,7 @@ class CaseData:
         self._questions.append(self._short("" if case is None else case.question) or "")
         self._answers.append(self._short(None if output is None else output.answer))
         self._failures.add(record.failures)
-        slices = self._viewer.slices_of(record)
+        slices = {} if case is None else self._viewer.slices(case)
         for name, labels in self._dimensions.items():
             labels.add(slices.get(name, ()))
         for name, values in self._columns.items():

@@ -61,10 +61,6 @@ class CaseViewer:
     labels: Mapping[str, Sequence[HumanLabel]] = field(default_factory=dict)
     """What people say, by case id."""
 
-    def slices_of(self, record: CaseRecord) -> Mapping[str, Sequence[str]]:
-        """Values by dimension; none if the run did not keep its cases."""
-        return {} if record.case is None else self.slices(record.case)
-
     def details(self, record: CaseRecord) -> dict[str, Any]:
         """Everything about one case that its row does not show, without entries that say nothing."""
         found = {
@@ -136,7 +132,7 @@ class CaseViewer:
             "judge": judgment.judge,
             "role": judgment.role,
             "check": (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else None,
-            "again": _asks_again(judgment, record.judgments),
+            "again": _asks_again(judgment, record.judgments) or None,
             "member": self._line(judgment.model_id) if judgment.role == "member" else None,
             "model": self._line(judgment.served_model or judgment.model),
             "wording": f"{judgment.judge}/{judgment.prompt_version}",
@@ -214,15 +210,13 @@ def _abstention(record: CaseRecord) -> list[Any] | None:
     return None if flag is None else [flag, "flag"]
 
 
-def _asks_again(judgment: Judgment, judgments: Sequence[Judgment]) -> bool | None:
-    """Whether a second opinion is of the judge itself; None if it is not."""
-    own = [
-        (item.model_id, item.prompt_sha256)
+def _asks_again(judgment: Judgment, judgments: Sequence[Judgment]) -> bool:
+    """Whether a second opinion is of the judge itself."""
+    return judgment.role == "spot_check" and any(
+        (item.role, item.judge, item.model_id, item.prompt_sha256)
+        == ("primary", judgment.judge, judgment.model_id, judgment.prompt_sha256)
         for item in judgments
-        if item.role == "primary" and item.judge == judgment.judge
-    ]
-    is_repeat = judgment.role == "spot_check" and (judgment.model_id, judgment.prompt_sha256) in own
-    return True if is_repeat else None
+    )
 
 
 def _that_count(judgments: Sequence[Judgment]) -> list[Judgment]:

@@ -42,20 +42,6 @@ OPENED_SCORES = 5
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a run came."""
-
-    n_cases: int
-    judged: Mapping[str, tuple[int, int]]
-    """By judge: judgments that there are, and judge inputs."""
-
-    @property
-    def lines(self) -> list[str]:
-        """One line for each judge that is not done."""
-        return [f"{judge}: {done} of {asked} judged" for judge, (done, asked) in self.judged.items() if done < asked]
-
-
-@dataclass(frozen=True)
 class RunRecord:
     """What a report is made of, apart from the cases themselves."""
 
@@ -65,7 +51,9 @@ class RunRecord:
     summary: RunSummary | None
     """The figures; None if the run has not written any."""
     prompts: Mapping[str, PromptTemplate]
-    progress: Progress
+    n_cases: int
+    judged: Mapping[str, tuple[int, int]]
+    """By judge: cases with a judgment, and cases with a judge input."""
     viewer: CaseViewer
     score_names: Sequence[str]
     """Names of all scores of the run, in the order of scores.jsonl."""
@@ -79,7 +67,7 @@ def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[st
     """The page as pieces of text; cases are taken one by one while it is written."""
     columns = _columns(record)
     dimensions = [] if record.summary is None else list(record.summary.slices)
-    data = CaseData(record.viewer, record.progress.n_cases, columns, dimensions)
+    data = CaseData(record.viewer, record.n_cases, columns, dimensions)
 
     def packed() -> Iterator[Markup]:
         for block in data.blocks(cases):
@@ -88,7 +76,7 @@ def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[st
     def index() -> Markup:
         return Markup(data.index(_for_script(record, columns)))  # noqa: S704  # escaped by `embedded`
 
-    yield from render("report.html", {**page_context(record), "blocks": packed(), "index": index}, "report.js")
+    yield from render("report.html", {**_context(record), "blocks": packed(), "index": index}, "report.js")
 
 
 def in_order(summary: RunSummary, judges: Sequence[str], score_names: Sequence[str]) -> RunSummary:
@@ -113,16 +101,16 @@ def in_order(summary: RunSummary, judges: Sequence[str], score_names: Sequence[s
     )
 
 
-def page_context(record: RunRecord) -> dict[str, Any]:
+def _context(record: RunRecord) -> dict[str, Any]:
     """Everything that the page shows without its script."""
     summary, manifest = record.summary, record.manifest
     context: dict[str, Any] = {
         "title": f"{manifest.name}: {manifest.status}",
         "manifest": manifest,
         "partial": _partial(record),
-        "n_cases": record.progress.n_cases,
+        "n_cases": record.n_cases,
         "cases_text": cases_text(_cases(record)),
-        "n_rows": min(record.progress.n_cases, MOST_ROWS),
+        "n_rows": min(record.n_cases, MOST_ROWS),
         "has_figures": summary is not None,
         "pinned": _pinned(record),
         "prompts": [(name, prompt) for name, prompt in record.prompts.items()],
@@ -160,7 +148,7 @@ def _cases(record: RunRecord) -> Mapping[str, Any]:
     """How many cases there are, and which part of the file they are."""
     if record.summary is not None:
         return record.summary.cases
-    n, n_in_file = record.progress.n_cases, record.manifest.n_cases_in_file
+    n, n_in_file = record.n_cases, record.manifest.n_cases_in_file
     return {"n": n, "n_in_file": n_in_file, **part_of(record.manifest).record()}
 
 
@@ -170,7 +158,9 @@ def _partial(record: RunRecord) -> str | None:
     if manifest.status == "complete":
         return None
     why = f" ({manifest.reason})" if manifest.reason else ""
-    judged = "; ".join(record.progress.lines)
+    judged = "; ".join(
+        f"{judge}: {done} of {asked} judged" for judge, (done, asked) in record.judged.items() if done < asked
+    )
     figures = "The figures are of what was judged so far." if record.summary is not None else "It has no figures yet."
     state = "running, or was killed" if manifest.status == "running" else manifest.status
     done = f" {judged[0].upper()}{judged[1:]}." if judged else ""
@@ -185,7 +175,7 @@ def _tiles(summary: RunSummary) -> list[tuple[str, Estimate]]:
 
 
 def _row(summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
-    top = 0.0 if figure.method == SUM_METHOD else top_of(summary, name, figure)
+    top = 0.0 if figure.method == SUM_METHOD else _top(summary, name, figure)
     return {
         "name": name,
         "value": shown(figure),
@@ -200,7 +190,7 @@ def _row(summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
     }
 
 
-def top_of(summary: RunSummary, name: str, figure: Estimate | None = None) -> float:
+def _top(summary: RunSummary, name: str, figure: Estimate | None = None) -> float:
     """The end of the scale on which a figure is drawn: of its judge's scale, else 1, else of the figure itself."""
     counts = summary.overall.get(f"{name}.distribution")
     if isinstance(counts, dict) and name in summary.judges:
@@ -235,7 +225,7 @@ def _heat(summary: RunSummary, name: str, figure: Any) -> dict[str, Any]:
     if not isinstance(figure, Estimate) or figure.value is None:
         failed = f"{figure.n_error} failed" if isinstance(figure, Estimate) and figure.n_error else "n/a"
         return {"value": failed, "n": 0, "level": None, "interval": "", "small": False}
-    share = min(max(figure.value / top_of(summary, name), 0.0), 1.0)
+    share = min(max(figure.value / _top(summary, name), 0.0), 1.0)
     return {
         "value": number(figure.value, 2),
         "n": figure.n,
@@ -290,27 +280,20 @@ def _pinned(record: RunRecord) -> list[tuple[str, str]]:
 
 def _columns(record: RunRecord) -> list[str]:
     """Score names as the table offers them: judges first, those of the first screen next, other cut-offs last."""
-    names = list(record.score_names)
-    if record.summary is None:
-        return names
-    first = [*record.summary.judges, *(name for name, _ in headline(record.summary))]
-    return [name for name in dict.fromkeys([*first, *names]) if name in set(names)]
-
-
-def _opened(summary: RunSummary | None, columns: Sequence[str]) -> list[str]:
-    """The score columns that are shown at first: those of the large figures, then the next ones."""
-    tiles = [] if summary is None else [name for name, _ in _tiles(summary) if name in columns]
-    return list(dict.fromkeys([*tiles, *columns]))[:OPENED_SCORES]
+    names = dict.fromkeys(record.score_names)
+    first = [] if record.summary is None else [*record.summary.judges, *dict(headline(record.summary))]
+    return [name for name in dict.fromkeys([*first, *names]) if name in names]
 
 
 def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     summary = record.summary
     checks = {} if summary is None else by_judge(summary.judge_reliability)
-    scales = {} if summary is None else {name: top_of(summary, name) for name in columns if name in summary.judges}
+    scales = {} if summary is None else {name: _top(summary, name) for name in columns if name in summary.judges}
+    tiles = [] if summary is None else [name for name, _ in _tiles(summary) if name in columns]
     return {
         "run": record.manifest.run_id,
-        "n_cases": record.progress.n_cases,
-        "opened": _opened(summary, columns),
+        "n_cases": record.n_cases,
+        "opened": list(dict.fromkeys([*tiles, *columns]))[:OPENED_SCORES],
         "scales": scales,
         "system": {name: inert(prompt.system) for name, prompt in record.prompts.items()},
         "checks": {

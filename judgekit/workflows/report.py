@@ -17,7 +17,7 @@ from judgekit.reports.case_data import MOST_ROWS, caps_for
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.ci_servers import render_junit
 from judgekit.reports.markdown import render_markdown
-from judgekit.reports.report_page import Progress, RunRecord, in_order, render_report
+from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.label_files import read_labels
@@ -127,7 +127,8 @@ def _run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
         config=config,
         summary=summary and in_order(summary, judges, cases.score_names()),
         prompts=prompts,
-        progress=Progress(cases.n_cases, cases.judged()),
+        n_cases=cases.n_cases,
+        judged=cases.judged(),
         viewer=CaseViewer(caps, prompts, matched, slices, _human_labels(folder)),
         score_names=cases.score_names(),
         histories=_histories(folder, summary),

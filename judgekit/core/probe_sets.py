@@ -50,10 +50,10 @@ class ProbeSet(BaseModel):
 
     @property
     def wanted(self) -> dict[str, Any]:
-        """What was asked for, without what came out: a set that was stopped goes on where this is the same."""
+        """What was asked for, without what came out: a set that was stopped is resumed if this is the same."""
         return self.model_dump(exclude={"set", "complete", "wordings", "found"})
 
     @property
-    def goes_on(self) -> bool:
+    def is_unfinished(self) -> bool:
         """Whether something is left to ask: it was stopped, or calls got no reply."""
         return not self.complete or bool((self.found or {}).get("n_unanswered"))

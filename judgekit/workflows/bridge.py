@@ -108,7 +108,7 @@ def _shared_judges(before: StoredRun, after: StoredRun, called: tuple[str, str])
     for stored in (before, after):
         missing = [name for name in (SCORES, CASES) if not stored.folder.has(name)]
         if missing:
-            raise ConfigError(f"{stored.folder.path}: has no {missing[0]}; go on with the run first, or make a new one")
+            raise ConfigError(f"{stored.folder.path}: has no {missing[0]}; resume the run first, or make a new one")
     names_old, names_new = ([judge.name for judge in stored.config.judges] for stored in (before, after))
     shared = [name for name in names_old if name in names_new]
     if not shared:

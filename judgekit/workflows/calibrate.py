@@ -69,13 +69,9 @@ class _Setting:
 
 
 def calibrate(run: str, wanted: CalibrationWanted, options: Options, observer: Observer) -> tuple[Path, dict[str, Any]]:
-    """Hold judges against labels, and write calibration.json, metrics.json and summary.md.
+    """Hold judges against human labels, and write calibration.json, metrics.json and summary.md.
 
-    Args:
-        run: id or folder of the run.
-        wanted: what is asked for.
-        options: where runs are kept.
-        observer: told of each label that could not be read, before anything is calculated.
+    The observer is told of each label that could not be read, before anything is calculated.
 
     Returns:
         The run folder, and what calibration.json holds of these judges, with numbers rounded.

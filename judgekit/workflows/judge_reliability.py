@@ -148,7 +148,7 @@ def reliability_of(
 
     Of several checks with the same comparator the last one counts. A judge's figures are those of the last check that
     asked something else than the judge itself; asking it again is its noise floor, and stands for the check only
-    where there is no other.
+    if there is no other.
 
     Args:
         judges: the judges of the run.
@@ -158,7 +158,7 @@ def reliability_of(
         clusters: from `clusters_of`.
 
     Returns:
-        None where no judge was checked and nothing was there before.
+        None if no judge was checked and nothing was there before.
     """
     by_judge: dict[str, dict[str, Any]] = {}
     for judge in judges:
@@ -210,7 +210,7 @@ def parts_that_stand(
 def clusters_of(
     cluster_by: str | None, cases: Iterable[Case], checks: Iterable[SpotCheckRecord]
 ) -> dict[str, int] | None:
-    """Number of the cluster of each case that was drawn, by its id; None where cases are independent.
+    """Number of the cluster of each case that was drawn, by its id; None if cases are independent.
 
     Args:
         cluster_by: of the config.

@@ -257,7 +257,7 @@ def _line(
 
 @dataclass(frozen=True)
 class Imported:
-    """What came back in a sheet."""
+    """The labels that came back in a sheet."""
 
     counts: Mapping[str, int]
     """Labels that are `new`, `revised` and the `same` as before."""

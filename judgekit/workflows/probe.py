@@ -94,12 +94,6 @@ class _JudgeProbes:
 def probe(run: str, wanted: ProbesWanted, options: Options, observer: Observer) -> tuple[Path, dict[str, Any]]:
     """Ask about changed inputs, and write probes.json, metrics.json and summary.md.
 
-    Args:
-        run: id or folder of the run.
-        wanted: what is asked for.
-        options: where runs are kept.
-        observer: told how it goes.
-
     Returns:
         The run folder, and what was found, by judge, with numbers rounded.
 
@@ -156,9 +150,7 @@ def _model_of(stored: StoredRun, judge: str) -> str:
     config = stored.judge_config(judge)
     if config.model is None:
         members = ", ".join(config.asked)
-        raise ConfigError(
-            f"{judge} is a panel, which is no single model; name a member to probe by --model ({members})"
-        )
+        raise ConfigError(f"{judge} is a panel, not a single model; name a member to probe by --model ({members})")
     return config.model
 
 
@@ -208,9 +200,9 @@ def _record(
     )
     notes = [f"{judge}: {n} cases wanted, the run has {len(ids)} judged ones; all are taken"] if n > len(ids) else []
     for item in earlier:
-        if item.goes_on and item.wanted == record.wanted:
+        if item.is_unfinished and item.wanted == record.wanted:
             why = "has calls without a reply" if item.complete else "was stopped"
-            return item, [*notes, f"{judge}: goes on with set {item.set}, which {why}"]
+            return item, [*notes, f"{judge}: resumes set {item.set}, which {why}"]
     return record, notes
 
 

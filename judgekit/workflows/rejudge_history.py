@@ -104,7 +104,7 @@ def add_to_history(job: RunJob, summary: RunSummary) -> list[Notice]:
         points = list(_points(job, job.parent))
         notices = [notice for point in points for notice in add_point(job.parent.path, point, INDEX_SECONDS)]
     except JudgekitError as error:
-        notices = [("drift_not_recorded", f"this rejudge is no point of the drift history: {error}")]
+        notices = [("drift_not_recorded", f"this rejudge is not a point of the drift history: {error}")]
     return [Notice(code=code, message=message) for code, message in dict.fromkeys(notices)]
 
 

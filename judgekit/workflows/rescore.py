@@ -48,7 +48,7 @@ _PROVENANCE = ("metrics_version", "scored_by", "warnings")
 
 @dataclass(frozen=True)
 class Change:
-    """A figure that is another one now."""
+    """A figure that has changed."""
 
     name: str
     old: Mapping[str, Any] | None
@@ -58,7 +58,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Rescored:
-    """What came of scoring a run again."""
+    """The result of scoring a run again."""
 
     run_id: str
     old_version: str
@@ -96,7 +96,7 @@ def rescore(run: str, options: Options) -> Rescored:
     _, old = stored_figures(folder)
     metrics, judges = stored.metrics(), [stored.judge(judge.name) for judge in stored.config.judges]
     if manifest.status == "running":
-        raise ConfigError(f"{folder.path}: this run is not finished; go on with `judgekit run --resume` first")
+        raise ConfigError(f"{folder.path}: this run is not finished; resume it with `judgekit run --resume` first")
     with folder.locked_as_found(manifest):
         warnings: list[tuple[str, str]] = []
         scoring = Scoring(stored.config, metrics, judges, Faults(warnings))
@@ -130,7 +130,7 @@ def _cases(stored: StoredRun) -> list[Case]:
         cases.append(case)
     if not cases:
         raise ConfigError(
-            f"{path}: written before runs kept their cases (it has no cases.jsonl), so it cannot be scored anew; "
+            f"{path}: written before runs kept their cases (it has no cases.jsonl), so it cannot be scored again; "
             f"run its config again: judgekit run {stored.manifest.config_path} (what is cached costs nothing)"
         )
     if next(outputs, None) is not None:

@@ -103,12 +103,6 @@ class _Comparator:
 def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Observer) -> SpotChecked:
     """Ask for second opinions and write what they say into the run's metrics.json and summary.md.
 
-    Args:
-        run: id or folder of the run.
-        wanted: what is asked for.
-        options: where runs are kept.
-        observer: told how it goes.
-
     Raises:
         ConfigError: no such run, judge, model or wording; a run without stored inputs or figures; a comparator that
             is the judge itself.
@@ -121,7 +115,9 @@ def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Obs
         raise ConfigError(f"--threshold {wanted.threshold}: expected a rate above 0 and below 1")
     stored = open_stored(run, options)
     folder, summary = stored.folder, finished_summary(stored, run)
-    names = [stored.judge_config(wanted.judge).name] if wanted.judge else [item.name for item in stored.config.judges]
+    names = [item.name for item in stored.config.judges] if wanted.judge is None else [wanted.judge]
+    for name in names:
+        stored.judge_config(name)
     if not names:
         raise ConfigError(f"{folder.path}: this run has no judges, so there is nothing to check")
     setting = _Setting(stored, wanted, models_of(stored, wanted.config_path))

@@ -1,4 +1,4 @@
-"""What the commands of `judgekit runs` work on: the results database and the run folders beside it."""
+"""What the commands of `judgekit runs` do with the results database and the run folders beside it."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ class ShownRun:
     metrics: Mapping[str, Any]
     tags: Sequence[str]
     note: str | None
-    """What is to be known of files that could not all be held against the manifest."""
+    """What to know about files that could not all be checked against the manifest."""
 
 
 def shown_run(run: str, options: Options) -> ShownRun:
@@ -105,7 +105,7 @@ def stored_figures(folder: RunFolder) -> tuple[dict[str, Any], RunSummary]:
     summary = read_summary(folder)
     if summary is None:
         raise ConfigError(
-            f"{folder.path}: this run has no {METRICS} (status {folder.manifest().status}); go on with "
+            f"{folder.path}: this run has no {METRICS} (status {folder.manifest().status}); resume it with "
             f"`judgekit run --resume {folder.path.name}`"
         )
     return metrics, summary
@@ -190,7 +190,7 @@ def delete_run(
 
 
 def reindex_runs(options: Options) -> Reindexed:
-    """Build the database anew from the folders.
+    """Build the database again from the folders.
 
     Raises:
         ConfigError: there is no such folder of runs, or the database is of a newer judgekit.

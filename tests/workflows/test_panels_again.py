@@ -87,11 +87,11 @@ def test_a_bridge_from_a_panel_to_one_model_knows_that_the_judge_changed(results
     assert found["old_by_new_judge"].startswith("panel-by-")
 
 
-# scored anew
+# scored again
 
 
 def rescored(results: Path, run_id: str, tmp_path: Path) -> tuple[Path, dict[str, bytes], Rescored]:
-    """A copy of a run scored anew: its folder, the files as they were before, and what came of it."""
+    """A copy of a run scored again: its folder, the files as they were before, and the result."""
     folder = tmp_path / run_id
     shutil.copytree(results / run_id, folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}

@@ -1,4 +1,4 @@
-"""Stored runs scored anew from their folders alone."""
+"""Stored runs scored again from their folders alone."""
 
 import json
 import sqlite3

@@ -116,9 +116,9 @@ def drift_report(checks: Sequence[HistoryPoint]) -> DriftReport:
     `none` takes 20 pairs or more that were tested since the last check with drift, of comparators that could show one.
     If nothing was asked the state is `not asked`.
 
-    `instrument` goes before `judge`, since flips of another instrument do not show that this one drifts; `system` needs new
-    answers whose mean score differs from that of the first answers while the judge is quiet, and `judge+system` that
-    it differs by more than the judge moved.
+    `instrument` goes before `judge`, since flips of another instrument do not show that this one drifts. `system` needs
+    new answers whose mean score differs from that of the first answers while the judge is quiet, and `judge+system`
+    that it differs by more than the judge moved.
 
     Assumptions: each check draws its own cases; see `stats.sequential` for the rest.
 

@@ -183,7 +183,7 @@ def ids_on_one_side(
 ) -> list[tuple[str, str]]:
     """Warnings, as (code, message), about cases without an output and outputs without a case.
 
-    `source` names the file of outputs; `missing_is_empty`: a case without an output retrieved nothing, which is not an error.
+    `source` names the file of outputs; `missing_is_empty`: a case without an output found nothing, and did not fail.
 
     Raises:
         InputError: not one output belongs to a case.

@@ -75,8 +75,8 @@ class Clusters:
 def slice_values(case: Case, dimension: str) -> tuple[str, ...]:
     """The case's values of one dimension as texts; empty if it is not labelled.
 
-    A list, such as `tags`, puts the case into several slices; null in it does not count. Other values are written as JSON.
-    `metadata.a.b` goes into nested objects.
+    A list, such as `tags`, puts the case into several slices; null in it does not count. Other values are written as
+    JSON. `metadata.a.b` goes into nested objects.
     """
     if dimension.startswith("metadata."):
         value: Any = case.metadata

@@ -4,10 +4,9 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.runs import Manifest
+from judgekit.core.scores import Frozen
 
 PointKind = Literal["rejudge", "noise_floor", "spot_check", "run", "acceptance"]
 
@@ -21,13 +20,11 @@ KIND_WORDS: Mapping[str, str] = {
 """What a point shows, for readers."""
 
 
-class HistoryPoint(BaseModel):
+class HistoryPoint(Frozen):
     """How far a judge agreed with stored verdicts on the same judge inputs, and all that could explain it.
 
     A line of drift_checks.jsonl in the folder of the run whose verdicts were checked.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
     """The run whose stored verdicts were checked."""

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict
+from judgekit.core.scores import Frozen
 
 LABELS = "labels.jsonl"
 """File of the run folder that `judgekit label` writes where no other is named."""
@@ -15,10 +15,8 @@ SOLE_ANNOTATOR = "annotator"
 """Name of the annotator where a file names none."""
 
 
-class HumanLabel(BaseModel):
+class HumanLabel(Frozen):
     """What one person says of one case."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     case_id: str
     judge: str | None = None
@@ -36,10 +34,8 @@ class HumanLabel(BaseModel):
     """Where it stands, for messages: file and line."""
 
 
-class Sheet(BaseModel):
+class Sheet(Frozen):
     """Which cases were drawn for labelling, and how."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
     judge: str

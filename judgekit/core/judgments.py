@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict
 
 from judgekit.core.cache_keys import KEY_VERSION, request_key
 from judgekit.core.cases import Usage
+from judgekit.core.scores import Frozen
 from judgekit.core.spot_checks import RUN_CHECK
 from judgekit.core.text import canonical_json, canonical_sha256
 
@@ -36,12 +36,6 @@ NO_REPLY_KINDS: frozenset[FailureKind] = frozenset(
     {"rate_limited", "server_error", "connection", "bad_request", "context_length", "panel_quorum", "internal"}
 )
 """Failures without a reply, which nobody charges for; of a call that timed out nothing tells whether it was charged."""
-
-
-class Frozen(BaseModel):
-    """Base of the records of this module."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class JudgeInput(Frozen):

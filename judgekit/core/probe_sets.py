@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from judgekit.core.scores import Frozen
 
 PROBES = "probes.json"
 """File of the run folder that lists the sets of probes, oldest first, with what they found."""
@@ -17,10 +17,8 @@ ORIGINAL = "original"
 """In the place of a probe's name: the unchanged input, where another model than the run's is probed."""
 
 
-class ProbeSet(BaseModel):
+class ProbeSet(Frozen):
     """One set of probes of one judge: an entry of probes.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     set: str
     """Its number; judgments of it carry `SET/PROBE` in `check`."""

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput, Judgment
-from judgekit.core.scores import Estimate
+from judgekit.core.scores import Estimate, Frozen
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
@@ -54,12 +52,6 @@ AGGREGATE_NAMES = {
 
 It stands beside an aggregate that is shown, since a key may be the name of another figure in the same document.
 """
-
-
-class Frozen(BaseModel):
-    """Base of the records of this module."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class FileSeal(Frozen):

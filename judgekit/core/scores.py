@@ -7,6 +7,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 
+class Frozen(BaseModel):
+    """Base of records that judgekit itself writes: fixed once made, unknown fields refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
     """The precondition of a score does not hold for this case; it counts neither as good nor as bad."""
@@ -89,10 +95,8 @@ SUM_METHOD = "sum over cases"
 """`Estimate.method` of a plain sum."""
 
 
-class Score(BaseModel):
+class Score(Frozen):
     """One number about one case, or the reason why there is none: a line of scores.jsonl."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     case_id: str
     name: str
@@ -103,10 +107,8 @@ class Score(BaseModel):
     """What the score rests on, where several things could say it, such as the flag or the judge for `abstained`."""
 
 
-class Estimate(BaseModel):
+class Estimate(Frozen):
     """A statistic over the cases of a run or slice, with its interval and what it rests on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     value: float | None
     low: float | None = None

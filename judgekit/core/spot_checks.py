@@ -5,7 +5,9 @@ import re
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, WithJsonSchema
+
+from judgekit.core.scores import Frozen
 
 CHECKS = "checks.json"
 """File of the run folder that lists the spot checks of a run, oldest first."""
@@ -25,10 +27,8 @@ SpotCheckKind = Literal["model", "prompt", "model and prompt", "repeat"]
 """How the second opinion differs from the judge: by its model, its wording, both, or not at all."""
 
 
-class SpotCheckRecord(BaseModel):
+class SpotCheckRecord(Frozen):
     """One spot check of one judge: an entry of checks.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     check: str
     """Its name; judgments of it carry the same in `check`."""

@@ -98,7 +98,11 @@ class ListedRun:
 
 
 class Database:
-    """The results database of one folder of runs; safe for several processes at once."""
+    """The results database of one folder of runs; safe for several processes at once.
+
+    Every call raises `ConfigError` if the database is of a newer judgekit, and `StorageError` if it cannot be read or
+    written; what could not be written as a whole is as it was.
+    """
 
     def __init__(self, results_dir: Path, *, busy_seconds: float = _BUSY_SECONDS) -> None:
         """Name the database; it is opened, and made where there is none, by the first call that needs it."""
@@ -148,11 +152,7 @@ class Database:
             connection.executemany(_PUT_CHECK, map(_check_row, record.checks))
 
     def put_tags(self, run_id: str, tags: Sequence[str]) -> bool:
-        """Write the tags of a run in place of the old ones; False if the run is not indexed.
-
-        Raises:
-            ConfigError, StorageError: as `put_run`.
-        """
+        """Write the tags of a run in place of the old ones; False if the run is not indexed."""
         with self._writing() as connection:
             if connection.execute("SELECT 1 FROM eval_runs WHERE run_id = ?", (run_id,)).fetchone() is None:
                 return False
@@ -161,11 +161,7 @@ class Database:
             return True
 
     def put_check(self, check: HistoryPoint) -> bool:
-        """Add a check of a judge; False if its run is not indexed.
-
-        Raises:
-            ConfigError, StorageError: as `put_run`.
-        """
+        """Add a check of a judge; False if its run is not indexed."""
         with self._writing() as connection:
             if connection.execute("SELECT 1 FROM eval_runs WHERE run_id = ?", (check.run_id,)).fetchone() is None:
                 return False
@@ -173,20 +169,12 @@ class Database:
             return True
 
     def delete_run(self, run_id: str) -> None:
-        """Drop all of a run.
-
-        Raises:
-            ConfigError, StorageError: as `put_run`.
-        """
+        """Drop all of a run."""
         with self._writing() as connection:
             _delete(connection, run_id)
 
     def runs(self, suite: str | None = None, tag: str | None = None, limit: int | None = None) -> list[ListedRun]:
-        """Runs, the newest first; none if there is no database.
-
-        Raises:
-            ConfigError, StorageError: as `put_run`.
-        """
+        """Runs, the newest first; none if there is no database."""
         with self._reading() as connection:
             if connection is None:
                 return []
@@ -197,11 +185,7 @@ class Database:
             raise StorageError(f"{self.path}: damaged entry: {error}; run `judgekit runs reindex`") from None
 
     def run_ids(self) -> set[str]:
-        """Ids of all runs.
-
-        Raises:
-            ConfigError, StorageError: as `put_run`.
-        """
+        """Ids of all runs."""
         with self._reading() as connection:
             return (
                 set() if connection is None else {row[0] for row in connection.execute("SELECT run_id FROM eval_runs")}
@@ -213,9 +197,6 @@ class Database:
         Args:
             judge: of this judge only.
             dataset: only on the data set whose hash begins so.
-
-        Raises:
-            ConfigError, StorageError: as `put_run`.
         """
         with self._reading() as connection:
             if connection is None:

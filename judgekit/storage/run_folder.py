@@ -53,7 +53,11 @@ def is_run_id(name: str) -> bool:
 
 
 class RunFolder:
-    """One run on disk."""
+    """One run on disk.
+
+    What reads raises `StorageError` about a file that is damaged or cannot be read, and `ConfigError` about a JSON file
+    that is missing; what writes raises `StorageError` about one that cannot be written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -173,11 +177,7 @@ class RunFolder:
             self._write_manifest(manifest, seals_of(self.path), changing=False)
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Replace the manifest of a run that is held for writing.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Replace the manifest of a run that is held for writing."""
         is_complete = manifest.status == "complete"
         self._write_manifest(manifest, seals_of(self.path) if is_complete else {}, changing=is_complete)
 
@@ -185,24 +185,14 @@ class RunFolder:
         self.write_json(MANIFEST, manifest.model_copy(update={"files": dict(files), "changing": changing}))
 
     def manifest(self) -> Manifest:
-        """The manifest.
-
-        Raises:
-            ConfigError: it is missing.
-            StorageError: it is damaged.
-        """
+        """The manifest."""
         try:
             return Manifest.model_validate(self.read_json(MANIFEST))
         except ValidationError as error:
             raise StorageError(f"{self.path / MANIFEST}: damaged: {first_problem(error)}") from None
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """A JSON file of the folder.
-
-        Raises:
-            ConfigError: it is missing.
-            StorageError: it is damaged or cannot be read.
-        """
+        """A JSON file of the folder."""
         path = self.path / name
         try:
             value = json.loads(path.read_bytes())
@@ -272,35 +262,19 @@ class RunFolder:
         return (self.path / name).exists()
 
     def cases(self) -> Iterator[Case]:
-        """Stored cases in their order, streamed; none in a run that was written before runs kept their cases.
-
-        Raises:
-            StorageError: a line is damaged.
-        """
+        """Stored cases in their order, streamed; none in a run that was written before runs kept their cases."""
         yield from self._records(CASES, Case)
 
     def outputs(self) -> Iterator[SystemOutput]:
-        """Stored outputs in the order of the cases, streamed; a torn last line is left out.
-
-        Raises:
-            StorageError: a line is damaged.
-        """
+        """Stored outputs in the order of the cases, streamed; a torn last line is left out."""
         yield from self._records(OUTPUTS, SystemOutput)
 
     def scores(self) -> Iterator[Score]:
-        """Stored scores, streamed.
-
-        Raises:
-            StorageError: a line is damaged.
-        """
+        """Stored scores, streamed."""
         yield from self._records(SCORES, Score)
 
     def prompts(self) -> dict[str, PromptTemplate]:
-        """The wordings that the run was judged with, by `judge/version`; empty in a run that did not keep them.
-
-        Raises:
-            StorageError: the file is damaged.
-        """
+        """The wordings that the run was judged with, by `judge/version`; empty in a run that did not keep them."""
         if not (self.path / PROMPTS).exists():
             return {}
         try:
@@ -314,11 +288,7 @@ class RunFolder:
         return found
 
     def checks(self) -> list[SpotCheckRecord]:
-        """Spot checks of the run, oldest first; none if none was made.
-
-        Raises:
-            StorageError: the file is damaged.
-        """
+        """Spot checks of the run, oldest first; none if none was made."""
         if not self.has(CHECKS):
             return []
         found = self.read_json(CHECKS).get("checks")
@@ -329,19 +299,11 @@ class RunFolder:
             raise StorageError(f"{self.path / CHECKS}: damaged: {why}") from None
 
     def judge_inputs(self) -> Iterator[JudgeInput]:
-        """Stored judge inputs, streamed; a torn last line is left out.
-
-        Raises:
-            StorageError: a line is damaged.
-        """
+        """Stored judge inputs, streamed; a torn last line is left out."""
         yield from self._records(JUDGE_INPUTS, JudgeInput)
 
     def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
-        """Stored judgments in the order in which they came, streamed; a torn last line is left out.
-
-        Raises:
-            StorageError: a line is damaged.
-        """
+        """Stored judgments in the order in which they came, streamed; a torn last line is left out."""
         yield from self._records(name, Judgment)
 
     def _records(self, name: str, model: type[M]) -> Iterator[M]:

@@ -91,11 +91,7 @@ class RecordIndex:
         return list(self._ranges)
 
     def lines(self, case_id: str) -> list[bytes]:
-        """The lines of one case, in the order of the file.
-
-        Raises:
-            StorageError: the file cannot be read any more.
-        """
+        """The lines of one case, in the order of the file."""
         found: list[bytes] = []
         try:
             for start, length in self._ranges.get(case_id, ()):
@@ -135,7 +131,10 @@ class RecordIndex:
 
 
 class _CaseFiles:
-    """Files of a run whose records are found by case id; a context manager, since they are held open."""
+    """Files of a run whose records are found by case id; a context manager, since they are held open.
+
+    Whatever reads raises `StorageError` about a file or record that is damaged or cannot be read.
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -183,9 +182,6 @@ class StoredCases(_CaseFiles):
         Args:
             folder: the run.
             most: cases to read at most, from the first one; None: all.
-
-        Raises:
-            StorageError: a file is damaged or cannot be read.
         """
         super().__init__(folder)
         self._cases, self._outputs = self._index(CASES), self._index(OUTPUTS)
@@ -211,11 +207,7 @@ class StoredCases(_CaseFiles):
         return {judge: (len(done.get(judge, ())), len(ids)) for judge, ids in self._inputs.by_judge.items()}
 
     def __iter__(self) -> Iterator[CaseRecord]:
-        """One record a case, streamed.
-
-        Raises:
-            StorageError: a record is damaged.
-        """
+        """One record a case, streamed."""
         for case_id in self._ids:
             scores = self._scores_of(self._scores, case_id)
             judgments = tuple(that_count(self._all(self._judgments, case_id, Judgment)).values())
@@ -247,11 +239,7 @@ class ComparedRun(_CaseFiles):
     """A run as a comparison reads it: any case by its id, whatever the order of cases."""
 
     def __init__(self, folder: RunFolder) -> None:
-        """Find the records of the run.
-
-        Raises:
-            StorageError: a file is damaged or cannot be read.
-        """
+        """Find the records of the run."""
         super().__init__(folder)
         self._cases, self._outputs, self._scores = [self._index(name) for name in (CASES, OUTPUTS, SCORES)]
         self._reasons: dict[str | None, Outcome] = {}
@@ -261,19 +249,11 @@ class ComparedRun(_CaseFiles):
         self.has_scores = bool(self._scores.ids)
 
     def case(self, case_id: str) -> Case | None:
-        """The case; None if the run did not keep it.
-
-        Raises:
-            StorageError: its record is damaged.
-        """
+        """The case; None if the run did not keep it."""
         return self._first(self._cases, case_id, Case)
 
     def output(self, case_id: str) -> SystemOutput | None:
-        """The output; None if the run has none.
-
-        Raises:
-            StorageError: its record is damaged.
-        """
+        """The output; None if the run has none."""
         return self._first(self._outputs, case_id, SystemOutput)
 
     def scores(self, case_id: str) -> Mapping[str, Outcome]:

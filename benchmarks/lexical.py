@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from judgekit.core.declining import abstention_rule
+from judgekit.core.sentences import abstention_rule
 from judgekit.providers.lexical import judge_abstention
 from judgekit.providers.overlap import assess_correctness, judge_correctness, judge_groundedness, overlap_score
 

@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric, Verdicts
-from judgekit.core.declining import abstention_rule
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
+from judgekit.core.sentences import abstention_rule
 from judgekit.core.text import is_blank
 
 AbstentionSource = Literal["flag", "grounded", "judge", "rule", "blank", "no_answer", "error"]
@@ -113,7 +113,7 @@ class Abstention(Metric):
     """How well the system knows when to decline.
 
     All in [0, 1]. Whether an output abstains say, in this order: its `abstained` flag; `grounded` false; with text,
-    the judge `abstention` (in a run without it, the shipped rule `judgekit.core.declining.abstention_rule`, which the
+    the judge `abstention` (in a run without it, the shipped rule `judgekit.core.sentences.abstention_rule`, which the
     source of `abstained` says); a blank answer. Groundedness and correctness follow the same word.
 
     * `abstained`: 1 if the output abstained, whatever the label of the case; its source is stored beside it. It is

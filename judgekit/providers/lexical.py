@@ -11,12 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from judgekit.core.declining import abstention_rule
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.prompts import unfence
 from judgekit.core.protocols import CallError, ModelIdentity, Provider
-from judgekit.core.sentences import CITATION, sentences
+from judgekit.core.sentences import CITATION, abstention_rule, sentences
 from judgekit.core.text import clean_text
 from judgekit.providers.overlap import NOTE, Passages, judge_correctness, judge_groundedness, read, shortened
 from judgekit.providers.overlap_words import Forms

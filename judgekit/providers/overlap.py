@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from judgekit.core.declining import abstention_rule
-from judgekit.core.sentences import CITATION, sentences
+from judgekit.core.sentences import CITATION, abstention_rule, sentences
 from judgekit.core.text import clean_text
 from judgekit.providers import overlap_words as w
 

@@ -14,8 +14,8 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.column_names import advice
 from judgekit.storage.dotted import EACH
+from judgekit.storage.encodings import Hashes
 from judgekit.storage.field_mapping import FieldMapping
-from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.intake import Intake
 from judgekit.storage.problems import MISSING, Location, problems
 from judgekit.storage.reading import Reading, reading_of

@@ -21,7 +21,7 @@ from judgekit.core.errors import InputError, json_path
 from judgekit.storage.cells import PROSE, ListCells
 from judgekit.storage.containers import container_rows
 from judgekit.storage.dotted import field_heads
-from judgekit.storage.hashed_file import Hashes
+from judgekit.storage.encodings import Hashes
 from judgekit.storage.id_lists import RETRIEVED_IDS
 from judgekit.storage.problems import Location, kind_of
 from judgekit.storage.rows import Notices, Origin, Row, document_rows, is_folder, read_text

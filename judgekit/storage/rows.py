@@ -15,9 +15,8 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.documents import records_of
 from judgekit.storage.dotted import field_heads
-from judgekit.storage.encodings import encoding_of, faults_named, undecodable_named, utf8_pieces
+from judgekit.storage.encodings import Hashes, encoding_of, faults_named, hashed, undecodable_named, utf8_pieces
 from judgekit.storage.format_names import formats_named
-from judgekit.storage.hashed_file import Hashes, hashed
 from judgekit.storage.problems import Location, kind_of
 from judgekit.storage.table_rows import Record, checked_header, csv_records, sheet_records
 

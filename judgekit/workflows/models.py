@@ -14,12 +14,11 @@ import judgekit.providers
 from judgekit.core.components import Judge, find
 from judgekit.core.config import Budget, ModelConfig, is_local
 from judgekit.core.errors import ConfigError
-from judgekit.core.model_names import is_floating
 from judgekit.core.protocols import Provider, ReplyCache
 from judgekit.core.request_fields import has_hidden_values, header_problem
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
-from judgekit.engine.pinning import PinGuard
+from judgekit.engine.pinning import PinGuard, is_floating
 from judgekit.providers.retrying import Retrying
 
 _HEADER_TEXT = re.compile(r"[!-~]+")

@@ -25,7 +25,7 @@ from judgekit.core.text import canonical_sha256
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION
-from judgekit.storage.id_files import stored_ids
+from judgekit.storage.id_lists import stored_ids
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.run_records import read_summary
 from judgekit.systems.recorded import Recorded

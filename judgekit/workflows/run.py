@@ -17,7 +17,7 @@ from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS
 from judgekit.engine.budget import Spending
 from judgekit.engine.passes import Observer, Passes, Wanted, models_left
 from judgekit.engine.pinning import Seen
-from judgekit.storage.id_files import id_lines
+from judgekit.storage.id_lists import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
 from judgekit.workflows.case_scores import Faults, judge_inputs

@@ -23,8 +23,8 @@ from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import data_sha256, iterate_cases, iterate_outputs
+from judgekit.storage.encodings import Hashes
 from judgekit.storage.formats.trec import Scattered
-from judgekit.storage.hashed_file import Hashes
 from judgekit.storage.ranked_files import Placed, iterate_positions, load_gold
 from judgekit.storage.reading import missing_is_empty
 from judgekit.storage.record_formats import NO_ID

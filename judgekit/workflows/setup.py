@@ -31,7 +31,7 @@ from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
-from judgekit.storage.id_files import load_ids
+from judgekit.storage.id_lists import load_ids
 from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.reading import missing_is_empty

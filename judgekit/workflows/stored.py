@@ -21,7 +21,7 @@ from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CONFIG, Manifest, RunSummary
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.storage.config_files import load_config
-from judgekit.storage.id_files import stored_ids
+from judgekit.storage.id_lists import stored_ids
 from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary

@@ -9,7 +9,7 @@ import pytest
 import judgekit
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, StorageError
-from judgekit.storage.id_files import load_ids
+from judgekit.storage.id_lists import load_ids
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudge import Again, open_rejudge

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.core.declining import abstention_rule
+from judgekit.core.sentences import abstention_rule
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply, verdict
 from judgekit.workflows.dry_run import dry_run

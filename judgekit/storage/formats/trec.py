@@ -16,8 +16,7 @@ from operator import gt
 from pathlib import Path
 from typing import IO, Any, ClassVar, NamedTuple, TypeVar
 
-from judgekit.storage.encodings import encoding_of, faults_named, undecodable_named
-from judgekit.storage.hashed_file import hashed
+from judgekit.storage.encodings import encoding_of, faults_named, hashed, undecodable_named
 from judgekit.storage.record_formats import Format, Source
 from judgekit.storage.rows import Origin, Row, has_own_suffix, is_folder
 from judgekit.storage.trec_lines import blocks

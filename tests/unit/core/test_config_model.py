@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from judgekit.core.config import Gate, ModelConfig, RunConfig, is_local
-from judgekit.core.model_names import is_floating
+from judgekit.engine.pinning import is_floating
 
 BASE: dict[str, Any] = {"name": "s", "cases": "c.jsonl", "system": {"name": "recorded", "path": "o.jsonl"}}
 MODELS = {"m": {"model": "x"}, "n": {"model": "y"}}

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from judgekit.core.declining import abstention_rule
+from judgekit.core.sentences import abstention_rule
 
 DECLINES = [
     "The notes do not say.",

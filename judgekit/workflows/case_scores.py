@@ -23,23 +23,20 @@ Unjudged = dict[str, dict[str, NotApplicable | Failed]]
 """By judge and case id: why a case is not put before a judge."""
 
 
-class Faults:
-    """Notes where our own code or a plug-in failed on one case, which must not cost the other cases."""
+Warnings = list[tuple[str, str]]
+"""(code, message) of what the reader of the figures should know."""
 
-    def __init__(self, warnings: list[tuple[str, str]]) -> None:
-        """Note in `warnings`, a list of (code, message)."""
-        self._warnings = warnings
 
-    def note(self, name: str, case_id: str, error: Exception) -> Failed:
-        """Note the first fault of a component; returns what its scores of the case are."""
-        if not any(text.startswith(f"{name}: ") for code, text in self._warnings if code == "internal_error"):
-            text = f"{name}: {type(error).__name__}: {error} (case {case_id!r}, maybe others); they are in n_error"
-            self._warnings.append(("internal_error", text))
-        return Failed("internal", by_judge=True)
+def _fault(warnings: Warnings, name: str, case_id: str, error: Exception) -> Failed:
+    """Note that our own code or a plug-in failed on a case, which must not cost the other cases; the first is named."""
+    if not any(text.startswith(f"{name}: ") for code, text in warnings if code == "internal_error"):
+        text = f"{name}: {type(error).__name__}: {error} (case {case_id!r}, maybe others); they are in n_error"
+        warnings.append(("internal_error", text))
+    return Failed("internal", by_judge=True)
 
 
 def judge_inputs(
-    judges: Sequence[Judge], pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged, faults: Faults
+    judges: Sequence[Judge], pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged, warnings: Warnings
 ) -> Iterator[JudgeInput]:
     """What each judge is asked, judge by judge; why a case is not put before a judge goes to `unjudged`."""
     pairs = list(pairs)
@@ -50,7 +47,7 @@ def judge_inputs(
             try:
                 built = judge.build_input(case, output)
             except Exception as error:  # noqa: BLE001  # one case must not cost the run
-                built = faults.note(judge.name, case.id, error)
+                built = _fault(warnings, judge.name, case.id, error)
             if isinstance(built, JudgeInput):
                 yield built
             else:
@@ -64,7 +61,8 @@ class Scoring:
     config: RunConfig
     metrics: Sequence[Metric]
     judges: Sequence[Judge]
-    faults: Faults
+    warnings: Warnings
+    """Where a fault of our own code or a plug-in is noted."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def score_cases(
     tally = RunTally(columns, pooled, config.slices, config.errors, rules)
     reports = {metric.name: report for metric in scoring.metrics if (report := metric.open_report()) is not None}
     families = [(metric, reports.get(metric.name, metric)) for metric in scoring.metrics]
-    faults, deciding = scoring.faults, _Abstentions()
+    deciding = _Abstentions()
 
     def lines() -> Iterator[bytes]:
         for case, output in zip(cases, store.outputs(), strict=False):
@@ -117,10 +115,10 @@ def score_cases(
                 )
                 for judge in scoring.judges
             }
-            outcomes, sources = _metric_outcomes(families, case, output, verdicts, faults)
+            outcomes, sources = _metric_outcomes(families, case, output, verdicts, scoring.warnings)
             decided = deciding.of(case, output, verdicts)
             for judge in scoring.judges:
-                outcomes.update(_judge_outcomes(judge, case, decided, verdicts[judge.name], faults))
+                outcomes.update(_judge_outcomes(judge, case, decided, verdicts[judge.name], scoring.warnings))
             if joint:
                 outcomes.update(joint_outcomes(outcomes))
             tally.add(case, output, outcomes)
@@ -142,17 +140,11 @@ def score_cases(
     return Scored(tally, overall, digests, warnings, deciding.record())
 
 
-def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) -> list[tuple[str, str]]:
+def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) -> Warnings:
     """How many answers a judge was not asked about because nothing was retrieved that they could rest on."""
+    text = "answers have no retrieved text (no hits, or hits without text): not judged"
     counts = {judge: sum(reason == NO_TEXT for reason in reasons.values()) for judge, reasons in unjudged.items()}
-    return [
-        (
-            "no_retrieved_text",
-            f"{judge}: {n} answers have no retrieved text (no hits, or hits without text): not judged",
-        )
-        for judge, n in counts.items()
-        if n
-    ]
+    return [("no_retrieved_text", f"{judge}: {n} {text}") for judge, n in counts.items() if n]
 
 
 def _write_reports(
@@ -173,7 +165,7 @@ def _metric_outcomes(
     case: Case,
     output: SystemOutput,
     verdicts: Verdicts,
-    faults: Faults,
+    warnings: Warnings,
 ) -> tuple[Outcomes, dict[str, str]]:
     """Every score of one case by a metric family, and what those rest on that say so."""
     found: Outcomes = {}
@@ -187,12 +179,12 @@ def _metric_outcomes(
             found.update(outcomes)
             sources.update(family.sources(output, wanted))
         except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
-            found.update(dict.fromkeys(_names(family), faults.note(family.name, case.id, error)))
+            found.update(dict.fromkeys(_names(family), _fault(warnings, family.name, case.id, error)))
     return found, sources
 
 
 def _judge_outcomes(
-    judge: Judge, case: Case, decided: Decided, said: Verdict | NotApplicable | Failed, faults: Faults
+    judge: Judge, case: Case, decided: Decided, said: Verdict | NotApplicable | Failed, warnings: Warnings
 ) -> Outcomes:
     """Every score of one case by a judge: from its verdict, from the abstention, or the reason why there is none."""
     try:
@@ -201,7 +193,7 @@ def _judge_outcomes(
             return outcomes
         return judge.scores(said) if isinstance(said, Verdict) else dict.fromkeys(_names(judge), said)
     except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
-        return dict.fromkeys(_names(judge), faults.note(judge.name, case.id, error))
+        return dict.fromkeys(_names(judge), _fault(warnings, judge.name, case.id, error))
 
 
 def _names(component: Metric | Judge) -> list[str]:
@@ -281,7 +273,7 @@ class _Abstentions:
         source = next((name for name in ("judge", "rule") if self._sources[name]), "flag")
         return {"source": source, "by_source": dict(self._sources), "n_abstained": dict(+self._found)}
 
-    def warnings(self) -> list[tuple[str, str]]:
+    def warnings(self) -> Warnings:
         """Said if the rule found an abstention, or none where one is due: figures depend on it."""
         if not self._found["rule"] and not self._n_answered:
             return []

@@ -29,7 +29,7 @@ from judgekit.storage.id_lists import stored_ids
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.run_records import read_summary
 from judgekit.systems.recorded import Recorded
-from judgekit.workflows.case_scores import Faults, Unjudged, judge_inputs
+from judgekit.workflows.case_scores import Unjudged, judge_inputs
 from judgekit.workflows.job import RunJob, versions
 from judgekit.workflows.judge_reliability import spot_check_kind
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, open_cache, price_models
@@ -322,7 +322,7 @@ def stored_inputs(
     judges = {judge.name: judge for judge in job.judge_components}
     stored = (item for item in parent.judge_inputs() if item.judge in judges)
     there = {(item.judge, item.case_id) for item in stored}
-    for item in judge_inputs(job.judge_components, pairs, unjudged, Faults([])):
+    for item in judge_inputs(job.judge_components, pairs, unjudged, []):
         if (item.judge, item.case_id) not in there:
             unjudged[item.judge][item.case_id] = Failed("not judged", by_judge=True)
     for item in parent.judge_inputs():

@@ -18,7 +18,7 @@ from judgekit.core.judgments import last_judgments
 from judgekit.core.runs import EVAL_RESULTS, METRICS_VERSION, SCORES, Notice, RunSummary
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import append_history
-from judgekit.workflows.case_scores import Faults, Scored, Scoring, Unjudged, judge_inputs, score_cases
+from judgekit.workflows.case_scores import Scored, Scoring, Unjudged, judge_inputs, score_cases
 from judgekit.workflows.closing import closed, made_by, replaced_figures, write_summary
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import StoredRun, open_stored
@@ -99,7 +99,7 @@ def rescore(run: str, options: Options) -> Rescored:
         raise ConfigError(f"{folder.path}: this run is not finished; resume it with `judgekit run --resume` first")
     with folder.locked_as_found(manifest):
         warnings: list[tuple[str, str]] = []
-        scoring = Scoring(stored.config, metrics, judges, Faults(warnings))
+        scoring = Scoring(stored.config, metrics, judges, warnings)
         scored = _scored(folder, scoring, _cases(stored))
         summary = _summary(stored, old, scored, warnings)
         changes = _changes(rounded(old.model_dump(mode="json")), rounded(summary.model_dump(mode="json")))
@@ -141,7 +141,7 @@ def _cases(stored: StoredRun) -> list[Case]:
 def _scored(folder: RunFolder, scoring: Scoring, cases: Sequence[Case]) -> Scored:
     unjudged: Unjudged = {}
     # Only why cases were not put before a judge is needed here; the inputs themselves are stored.
-    for _ in judge_inputs(scoring.judges, zip(cases, folder.outputs(), strict=True), unjudged, scoring.faults):
+    for _ in judge_inputs(scoring.judges, zip(cases, folder.outputs(), strict=True), unjudged, scoring.warnings):
         pass
     return score_cases(scoring, folder, cases, unjudged, last_judgments(folder.judgments()))
 

@@ -20,7 +20,7 @@ from judgekit.engine.pinning import Seen
 from judgekit.storage.id_lists import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
-from judgekit.workflows.case_scores import Faults, judge_inputs
+from judgekit.workflows.case_scores import judge_inputs
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
@@ -93,7 +93,7 @@ async def prepare(job: RunJob) -> None:
     store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
     pairs = zip(job.cases, outputs, strict=True)
     if job.parent is None:
-        inputs = judge_inputs(job.judge_components, pairs, job.unjudged, Faults(job.warnings))
+        inputs = judge_inputs(job.judge_components, pairs, job.unjudged, job.warnings)
     else:
         inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
         copy_judgments(job, job.parent)

@@ -13,7 +13,7 @@ from judgekit.core.spot_checks import RUN_CHECKS
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.storage.run_index import judged_before
-from judgekit.workflows.case_scores import Faults, Scoring, score_cases
+from judgekit.workflows.case_scores import Scoring, score_cases
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of, sampled
@@ -29,7 +29,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
     """Write scores.jsonl and the reports of metric families, and return the figures."""
     config, manifest, judges, checks = job.config, job.manifest, job.judge_components, job.checks
     judgments = last_judgments(job.store.judgments(), sampled(checks))
-    scoring = Scoring(config, job.metrics, judges, Faults(job.warnings))
+    scoring = Scoring(config, job.metrics, judges, job.warnings)
     scored = score_cases(scoring, job.store, job.cases, job.unjudged, judgments)
     before = None if job.reopened is None else job.reopened.summary.judge_reliability
     clusters = clusters_of(config.cluster_by, job.cases, checks)

@@ -202,9 +202,16 @@ def names_in(package: ModuleType) -> tuple[str, ...]:
 
 
 def _entry_points(package: ModuleType) -> Iterable[Any]:
+    found: Iterable[Any] = _installed().select(group=f"judgekit.{package.__name__.rpartition('.')[2]}")
+    return found
+
+
+@cache
+def _installed() -> Any:
+    """The entry points of all packages, which take a hundredth of a second to gather."""
     from importlib.metadata import entry_points
 
-    return entry_points(group=f"judgekit.{package.__name__.rpartition('.')[2]}")
+    return entry_points()
 
 
 def find(package: ModuleType, kind: type[T], name: str, where: str) -> type[T]:

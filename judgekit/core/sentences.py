@@ -141,6 +141,11 @@ def abstention_rule(answer: str) -> bool:
     Yes where the first sentence says that the answer is not known or not in the sources ("I don't know", "the notes do
     not say", "this cannot be answered from the context"), and no later one begins with "but", "however" or the like. No
     for a blank answer, which says nothing.
+
+    Narrow on purpose, and mostly English, with phrases of other languages and of content filters: an answer that
+    declines in other words is not seen, so that an answer hardly ever passes for an abstention. The lexical judge goes
+    by the same phrases, so a change of them is a new name of its models. No sentence is read beyond `MAX_LENGTH`.
+    Source: in-house; measured in docs/judges.md.
     """
     said = [text for sentence in sentences(CITATION.sub("", answer)) if (text := _plain(sentence))]
     said = [text for text in said if _ONLY_OPENS.fullmatch(text) is None]

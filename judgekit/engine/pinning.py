@@ -1,4 +1,4 @@
-"""Is it still the same model? Every reply is compared with the pin, and a name that can move is told from a fixed one."""
+"""Is it still the same model? Every reply is compared with the pin, and names that can move are told apart."""
 
 import re
 from collections import Counter

@@ -117,10 +117,10 @@ def rejudge_command(
     no_cache: NoCache = False,
 ) -> None:
     """Judge the stored inputs of a run again, into a new run. The system under test is not called."""
-    from judgekit.workflows.rejudge import Again, open_rejudge
+    from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 
-    again = Again(tuple(dict.fromkeys(judge or ())), model, prompt_version, config)
-    carry_out(open_rejudge(run, again, shared.options(run_id=run_id, use_cache=not no_cache)), shared)
+    wanted = RejudgeWanted(tuple(dict.fromkeys(judge or ())), model, prompt_version, config)
+    carry_out(open_rejudge(run, wanted, shared.options(run_id=run_id, use_cache=not no_cache)), shared)
 
 
 def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:

@@ -106,12 +106,12 @@ def rescore_command(
             continue
         results.append(result)
         if not shared.as_json:
-            typer.echo(rescored_text(result.document()))
+            typer.echo(rescored_text(result))
     if shared.as_json:
-        print_json([result.document() for result in results])
+        print_json(results)
     if errors:
         raise typer.Exit(max(error.exit_code for error in errors))
-    if any(not gate.passed for result in results for gate in result.summary.gates):
+    if not all(gate["passed"] for result in results for gate in result["gates"]):
         raise typer.Exit(1)
 
 

@@ -216,29 +216,19 @@ class Session:
 
     def _label(self, item: LabelItem, text: str) -> Step:
         label = read_value(text)
-        problem = self._problem(label)
-        if problem is not None or label is None or isinstance(label, str):
-            self.message = problem or ""
+        if not isinstance(label, tuple):
+            self.message = label or "type a label, s, b, q or ?"
             return "unread"
-        about = self._labelling
+        about, (score, _) = self._labelling, label
+        low, high = about.scale
+        if score is not None and (not low <= score <= high or (low, high) == (0, 1)):
+            self.message = "type y or n" if low <= score <= high else f"{score} is off the scale of {low} to {high}"
+            return "unread"
         line = _line(item.case_id, about.sheet.judge, about.annotator, item.input_sha256, label)
         self._keep({**line, "revised": True} if item.case_id in self._labelled else line)
         self._labelled.add(item.case_id)
         self._position = self._next_open(self._position + 1)
         return "labelled"
-
-    def _problem(self, label: tuple[int | None, bool | None] | str | None) -> str | None:
-        low, high = self._labelling.scale
-        if label is None:
-            return "type a label, s, b, q or ?"
-        if isinstance(label, str):
-            return label
-        score, _ = label
-        if score is not None and not low <= score <= high:
-            return f"{score} is off the scale of {low} to {high}"
-        if score is not None and (low, high) == (0, 1):
-            return "type y or n"
-        return None
 
     def _next_open(self, start: int) -> int:
         items = self._labelling.items

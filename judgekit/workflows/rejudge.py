@@ -41,8 +41,8 @@ Wordings = Mapping[str, PromptTemplate]
 
 
 @dataclass(frozen=True)
-class Again:
-    """What is judged again, and with what."""
+class RejudgeWanted:
+    """What the command line says of a rejudge."""
 
     judges: tuple[str, ...] = ()
     """Names of judges; none: all of the run."""
@@ -54,7 +54,7 @@ class Again:
     """Another config, for models and wordings that the run's config does not have."""
 
 
-def open_rejudge(run: str, again: Again, options: Options) -> RunJob:
+def open_rejudge(run: str, wanted: RejudgeWanted, options: Options) -> RunJob:
     """A new run in a new folder that judges the stored inputs of another one.
 
     Raises:
@@ -63,19 +63,18 @@ def open_rejudge(run: str, again: Again, options: Options) -> RunJob:
         StorageError: the run is damaged, or the new folder cannot be made.
     """
     parent = open_stored(run, options)
-    names = again.judges or tuple(judge.name for judge in parent.config.judges)
+    names = wanted.judges or tuple(judge.name for judge in parent.config.judges)
     if not names:
         raise ConfigError(f"{parent.folder.path}: this run has no judges, so there is nothing to judge again")
-    judges = tuple(_asked_as_wanted(judge, again) if judge.name in names else judge for judge in parent.config.judges)
+    judges = tuple(_as_wanted(judge, wanted) if judge.name in names else judge for judge in parent.config.judges)
     for name in names:
         parent.judge_config(name)
-    models = {**parent.config.models, **_added(parent, names, again)}
-    if again.model is not None and again.model not in models:
+    models = {**parent.config.models, **_added(parent, names, wanted)}
+    if wanted.model is not None and wanted.model not in models:
         models_there = ", ".join(sorted(models)) or "none"
-        raise ConfigError(f"--model {again.model!r}: there are {models_there}; add others by --config")
-    _check_kept(parent)
+        raise ConfigError(f"--model {wanted.model!r}: there are {models_there}; add others by --config")
     config = parent.config.model_copy(update={"judges": judges, "models": models})
-    wordings = {item.name: parent.prompt(item.name, item.prompt_version, again.config_path) for item in judges}
+    wordings = {item.name: parent.prompt(item.name, item.prompt_version, wanted.config_path) for item in judges}
     return rejudge_job(parent, config, names, wordings, options)
 
 
@@ -166,24 +165,24 @@ def _check_kept(parent: StoredRun) -> None:
         )
 
 
-def _asked_as_wanted(judge: JudgeConfig, again: Again) -> JudgeConfig:
+def _as_wanted(judge: JudgeConfig, wanted: RejudgeWanted) -> JudgeConfig:
     """The judge with another model or wording; one model takes the place of a whole panel."""
-    update: dict[str, Any] = {} if again.model is None else {"model": again.model, "panel": None}
-    if again.prompt_version is not None:
-        update["prompt_version"] = again.prompt_version
+    update: dict[str, Any] = {} if wanted.model is None else {"model": wanted.model, "panel": None}
+    if wanted.prompt_version is not None:
+        update["prompt_version"] = wanted.prompt_version
     return judge.model_copy(update=update)
 
 
-def _added(parent: StoredRun, names: Sequence[str], again: Again) -> dict[str, ModelConfig]:
+def _added(parent: StoredRun, names: Sequence[str], wanted: RejudgeWanted) -> dict[str, ModelConfig]:
     """Models of the other config; one of them must not silently take the place of a model that stays in use."""
-    if again.config_path is None:
+    if wanted.config_path is None:
         return {}
-    models = {**models_of(parent, again.config_path)}
+    models = {**models_of(parent, wanted.config_path)}
     for judge in parent.config.judges:
         for name in judge.asked:
             if judge.name not in names and models[name] != parent.config.models[name]:
                 raise ConfigError(
-                    f"{again.config_path}: models.{name} differs from the run's, which {judge.name} was asked of; "
+                    f"{wanted.config_path}: models.{name} differs from the run's, which {judge.name} was asked of; "
                     "give it another name, or judge that again as well"
                 )
     return models

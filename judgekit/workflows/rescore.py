@@ -5,7 +5,6 @@ replies. What changes is what today's metrics make of cases, outputs and verdict
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,45 +45,15 @@ MADE_BY_SCORING = frozenset(
 _PROVENANCE = ("metrics_version", "scored_by", "warnings")
 
 
-@dataclass(frozen=True)
-class Change:
-    """A figure that has changed."""
-
-    name: str
-    old: Mapping[str, Any] | None
-    """None: the run did not have it."""
-    new: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True)
-class Rescored:
-    """The result of scoring a run again."""
-
-    run_id: str
-    old_version: str
-    """Who made the old figures, such as `judgekit 0.1.0, metrics version 1`."""
-    new_version: str
-    summary: RunSummary
-    changes: Sequence[Change]
-
-    def document(self) -> dict[str, Any]:
-        """A strict-JSON object."""
-        return {
-            "run_id": self.run_id,
-            "status": self.summary.status,
-            "old_version": self.old_version,
-            "new_version": self.new_version,
-            "changes": [asdict(item) for item in self.changes],
-            "gates": [gate.model_dump(mode="json") for gate in self.summary.gates],
-            "warnings": [notice.model_dump(mode="json") for notice in self.summary.warnings],
-        }
-
-
-def rescore(run: str, options: Options) -> Rescored:
+def rescore(run: str, options: Options) -> dict[str, Any]:
     """Write scores and figures of a stored run again, and keep the old figures in its history.
 
     Files are replaced one by one, each as a whole: a process that is killed leaves old figures beside new scores at
     worst, and the next call writes both.
+
+    Returns:
+        What `judgekit rescore --json` prints of the run: who made the old figures and the new ones, each figure over
+        all cases that has changed (null: the run does not have it), gates and warnings.
 
     Raises:
         ConfigError: no such run, or one that cannot be scored from its folder, or with a metric or judge that is not
@@ -109,13 +78,15 @@ def rescore(run: str, options: Options) -> Rescored:
             append_history(folder, replaced_figures(old, datetime.now(UTC)))
         write_summary(folder, summary)
         summary = closed(folder, summary, report=stored.config.report)
-    return Rescored(
-        run_id=manifest.run_id,
-        old_version=_version(made_by(old), old.metrics_version),
-        new_version=_version(judgekit.__version__, METRICS_VERSION),
-        summary=summary,
-        changes=changes or (),
-    )
+    return {
+        "run_id": manifest.run_id,
+        "status": summary.status,
+        "old_version": _version(made_by(old), old.metrics_version),
+        "new_version": _version(judgekit.__version__, METRICS_VERSION),
+        "changes": changes or [],
+        "gates": [gate.model_dump(mode="json") for gate in summary.gates],
+        "warnings": [notice.model_dump(mode="json") for notice in summary.warnings],
+    }
 
 
 def _cases(stored: StoredRun) -> list[Case]:
@@ -172,14 +143,14 @@ def _summary(stored: StoredRun, old: RunSummary, scored: Scored, warnings: Seque
     return summary
 
 
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change] | None:
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Figures over all cases that changed, by name; None if nothing at all changed."""
     found = []
     for section in ("overall", "operational"):
         for name in dict.fromkeys([*new[section], *old[section]]):
             before, after = _figure(old[section].get(name)), _figure(new[section].get(name))
             if before != after:
-                found.append(Change(name, before, after))
+                found.append({"name": name, "old": before, "new": after})
     if not found and all(old[key] == new[key] for key in old if key not in _PROVENANCE):
         return None
     return found

@@ -12,7 +12,7 @@ from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.probe import ProbesWanted, probe
-from judgekit.workflows.rejudge import Again, open_rejudge
+from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 from judgekit.workflows.report import write_report
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
@@ -44,7 +44,7 @@ def write_full_run(results: Path) -> Path:
     path.write_text(json.dumps(config), encoding="utf-8")
     judgekit.run(path, results_dir=results, run_id="first")
     job = open_rejudge(
-        str(results / "first"), Again(judges=("groundedness",), model="baseline-strict"), Options(run_id="full")
+        str(results / "first"), RejudgeWanted(judges=("groundedness",), model="baseline-strict"), Options(run_id="full")
     )
     carried_out(job)
     run = results / "full"

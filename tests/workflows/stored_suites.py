@@ -12,7 +12,7 @@ from judgekit.storage.shipped import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
-from judgekit.workflows.rejudge import Again, open_rejudge
+from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 from judgekit.workflows.run import run as run_workflow
 from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
 from tests.builders import read_lines, write_suite
@@ -35,7 +35,7 @@ def first_run(folder: Path, server: FaultServer, **config: Any) -> Path:
 
 def rejudge(run: Path, run_id: str, *, use_cache: bool = True, **again: Any) -> RunSummary:
     """Judge a run again into a run of this name."""
-    return carried_out(open_rejudge(str(run), Again(**again), Options(run_id=run_id, use_cache=use_cache)))
+    return carried_out(open_rejudge(str(run), RejudgeWanted(**again), Options(run_id=run_id, use_cache=use_cache)))
 
 
 def carried_out(job: RunJob) -> RunSummary:

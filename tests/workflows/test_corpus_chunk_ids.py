@@ -12,7 +12,7 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.id_lists import load_ids
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.models import Options
-from judgekit.workflows.rejudge import Again, open_rejudge
+from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 from judgekit.workflows.rescore import rescore
 from tests.builders import case, output, read_json, seal_again, write_suite
 
@@ -52,12 +52,12 @@ def test_the_folder_alone_is_enough_to_score_and_to_judge_again(tmp_path: Path) 
     tmp_path.joinpath("chunks.txt").write_text("k1\nk7\n", encoding="utf-8")
     folder = ran(tmp_path, "ids", corpus_chunk_ids="chunks.txt")
     (tmp_path / "chunks.txt").unlink()
-    assert list(rescore(str(folder), Options()).changes) == []
+    assert rescore(str(folder), Options())["changes"] == []
     from judgekit.engine.passes import Observer
     from judgekit.executors.local import run_local
     from judgekit.workflows.run import run
 
-    job = open_rejudge(str(folder), Again(), Options(run_id="again"))
+    job = open_rejudge(str(folder), RejudgeWanted(), Options(run_id="again"))
     run_local(lambda: run(job, Observer()))
     assert coverage(folder.parent / "again") == coverage(folder)
     assert (folder.parent / "again" / "corpus_chunk_ids.jsonl").read_bytes() == b'"k1"\n"k7"\n'

@@ -18,8 +18,8 @@ from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.shipped import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.models import Options
-from judgekit.workflows.rejudge import Again, open_rejudge
-from judgekit.workflows.rescore import Rescored, rescore
+from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
+from judgekit.workflows.rescore import rescore
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines
 from tests.workflows.stored_suites import carried_out, check
@@ -43,7 +43,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results"
 
 
-def rejudged(results: Path, again: Again, run_id: str) -> Path:
+def rejudged(results: Path, again: RejudgeWanted, run_id: str) -> Path:
     job = open_rejudge("panel", again, Options(results_dir=results, run_id=run_id))
     run_local(lambda: run_workflow(job, Observer()))
     return results / run_id
@@ -55,20 +55,20 @@ def verdicts(folder: Path, role: str = "primary") -> dict[tuple[str, str], objec
 
 
 def test_a_panel_judged_again_with_nothing_changed_says_the_same(results: Path) -> None:
-    folder = rejudged(results, Again(judges=("groundedness",)), "again")
+    folder = rejudged(results, RejudgeWanted(judges=("groundedness",)), "again")
     assert verdicts(folder) == verdicts(results / "panel")
     assert (folder / "scores.jsonl").read_bytes() == (results / "panel" / "scores.jsonl").read_bytes()
     assert read_json(folder / "metrics.json")["rejudged"]["changed"] == 0
 
 
 def test_judgments_of_a_panel_that_is_not_judged_again_are_copied_with_its_members(results: Path) -> None:
-    folder = rejudged(results, Again(judges=("correctness",)), "kept")
+    folder = rejudged(results, RejudgeWanted(judges=("correctness",)), "kept")
     assert verdicts(folder, "member") == verdicts(results / "panel", "member") != {}
     assert verdicts(folder) == verdicts(results / "panel")
 
 
 def test_one_model_takes_the_place_of_a_whole_panel(results: Path) -> None:
-    folder = rejudged(results, Again(judges=("groundedness",), model="baseline-strict"), "alone")
+    folder = rejudged(results, RejudgeWanted(judges=("groundedness",), model="baseline-strict"), "alone")
     assert {item["role"] for item in read_lines(folder / "judgments.jsonl")} == {"primary"}
     assert verdicts(folder) == verdicts(results / "single")
 
@@ -90,7 +90,7 @@ def test_a_bridge_from_a_panel_to_one_model_knows_that_the_judge_changed(results
 # scored again
 
 
-def rescored(results: Path, run_id: str, tmp_path: Path) -> tuple[Path, dict[str, bytes], Rescored]:
+def rescored(results: Path, run_id: str, tmp_path: Path) -> tuple[Path, dict[str, bytes], dict[str, Any]]:
     """A copy of a run scored again: its folder, the files as they were before, and the result."""
     folder = tmp_path / run_id
     shutil.copytree(results / run_id, folder)
@@ -98,13 +98,15 @@ def rescored(results: Path, run_id: str, tmp_path: Path) -> tuple[Path, dict[str
     return folder, before, rescore(str(folder), Options())
 
 
-@pytest.mark.parametrize("again", [None, Again(judges=("groundedness",)), Again(judges=("correctness",))])
-def test_scoring_a_panel_anew_changes_nothing(results: Path, tmp_path: Path, again: Again | None) -> None:
+@pytest.mark.parametrize(
+    "again", [None, RejudgeWanted(judges=("groundedness",)), RejudgeWanted(judges=("correctness",))]
+)
+def test_scoring_a_panel_again_changes_nothing(results: Path, tmp_path: Path, again: RejudgeWanted | None) -> None:
     run_id = "panel" if again is None else f"rescored-{again.judges[0]}"
     if again is not None:
         rejudged(results, again, run_id)
     folder, before, result = rescored(results, run_id, tmp_path)
-    assert list(result.changes) == []
+    assert result["changes"] == []
     after = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     # The report names the time at which it was written; the manifest takes up checks that other runs have added.
     changed = {name for name in after if after[name] != before.get(name)}
@@ -123,8 +125,8 @@ def test_a_metric_family_that_changed_shows_beside_the_verdicts_of_a_panel(
 
     monkeypatch.setattr(AnswerChecks, "calculate", stricter)
     folder, before, result = rescored(results, "panel", tmp_path)
-    [change] = result.changes
-    assert (change.name, (change.old or {})["value"], (change.new or {})["value"]) == ("keyword_groundedness", 0.8, 0.0)
+    [change] = result["changes"]
+    assert (change["name"], change["old"]["value"], change["new"]["value"]) == ("keyword_groundedness", 0.8, 0.0)
     assert (folder / "judgments.jsonl").read_bytes() == before["judgments.jsonl"]
     metrics, old = read_json(folder / "metrics.json"), json.loads(before["metrics.json"])
     assert metrics["judges"] == old["judges"]
@@ -146,7 +148,7 @@ def test_another_reading_of_verdicts_changes_the_scores_of_a_panel(
 
     monkeypatch.setattr(Groundedness, "scores", kinder)
     _, before, result = rescored(results, "panel", tmp_path)
-    changes = {change.name: change for change in result.changes}
-    assert (changes["groundedness"].new or {})["value"] == 4.8387
+    changes = {change["name"]: change for change in result["changes"]}
+    assert changes["groundedness"]["new"]["value"] == 4.8387
     old = json.loads(before["metrics.json"])["overall"]["groundedness"]
-    assert (changes["groundedness"].new or {})["n"] == old["n"]
+    assert changes["groundedness"]["new"]["n"] == old["n"]

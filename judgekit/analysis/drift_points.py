@@ -15,24 +15,6 @@ AT_ONCE = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class CheckedVerdicts:
-    """The stored verdicts of one judge in one run."""
-
-    run_id: str
-    judge: str
-    prompt_version: str
-    prompt_sha256: str
-    dataset_sha256: str
-    parser_version: str
-    answers_sha256: str | None
-    """See `core.history_points.answers_sha256`."""
-    distribution: Mapping[str, int]
-    """How often each score was given: `<judge>.distribution` of metrics.json."""
-    verdict_model: str | None = None
-    """Model that gave them."""
-
-
-@dataclass(frozen=True)
 class AskedAgain:
     """Who was asked about them, and when."""
 
@@ -53,23 +35,35 @@ class AskedAgain:
 
 def checked_verdicts(
     judge: str, manifest: Manifest, metrics: Mapping[str, Any], answers_sha256: str | None
-) -> CheckedVerdicts:
-    """What a finished run says of the verdicts of one of its judges.
+) -> HistoryPoint:
+    """The stored verdicts of one judge of a finished run, as a point of its history about which nobody was asked.
 
     Raises:
         KeyError: metrics.json lacks a part that every run has.
     """
     about = metrics["judges"][judge]
-    return CheckedVerdicts(
+    distribution = metrics["overall"].get(f"{judge}.distribution", {})
+    counts = [(float(score), n) for score, n in distribution.items() if score.isdigit()]
+    score_mean, score_sd = _mean_and_sd(counts)
+    return HistoryPoint(
         run_id=manifest.run_id,
         judge=judge,
         prompt_version=about["prompt_version"],
-        prompt_sha256=about["prompt_sha256"],
         dataset_sha256=dataset_sha256(metrics["cases"]["sha256"], manifest),
+        kind="run",
+        comparator="",
+        created_at=manifest.created_at,
+        n_asked=0,
+        n_pairs=0,
+        n_disagree=0,
+        n_failed=0,
+        prompt_sha256=about["prompt_sha256"],
         parser_version=manifest.versions.get("parser", ""),
         answers_sha256=answers_sha256,
+        score_mean=score_mean,
+        score_sd=score_sd,
+        n_scores=sum(n for _, n in counts),
         verdict_model=about.get("model"),
-        distribution=metrics["overall"].get(f"{judge}.distribution", {}),
     )
 
 
@@ -87,39 +81,24 @@ def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | No
     }
 
 
-def history_point(verdicts: CheckedVerdicts, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
-    """A point of the history of a judge, from the rows of the check's report or those of `pair_row`."""
+def history_point(verdicts: HistoryPoint, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
+    """What was said of stored verdicts, from `checked_verdicts` and the rows of the check's report or of `pair_row`."""
     pairs = [row for row in sample if row["disagrees"] is not None]
-    shifts = [float(row["second"]) - float(row["first"]) for row in pairs]
-    shift_mean, shift_sd = _mean_and_sd([(shift, 1) for shift in shifts])
-    counts = [(float(score), n) for score, n in verdicts.distribution.items() if score.isdigit()]
-    score_mean, score_sd = _mean_and_sd(counts)
-    return HistoryPoint(
-        run_id=verdicts.run_id,
-        judge=verdicts.judge,
-        prompt_version=verdicts.prompt_version,
-        dataset_sha256=verdicts.dataset_sha256,
-        kind=asked.kind,
-        comparator=asked.comparator,
-        created_at=asked.created_at,
-        n_asked=len(sample),
-        n_pairs=len(pairs),
-        n_disagree=sum(bool(row["disagrees"]) for row in pairs),
-        n_failed=len(sample) - len(pairs),
-        prompt_sha256=verdicts.prompt_sha256,
-        parser_version=verdicts.parser_version,
-        served_models=tuple(sorted(set(asked.served_models))),
-        fingerprints=tuple(sorted(set(asked.fingerprints))),
-        upstreams=tuple(sorted(set(asked.upstreams))),
-        builds=tuple(sorted(set(asked.builds))),
-        verdict_builds=tuple(sorted(set(asked.verdict_builds))),
-        answers_sha256=verdicts.answers_sha256,
-        score_mean=score_mean,
-        score_sd=score_sd,
-        n_scores=sum(n for _, n in counts),
-        shift_mean=shift_mean,
-        shift_sd=shift_sd,
-        verdict_model=verdicts.verdict_model,
+    shift_mean, shift_sd = _mean_and_sd([(float(row["second"]) - float(row["first"]), 1) for row in pairs])
+    said = ("served_models", "fingerprints", "upstreams", "builds", "verdict_builds")
+    return verdicts.model_copy(
+        update={
+            "kind": asked.kind,
+            "comparator": asked.comparator,
+            "created_at": asked.created_at,
+            "n_asked": len(sample),
+            "n_pairs": len(pairs),
+            "n_disagree": sum(bool(row["disagrees"]) for row in pairs),
+            "n_failed": len(sample) - len(pairs),
+            "shift_mean": shift_mean,
+            "shift_sd": shift_sd,
+            **{name: tuple(sorted(set(getattr(asked, name)))) for name in said},
+        }
     )
 
 

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from judgekit.analysis.drift_points import (
     AskedAgain,
-    CheckedVerdicts,
     checked_verdicts,
     history_point,
     pair_row,
@@ -177,7 +176,7 @@ def _unchecked(
             yield history_point(_verdicts(folder, manifest, metrics, judge), asked, [])
 
 
-def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> CheckedVerdicts:
+def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> HistoryPoint:
     answers = answers_sha256(item for item in folder.judge_inputs() if item.judge == judge)
     try:
         return checked_verdicts(judge, manifest, metrics, answers)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.drift_points import AskedAgain, CheckedVerdicts, history_point, pair_row
+from judgekit.analysis.drift_points import AskedAgain, history_point, pair_row
 from judgekit.analysis.drift_states import DRIFTED, DriftReport, drift_report
 from judgekit.core.cache_keys import REPLY_PREFIX
 from judgekit.core.history_points import HistoryPoint, PointKind
@@ -50,7 +50,11 @@ CHANGE = 8
 def week_checks(rng: random.Random, week: int, flips: float) -> list[HistoryPoint]:
     """What a weekly run adds to the history: from week 2 on the verdicts of week 1 are older than a day."""
     at = START + timedelta(weeks=week)
-    verdicts = CheckedVerdicts(f"week-{week + 1:02}", "groundedness", "v1", "p", "d", "1", "a", {"5": N_CASES}, "m")
+    verdicts = HistoryPoint(
+        run_id=f"week-{week + 1:02}", judge="groundedness", prompt_version="v1", dataset_sha256="d", kind="run",
+        comparator="", created_at=at.isoformat(), n_asked=0, n_pairs=0, n_disagree=0, n_failed=0, prompt_sha256="p",
+        parser_version="1", answers_sha256="a", score_mean=5.0, score_sd=0.0, n_scores=N_CASES, verdict_model="m",
+    )  # fmt: skip
     ids = [f"c{number}" for number in range(N_CASES)]
     kinds: tuple[tuple[PointKind, str, float], ...] = (
         ("spot_check", "m with v2", 0.08),

@@ -4,9 +4,24 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.drift_points import AskedAgain, CheckedVerdicts, history_point, repeats_by_kind
+from judgekit.analysis.drift_points import AskedAgain, checked_verdicts, history_point, repeats_by_kind
+from judgekit.core.runs import Manifest
 
-VERDICTS = CheckedVerdicts("r", "groundedness", "v1", "p", "d", "1", "a", {"0": 1, "1": 0, "4": 1, "5": 2, "none": 9})
+MANIFEST = Manifest(
+    run_id="r",
+    name="demo",
+    status="complete",
+    created_at="2026-01-01T00:00:00+00:00",
+    config_path="demo.json",
+    config_sha256="c",
+    versions={"parser": "1"},
+)
+METRICS = {
+    "judges": {"groundedness": {"prompt_version": "v1", "prompt_sha256": "p", "model": "m"}},
+    "cases": {"sha256": "d"},
+    "overall": {"groundedness.distribution": {"0": 1, "1": 0, "4": 1, "5": 2, "none": 9}},
+}
+VERDICTS = checked_verdicts("groundedness", MANIFEST, METRICS, "a")
 
 
 def test_pairs_are_counted_and_failures_are_in_no_denominator() -> None:

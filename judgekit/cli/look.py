@@ -132,7 +132,8 @@ def compare_command(
     Cases won and lost are counted, and what else changed is named.
     """
     from judgekit.analysis.gates import failures, parse_fail_on
-    from judgekit.workflows.compare import CompareOptions, compare, comparison_pieces, open_runs
+    from judgekit.workflows.compare import compare, comparison_pieces
+    from judgekit.workflows.compared_runs import CompareOptions, open_runs
 
     wanted = parse_fail_on(fail_on or ())
     a, b = _two(runs, baseline)

@@ -79,26 +79,16 @@ def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[st
     yield from render("report.html", {**_context(record), "blocks": packed(), "index": index}, "report.js")
 
 
-def in_order(summary: RunSummary, judges: Sequence[str], score_names: Sequence[str]) -> RunSummary:
-    """The figures in the order of the run, where metrics.json has that of the alphabet.
-
-    Args:
-        summary: the figures.
-        judges: judges in the order of the config.
-        score_names: scores in the order of scores.jsonl; a figure stands where the score does that begins its name.
-    """
+def in_order(summary: RunSummary, score_names: Sequence[str]) -> RunSummary:
+    """The figures in the order of the scores that begin their names, not of the alphabet as metrics.json has them."""
     places = {name: place for place, name in enumerate(score_names)}
 
     def place(name: str) -> tuple[int, str]:
         beginnings = (name[:end] for end in range(len(name), 0, -1))
         return next((places[part] for part in beginnings if part in places), len(places)), name
 
-    return summary.model_copy(
-        update={
-            "judges": {name: summary.judges[name] for name in [*judges, *summary.judges] if name in summary.judges},
-            "overall": {name: summary.overall[name] for name in sorted(summary.overall, key=place)},
-        }
-    )
+    overall = {name: summary.overall[name] for name in sorted(summary.overall, key=place)}
+    return summary.model_copy(update={"overall": overall})
 
 
 def _context(record: RunRecord) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`judgekit compare`: two stored runs side by side, and what else changed between them.
 
-`open_runs` opens both, `compare` refuses those whose difference would mix causes, pairs their cases one by one and
-says what differs, and `comparison_pieces` writes it in a format.
+`compared_runs.open_runs` opens both, `compare` refuses those whose difference would mix causes, pairs their cases one
+by one and says what differs, and `comparison_pieces` writes it in a format.
 """
 
 import math
@@ -25,10 +25,8 @@ from judgekit.stats.means import mean
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import index_run
 from judgekit.workflows.closing import INDEX_SECONDS
-from judgekit.workflows.compared_runs import CompareOptions, PairedCases, Side, Sides, open_runs
+from judgekit.workflows.compared_runs import CompareOptions, PairedCases, Side, Sides
 from judgekit.workflows.stored import StoredRun
-
-__all__ = ["CompareOptions", "compare", "comparison_pieces", "open_runs"]
 
 SHOWN = 3
 """Case ids in an error message."""
@@ -63,7 +61,7 @@ def compare(sides: Sides, how: CompareOptions) -> Comparison:
         *a.notices,
         *b.notices,
         *_run_notices(sides, found, has_other_data=cases.has_other_data),
-        *_missing_notices(only_in_a, len(shared)),
+        *_missing(len(only_in_a), len(shared)),
         *_case_notices(sides, cases, deltas),
         *_same_notices(same_run, shares_answers=shares_answers),
     ]
@@ -316,13 +314,10 @@ def _same_notices(same_run: str | None, *, shares_answers: bool) -> Notices:
         yield "same_answers", "a and b judge the same answers, so a difference is of the judge and not of the system"
 
 
-def _missing_notices(only_in_a: Sequence[str], n_shared: int) -> Notices:
-    if only_in_a:
-        n = len(only_in_a)
-        text = (
-            f"{n} of the {n + n_shared} cases of a are not in b, so every figure and gate is about the other {n_shared}"
-        )
-        yield "cases_missing", text
+def _missing(n: int, n_shared: int) -> Notices:
+    if n:
+        what = f"{n} of the {n + n_shared} cases of a are not in b"
+        yield "cases_missing", f"{what}, so every figure and gate is about the other {n_shared}"
 
 
 def _case_notices(sides: Sides, cases: PairedCases, deltas: Sequence[Delta]) -> Notices:
@@ -335,11 +330,9 @@ def _case_notices(sides: Sides, cases: PairedCases, deltas: Sequence[Delta]) -> 
     for delta in deltas:
         if delta.name in judges and delta.a != delta.b and delta.a is not None and delta.b is not None:
             name = delta.name.removesuffix(COVERAGE)
-            text = f"{name}: {round(delta.a * delta.n)} of {delta.n} cases have a verdict in a, and "
-            yield (
-                "coverage_differs",
-                f"{text}{round(delta.b * delta.n)} in b; the difference of its mean leaves out others",
-            )
+            n_a, n_b = round(delta.a * delta.n), round(delta.b * delta.n)
+            text = f"{name}: {n_a} of {delta.n} cases have a verdict in a, and {n_b} in b"
+            yield "coverage_differs", f"{text}; the difference of its mean leaves out others"
 
 
 def _run_notices(sides: Sides, found: Sequence[Cause], *, has_other_data: bool) -> Notices:

@@ -120,12 +120,11 @@ def _run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
     n_stored = sum(_size(folder.path / name) for name in (OUTPUTS, JUDGE_INPUTS, JUDGMENTS))
     caps = caps_for(cases.n_cases, n_stored)
     summary = read_summary(folder)
-    judges = [str(judge["name"]) for judge in config.get("judges", ())]
     bridge = _document(folder, BRIDGE)
     return RunRecord(
         manifest=folder.manifest(),
         config=config,
-        summary=summary and in_order(summary, judges, cases.score_names()),
+        summary=summary and in_order(summary, cases.score_names()),
         prompts=prompts,
         n_cases=cases.n_cases,
         judged=cases.judged(),

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import judgekit
-from judgekit.workflows.compare import CompareOptions, compare, comparison_pieces, open_runs
+from judgekit.workflows.compare import compare, comparison_pieces
+from judgekit.workflows.compared_runs import CompareOptions, open_runs
 from judgekit.workflows.models import Options
 from tests.builders import REPOSITORY, case, output, read_lines, write_lines, write_suite
 

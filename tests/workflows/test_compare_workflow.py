@@ -13,7 +13,8 @@ import pytest
 import judgekit
 from judgekit.core.comparison import Comparison, QueryChange
 from judgekit.core.errors import ConfigError, StorageError
-from judgekit.workflows.compare import CompareOptions, compare, comparison_pieces, open_runs
+from judgekit.workflows.compare import compare, comparison_pieces
+from judgekit.workflows.compared_runs import CompareOptions, open_runs
 from judgekit.workflows.models import Options
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 

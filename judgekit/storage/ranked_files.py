@@ -315,16 +315,17 @@ class _Placing:
         """A record without the hits beyond the largest cut-off, as far as no figure depends on them."""
         given = [name for name in ("retrieved", RETRIEVED_IDS) if name in data]
         hits = data[given[0]] if len(given) == 1 else None
-        gold = self._gold.get(str(data.get("case_id", data.get("id"))), Gold())
+        try:
+            gold = self._gold.get(str(canonical_id(data.get("case_id", data.get("id")))), Gold())
+        except ValueError:
+            return data
         if not isinstance(hits, list) or gold.supports is not None:
             return data
         if any(isinstance(hit, dict) and "rank" in hit for hit in hits):
             return data
         named = [hit.get("rel_path") if isinstance(hit, dict) else hit for hit in hits]
-        n = max(
-            [rank for rank, path in enumerate(named, start=1) if normalise_path(str(path)) in gold.paths], default=0
-        )
-        return {**data, given[0]: hits[: max(self._depth, n)]}
+        right = [rank for rank, path in enumerate(named, start=1) if normalise_path(str(path)) in gold.paths]
+        return {**data, given[0]: hits[: max([self._depth, *right])]}
 
 
 def _ids_of(found: Sequence[Id | None]) -> Ids:

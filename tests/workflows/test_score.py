@@ -114,6 +114,8 @@ JSON_OUTPUTS: list[list[dict[str, Any]]] = [
     [{"case_id": "sections", "retrieved": [{"rel_path": "p.md", "heading_path": ["A", "B", "C"], "text": "A kiln"}]}],
     [{"case_id": "groups", "retrieved": [{"rel_path": "q"}, {"rel_path": "x"}, {"rel_path": "p"}]}],
     [{"case_id": "caf\u00e9", "retrieved": [{"chunk_id": "r\u00e9sume\u0301", "rel_path": "\u00e9.md"}]}],
+    [{"case_id": "cafe\u0301", "retrieved": [*FAR, {"rel_path": "e\u0301.md", "metadata": {"page": 1}}]}],
+    [{"case_id": "a", "retrieved": [*FAR, {"rel_path": "p.md", "metadata": {}}, {"chunk_id": "z1", "metadata": {}}]}],
     [{"case_id": "a", "retrieved": [{"chunk_id": "x"}]}, {"case_id": "a", "retrieved": []}],
     [{"case_id": "a", "id": "x", "latency_seconds": {"total": -1}}],
     [{"case_id": "a", "retreived": []}],

@@ -1,6 +1,7 @@
 """The first correct hit of one case in two runs, also where they were chunked differently."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from judgekit.core.cases import Case, Hit, SystemOutput
@@ -8,7 +9,7 @@ from judgekit.core.comparison import FirstHits, LostChunk
 from judgekit.core.scores import Failed, Outcomes
 from judgekit.metrics.gold_evidence import GoldSupports, SnippetMode, by_rank, first_occurrences
 from judgekit.metrics.retrieval_ids import MRR_CUTOFF, NO_CHUNKS
-from judgekit.metrics.spans import CharacterSpan, span_recall
+from judgekit.metrics.spans import CharacterSpan, character_spans, span_recall
 
 LEAST_COVER = 0.5
 """Share of an expected chunk's characters that the hits of another chunker have to cover."""
@@ -62,9 +63,10 @@ def first_hits(case: Case, a: SystemOutput | None, b: SystemOutput | None, match
         lost = [
             LostChunk(item, places_a[item], places_b.get(item))
             for item in wanted
-            if _within(places_a, item, matching.k) and not _within(places_b, item, matching.k)
+            if places_a.get(item, math.inf) <= matching.k < places_b.get(item, math.inf)
         ]
-        return FirstHits(_first(places_a), _first(places_b), tuple(lost), len(wanted), tuple(notes))
+        first_a, first_b = (min(places.values(), default=None) for places in (places_a, places_b))
+        return FirstHits(first_a, first_b, tuple(lost), len(wanted), tuple(notes))
     if case.gold_supports:
         supports = GoldSupports(case.gold_supports, matching.snippets)
         return FirstHits(
@@ -118,21 +120,9 @@ def _ranked(output: SystemOutput | None) -> Ranked:
     return [] if output is None or output.error is not None else by_rank(output.retrieved)
 
 
-def _by_id(wanted: Sequence[str], ranked: Ranked) -> dict[str, int]:
+def _by_id(wanted: Sequence[str], ranked: Ranked) -> dict[str | None, int]:
     """Rank of the first occurrence of each expected chunk that was found."""
-    found: dict[str, int] = {}
-    for rank, hit in ranked:
-        if hit.chunk_id is not None and hit.chunk_id in wanted:
-            found.setdefault(hit.chunk_id, rank)
-    return found
-
-
-def _first(places: Mapping[str, int]) -> int | None:
-    return min(places.values(), default=None)
-
-
-def _within(places: Mapping[str, int], chunk_id: str, k: int) -> bool:
-    return chunk_id in places and places[chunk_id] <= k
+    return {hit.chunk_id: rank for rank, hit in reversed(ranked) if hit.chunk_id in wanted}
 
 
 class _Places:
@@ -153,14 +143,14 @@ class _Places:
         if not self._docs:
             yield "no document known of the expected chunks"
 
-    def ranks(self, ranked: Ranked) -> dict[str, int]:
+    def ranks(self, ranked: Ranked) -> dict[str | None, int]:
         """Rank at which the hits so far stand for each expected chunk that was found."""
-        found: dict[str, int] = {}
+        found: dict[str | None, int] = {}
         so_far: list[CharacterSpan] = []
         for rank, hit in ranked:
             if hit.doc_id is None or hit.doc_id not in self._docs:
                 continue
-            so_far += _spans_of(hit)
+            so_far += character_spans(hit.source_spans, hit.doc_id)
             for chunk_id, expected in self._spans.items():
                 if chunk_id not in found and (not expected or span_recall(so_far, expected) >= LEAST_COVER):
                     found[chunk_id] = rank
@@ -169,17 +159,11 @@ class _Places:
 
 def _known_spans(case: Case, chunk_id: str, runs: Sequence[Ranked]) -> list[CharacterSpan]:
     """The characters of a chunk; empty where they are not known."""
-    stated = (case.expected_spans or {}).get(chunk_id, ())
-    spans = [CharacterSpan(span.doc_id, span.start, span.end) for span in stated if span.doc_id is not None]
-    if not spans:
-        spans = [span for hits in runs for _, hit in hits if hit.chunk_id == chunk_id for span in _spans_of(hit)]
-    return [span for span in spans if span.start < span.end]
-
-
-def _spans_of(hit: Hit) -> list[CharacterSpan]:
-    doc_ids = [hit.doc_id if span.doc_id is None else span.doc_id for span in hit.source_spans]
-    return [
-        CharacterSpan(doc_id, span.start, span.end)
-        for doc_id, span in zip(doc_ids, hit.source_spans, strict=True)
-        if doc_id is not None
+    spans = character_spans((case.expected_spans or {}).get(chunk_id, ())) or [
+        span
+        for hits in runs
+        for _, hit in hits
+        if hit.chunk_id == chunk_id
+        for span in character_spans(hit.source_spans, hit.doc_id)
     ]
+    return [span for span in spans if span.start < span.end]

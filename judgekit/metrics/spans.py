@@ -6,12 +6,12 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import ClassVar, NamedTuple
 
-from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.cases import Case, Span, SystemOutput
 from judgekit.core.collector import collector_paused
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
@@ -241,18 +241,19 @@ class Spans(Metric):
         return tuple([Column(name) for name in _NAMES])
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
-        gold = expected_spans(case)
+        gold = _expected_spans(case)
         if isinstance(gold, NotApplicable):
             return dict.fromkeys(_NAMES, gold)
         if output.error is not None:
             return dict.fromkeys(_NAMES, Failed(output.error.kind))
         if not all(hit.source_spans for hit in output.retrieved):
             return dict.fromkeys(_NAMES, _NO_SPANS)
-        sizes = _Sizes(retrieved_spans(output), gold)
+        found = [span for hit in output.retrieved for span in character_spans(hit.source_spans, hit.doc_id)]
+        sizes = _Sizes(found, gold)
         return dict(zip(_NAMES, (sizes.recall, sizes.precision, sizes.iou), strict=True))
 
 
-def expected_spans(case: Case) -> Sequence[CharacterSpan] | NotApplicable:
+def _expected_spans(case: Case) -> Sequence[CharacterSpan] | NotApplicable:
     """Where the expected chunks of a case stand, or why that is not known."""
     known = case.expected_spans
     if known is None:
@@ -260,19 +261,11 @@ def expected_spans(case: Case) -> Sequence[CharacterSpan] | NotApplicable:
     wanted = known if case.expected_chunk_ids is None else case.expected_chunk_ids
     if not all(chunk_id in known for chunk_id in wanted):
         return _PARTLY_KNOWN
-    gold = [
-        CharacterSpan(span.doc_id, span.start, span.end)
-        for chunk_id in wanted
-        for span in known[chunk_id]
-        if span.doc_id is not None
-    ]
+    gold = [span for chunk_id in wanted for span in character_spans(known[chunk_id])]
     return gold if any(span.start < span.end for span in gold) else _EMPTY_GOLD
 
 
-def retrieved_spans(output: SystemOutput) -> Iterator[CharacterSpan]:
-    """The source spans of all hits; a span without a document is of its hit's own."""
-    for hit in output.retrieved:
-        for span in hit.source_spans:
-            doc_id = hit.doc_id if span.doc_id is None else span.doc_id
-            if doc_id is not None:  # refused when the file is read
-                yield CharacterSpan(doc_id, span.start, span.end)
+def character_spans(spans: Iterable[Span], doc_id: str | None = None) -> list[CharacterSpan]:
+    """The spans of a record; one without a document is of `doc_id`, and left out if there is none."""
+    placed = [(span, doc_id if span.doc_id is None else span.doc_id) for span in spans]
+    return [CharacterSpan(document, span.start, span.end) for span, document in placed if document is not None]

@@ -51,28 +51,12 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     """The object of one judge under `judge_reliability.by_judge` of metrics.json; figures are not yet rounded.
 
     `disagreement_rate` = `n_disagree` / `spot_check_n`, over pairs with two verdicts; `n_disagree` = `n_gap_over_one` +
-    `n_class_flips` - `n_both`; `inconsistent_rate`: verdicts that contradict themselves. See `rate_against_threshold`.
+    `n_class_flips` - `n_both`; `inconsistent_rate`: verdicts, all or the first of each pair, that are inconsistent.
 
-    Assumptions: the pairs are a simple random sample of the judge's verdicts (see `draw_sample`). `interval` is for
-    verdicts like these and does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does, and
-    rests on the draw of cases alone. All else takes clusters as independent, or if there are none, cases.
-
-    Args:
-        pairs: the sample, in the order in which it is listed.
-        pass_score: lowest score that passes; None: the judge has no pass class.
-        seed: of the sample, for the record.
-        against: what the judge was checked against, for the record.
-        threshold: disagreement rate above which the check fires, in (0, 1).
-        verdicts: all verdicts of this judge in the run, for `inconsistent_rate`; None: the first of each pair.
-        draw: how the sample was drawn, if that is known.
-        scale: lowest and highest score of the judge; a yes/no judge has 0 and 1.
-        clusters: number of the cluster of each pair, in the same order; None: cases are independent.
-
-    Returns:
-        Strict JSON. What the pairs do not define is None; if all ratings are the same, with `undefined_reason`.
-
-    Raises:
-        ValueError: a pair's verdicts are of different kinds, or a verdict says nothing.
+    Assumptions: the pairs are a simple random sample of the judge's verdicts. `interval` is for verdicts like these and
+    does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does, and rests on the draw of cases
+    alone. All else takes clusters (a number for each pair) as independent, or if there are none, cases. What the pairs
+    do not define is None.
     """
     compared, scored, groups = _scored(pairs, pass_score, clusters)
     n, n_disagree = len(scored), sum(item.disagrees for item in scored)
@@ -101,12 +85,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         "sample": [_row(pair, item) for pair, item in zip(pairs, compared, strict=True)],
         "seed": seed,
         "against": dict(against),
-        "spot_check": {
-            **spot_check,
-            "seed": seed,
-            "interval_future": future,
-            "shift": _shift(scored, seed, groups),
-        },
+        "spot_check": spot_check | {"seed": seed, "interval_future": future, "shift": _shift(scored, seed, groups)},
         "alarm": alarm(n_disagree, n, threshold, draw, future),
         "agreement": {**agreement, **why},
         "disagreements": _disagreements(pairs, compared),

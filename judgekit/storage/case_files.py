@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -18,11 +18,10 @@ from judgekit.storage.encodings import Hashes
 from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.intake import Intake
 from judgekit.storage.problems import MISSING, Location, problems
-from judgekit.storage.reading import Reading, reading_of
+from judgekit.storage.reading import reading_of
 from judgekit.storage.rows import Notices, Row, is_folder
 
 M = TypeVar("M", Case, SystemOutput)
-T = TypeVar("T")
 
 
 def load_cases(source: DataFile, path: Path, notices: Notices | None = None) -> list[Case]:
@@ -91,41 +90,20 @@ def _iterate(
 ) -> Iterator[M]:
     mapping = FieldMapping(source, model)
     reading = reading_of(source, path)
-
-    def read(row: Row) -> tuple[str, M] | list[str]:
-        found = record_of(row, mapping, model)
-        return found if isinstance(found, list) else (_key(found), found)
-
+    intake = Intake(source, path)
     said: Notices = [] if notices is None else notices
-    yield from read_all(reading.rows(kind, said), read, mapping, reading)
+    with collector_paused():
+        for row in reading.rows(kind, said):
+            found = record_of(row, mapping, model)
+            made = intake.take(row, found if isinstance(found, list) else (_key(found), found))
+            if made is not None:
+                yield made
+    intake.close(mapping.unmatched())
     said += [(code, f"{path.name}: {message}") for code, message in mapping.notices()]
 
 
 def _key(record: Case | SystemOutput) -> str:
     return record.id if isinstance(record, Case) else record.case_id
-
-
-def read_all(
-    rows: Iterator[Row], read: Callable[[Row], tuple[str, T] | list[str]], mapping: FieldMapping, reading: Reading
-) -> Iterator[T]:
-    """What is made of each row, as they are read; what is wrong is raised after the last good one.
-
-    Args:
-        rows: the rows of a file.
-        read: makes id and record of a row, or the list of what is wrong with it.
-        mapping: of the file.
-        reading: of the file.
-
-    Raises:
-        InputError: one line for each problem (20 at most, then a count), ids that come twice among them.
-    """
-    intake = Intake(reading)
-    with collector_paused():
-        for row in rows:
-            made = intake.take(row, read(row))
-            if made is not None:
-                yield made
-    intake.close(mapping.unmatched())
 
 
 def record_of(row: Row, mapping: FieldMapping, model: type[M]) -> M | list[str]:

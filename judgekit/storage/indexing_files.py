@@ -14,8 +14,8 @@ from judgekit.core.collector import collector_paused
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
 from judgekit.storage.dotted import ABSENT, look_up
-from judgekit.storage.intake import SHOWN_PROBLEMS, said_once
-from judgekit.storage.problems import MISSING, one_line, problems
+from judgekit.storage.intake import Intake
+from judgekit.storage.problems import MISSING, problems
 from judgekit.storage.rows import OWN_FORMATS, Row, read_rows
 
 _FIELDS = tuple(IndexedDocument.model_fields)
@@ -33,27 +33,15 @@ def load_indexed_documents(source: DataFile, path: Path) -> list[IndexedDocument
             raise InputError(f'{path}: "fields" names {ours!r}, which is not a field of an indexed document{hint}')
     if source.format not in (None, *OWN_FORMATS.values()):
         raise InputError(f'{path}: "format" is {source.format!r}; they are read from jsonl, json, csv or xlsx')
+    intake = Intake(source, path, "doc_id")
     documents: list[IndexedDocument] = []
-    places: dict[str, str] = {}
-    wrong: list[tuple[Row | None, str]] = []
     with collector_paused():
         for row in read_rows(source, path):
             found = _document(row, source.fields)
-            if isinstance(found, list):
-                wrong += [(row, problem) for problem in found]
-            elif found.doc_id in places:
-                first = places[found.doc_id]
-                wrong.append((row, f"{row.path}: doc_id {found.doc_id!r} is already {first}"))
-            else:
-                places[found.doc_id] = f"on line {row.line}" if row.line else f"at {row.path}"
-                documents.append(found)
-    if wrong:
-        said = [
-            f"{path}{f':{row.line}' if row is not None and row.line else ''}: {problem}"
-            for row, problem in said_once(wrong)
-        ]
-        more = [f"... and {len(said) - SHOWN_PROBLEMS} more"] * (len(said) > SHOWN_PROBLEMS)
-        raise InputError("\n".join(map(one_line, [*said[:SHOWN_PROBLEMS], *more])))
+            made = intake.take(row, found if isinstance(found, list) else (found.doc_id, found))
+            if made is not None:
+                documents.append(made)
+    intake.close()
     return documents
 
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeVar
 
+from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.problems import line_of, one_line
-from judgekit.storage.reading import Reading
 from judgekit.storage.rows import Row, read_text
 
 SHOWN_PROBLEMS = 20
@@ -18,9 +19,15 @@ T = TypeVar("T")
 class Intake:
     """Takes the records of a file; with the first thing that is wrong it goes on looking, but gives out no more."""
 
-    def __init__(self, reading: Reading) -> None:
-        """Prepare for the first record."""
-        self._reading = reading
+    def __init__(self, file: DataFile, path: Path, id_name: str = "id") -> None:
+        """Prepare for the first record.
+
+        Args:
+            file: how it is read.
+            path: where it is.
+            id_name: what messages call the id of a record.
+        """
+        self._file, self._path, self._id_name = file, path, id_name
         self._places: dict[str, Row | int] = {}
         """Where each id was met first."""
         self._wrong: list[tuple[Row | None, str]] = []
@@ -37,7 +44,7 @@ class Intake:
             return None
         key, made = found
         if key in self._places:
-            self._wrong.append((row, f"{row.path}: id {key!r} is already {_place(self._places[key])}"))
+            self._wrong.append((row, f"{row.path}: {self._id_name} {key!r} is already {_place(self._places[key])}"))
             return None
         if row.line and row.path == "$" and not row.file:
             self._places[key] = row.line
@@ -45,7 +52,7 @@ class Intake:
             self._places[key] = Row(row.line, row.path, None, file=row.file)
         return None if self._wrong else made
 
-    def close(self, unmatched: Sequence[str]) -> None:
+    def close(self, unmatched: Sequence[str] = ()) -> None:
         """Say what is wrong.
 
         Args:
@@ -58,30 +65,29 @@ class Intake:
         in_order = sorted(self._wrong, key=lambda one: (one[0].file, one[0].line) if one[0] is not None else ("", 0))
         wrong = [*((None, problem) for problem in unmatched), *in_order]
         if wrong:
-            raise InputError("\n".join(map(one_line, _said(wrong, self._reading))))
+            raise InputError("\n".join(map(one_line, self._said(wrong))))
+
+    def _said(self, wrong: list[tuple[Row | None, str]]) -> list[str]:
+        """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here."""
+        texts: dict[str, str] = {}
+        lines = []
+        distinct = _said_once(wrong)
+        for row, problem in distinct[:SHOWN_PROBLEMS]:
+            where = str(self._path)
+            if row is not None:
+                line: int | None = row.line
+                if row.place is not None:
+                    if row.file not in texts:
+                        texts[row.file] = read_text(self._file, self._path / row.file)
+                    line = line_of(texts[row.file], row.place)
+                where += f"/{row.file}" * bool(row.file) + f":{line}" * bool(line)
+            lines.append(f"{where}: {problem}")
+        if len(distinct) > SHOWN_PROBLEMS:
+            lines.append(f"... and {len(distinct) - SHOWN_PROBLEMS} more")
+        return lines
 
 
-def _said(wrong: list[tuple[Row | None, str]], reading: Reading) -> list[str]:
-    """One line for each problem, 20 at most and then a count; lines of JSON documents are looked up here."""
-    texts: dict[str, str] = {}
-    lines = []
-    distinct = said_once(wrong)
-    for row, problem in distinct[:SHOWN_PROBLEMS]:
-        where = str(reading.path)
-        if row is not None:
-            line: int | None = row.line
-            if row.place is not None:
-                if row.file not in texts:
-                    texts[row.file] = read_text(reading.file, reading.path / row.file)
-                line = line_of(texts[row.file], row.place)
-            where += f"/{row.file}" * bool(row.file) + f":{line}" * bool(line)
-        lines.append(f"{where}: {problem}")
-    if len(distinct) > SHOWN_PROBLEMS:
-        lines.append(f"... and {len(distinct) - SHOWN_PROBLEMS} more")
-    return lines
-
-
-def said_once(wrong: Sequence[tuple[Row | None, str]]) -> list[tuple[Row | None, str]]:
+def _said_once(wrong: Sequence[tuple[Row | None, str]]) -> list[tuple[Row | None, str]]:
     """Each problem where it is met first; what is wrong in several records, such as a column of another type, is one.
 
     Args:

@@ -108,7 +108,7 @@ def load_gold(source: DataFile, notices: Notices, hashes: Hashes) -> tuple[dict[
     path = Path(source.path)
     mapping = FieldMapping(source, Case)
     reading = reading_of(source, path)
-    intake = Intake(reading)
+    intake = Intake(source, path)
     gold: dict[str, Gold] = {}
     with_texts: list[Case] = []
     for row, plain in _cases(reading, notices, hashes):
@@ -219,7 +219,7 @@ def iterate_positions(
     path = Path(source.path)
     mapping = FieldMapping(source, SystemOutput)
     reading = reading_of(source, path)
-    intake = Intake(reading)
+    intake = Intake(source, path)
     placing = _Placing(gold, mapping, depth)
     found: Iterable[Result]
     if _is_trec(reading) and not whole:

@@ -62,27 +62,6 @@ _STATEMENTS = tuple(
 
 
 @dataclass(frozen=True)
-class RunRecord:
-    """What the database holds of one run."""
-
-    run_id: str
-    suite: str
-    created_at: str
-    commit_hash: str | None
-    config: dict[str, Any]
-    aggregate: dict[str, Any]
-    """The figures of `aggregate_json`."""
-    status: str
-    n_cases: int
-    figures: dict[str, Any]
-    """By name: value, n, n_error."""
-    tags: Sequence[str]
-    history: Sequence[dict[str, Any]]
-    """Aggregates of earlier scorings, oldest first."""
-    checks: Sequence[HistoryPoint]
-
-
-@dataclass(frozen=True)
 class ListedRun:
     """A run as `judgekit runs list` shows it."""
 
@@ -91,10 +70,22 @@ class ListedRun:
     created_at: str
     commit_hash: str | None
     aggregate: dict[str, Any]
+    """The figures of `aggregate_json`."""
     status: str
     n_cases: int
     figures: dict[str, Any]
-    tags: tuple[str, ...]
+    """By name: value, n, n_error."""
+    tags: Sequence[str]
+
+
+@dataclass(frozen=True)
+class RunRecord(ListedRun):
+    """What the database holds of one run."""
+
+    config: dict[str, Any]
+    history: Sequence[dict[str, Any]]
+    """Aggregates of earlier scorings, oldest first."""
+    checks: Sequence[HistoryPoint]
 
 
 class Database:
@@ -317,30 +308,14 @@ def _delete(connection: sqlite3.Connection, run_id: str) -> None:
 
 
 def _check_row(check: HistoryPoint) -> tuple[str, ...]:
-    return (
-        check.check_id,
-        check.run_id,
-        check.judge,
-        check.prompt_version,
-        check.dataset_sha256,
-        check.created_at,
-        check.model_dump_json(),
-    )
+    about = (check.judge, check.prompt_version, check.dataset_sha256, check.created_at)
+    return (check.check_id, check.run_id, *about, check.model_dump_json())
 
 
 def _listed(row: Sequence[Any]) -> ListedRun:
-    run_id, suite, created_at, commit_hash, aggregate, status, n_cases, figures, tags = row
-    return ListedRun(
-        run_id,
-        suite,
-        created_at,
-        commit_hash,
-        json.loads(aggregate),
-        status,
-        n_cases,
-        json.loads(figures),
-        tuple(json.loads(tags)),
-    )
+    run_id, suite, created_at, commit, aggregate, status, n_cases, figures, tags = row
+    decoded = [json.loads(text) for text in (aggregate, figures, tags)]
+    return ListedRun(run_id, suite, created_at, commit, decoded[0], status, n_cases, decoded[1], tuple(decoded[2]))
 
 
 def _json(value: Any) -> str:

@@ -197,6 +197,10 @@ class Notice(Frozen):
     message: str
 
 
+Notices = list[tuple[str, str]]
+"""(code, message) of each `Notice`, as they are collected on the way."""
+
+
 class GateResult(Frozen):
     """Whether one condition of the config holds."""
 

@@ -325,7 +325,7 @@ class Spending:
     def _too_little(self, budget: str, size: str, spent: str, left: str) -> str:
         return (
             f"{budget} does not hold one more call of {size}: {spent} spent, {left} left, {self._running()}; "
-            "what is left is too little for a call, so a larger budget is needed to go on with --resume"
+            "what is left is too little for a call, so raise the budget and resume with --resume"
         )
 
     def _running(self) -> str:

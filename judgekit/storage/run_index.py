@@ -7,13 +7,11 @@ from pathlib import Path
 
 from judgekit.core.errors import ConfigError, JudgekitError
 from judgekit.core.history_points import HistoryPoint, dataset_sha256
-from judgekit.core.runs import CONFIG, MANIFEST, Manifest
+from judgekit.core.runs import CONFIG, MANIFEST, Manifest, Notices
 from judgekit.storage.database import Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import case_results, run_record
 from judgekit.storage.stored_history import append_check
-
-Notices = list[tuple[str, str]]
 
 BASELINE = "baseline"
 """Tag of the run that the coverage of later ones is held against."""

@@ -13,7 +13,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict
-from judgekit.core.runs import SCORES
+from judgekit.core.runs import SCORES, Notices
 from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.abstention import Decided, whether_abstained
@@ -23,11 +23,7 @@ Unjudged = dict[str, dict[str, NotApplicable | Failed]]
 """By judge and case id: why a case is not put before a judge."""
 
 
-Warnings = list[tuple[str, str]]
-"""(code, message) of what the reader of the figures should know."""
-
-
-def _fault(warnings: Warnings, name: str, case_id: str, error: Exception) -> Failed:
+def _fault(warnings: Notices, name: str, case_id: str, error: Exception) -> Failed:
     """Note that our own code or a plug-in failed on a case, which must not cost the other cases; the first is named."""
     if not any(text.startswith(f"{name}: ") for code, text in warnings if code == "internal_error"):
         text = f"{name}: {type(error).__name__}: {error} (case {case_id!r}, maybe others); they are in n_error"
@@ -36,7 +32,7 @@ def _fault(warnings: Warnings, name: str, case_id: str, error: Exception) -> Fai
 
 
 def judge_inputs(
-    judges: Sequence[Judge], pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged, warnings: Warnings
+    judges: Sequence[Judge], pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged, warnings: Notices
 ) -> Iterator[JudgeInput]:
     """What each judge is asked, judge by judge; why a case is not put before a judge goes to `unjudged`."""
     pairs = list(pairs)
@@ -61,7 +57,7 @@ class Scoring:
     config: RunConfig
     metrics: Sequence[Metric]
     judges: Sequence[Judge]
-    warnings: Warnings
+    warnings: Notices
     """Where a fault of our own code or a plug-in is noted."""
 
 
@@ -140,7 +136,7 @@ def score_cases(
     return Scored(tally, overall, digests, warnings, deciding.record())
 
 
-def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) -> Warnings:
+def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) -> Notices:
     """How many answers a judge was not asked about because nothing was retrieved that they could rest on."""
     text = "answers have no retrieved text (no hits, or hits without text): not judged"
     counts = {judge: sum(reason == NO_TEXT for reason in reasons.values()) for judge, reasons in unjudged.items()}
@@ -165,7 +161,7 @@ def _metric_outcomes(
     case: Case,
     output: SystemOutput,
     verdicts: Verdicts,
-    warnings: Warnings,
+    warnings: Notices,
 ) -> tuple[Outcomes, dict[str, str]]:
     """Every score of one case by a metric family, and what those rest on that say so."""
     found: Outcomes = {}
@@ -184,7 +180,7 @@ def _metric_outcomes(
 
 
 def _judge_outcomes(
-    judge: Judge, case: Case, decided: Decided, said: Verdict | NotApplicable | Failed, warnings: Warnings
+    judge: Judge, case: Case, decided: Decided, said: Verdict | NotApplicable | Failed, warnings: Notices
 ) -> Outcomes:
     """Every score of one case by a judge: from its verdict, from the abstention, or the reason why there is none."""
     try:
@@ -273,7 +269,7 @@ class _Abstentions:
         source = next((name for name in ("judge", "rule") if self._sources[name]), "flag")
         return {"source": source, "by_source": dict(self._sources), "n_abstained": dict(+self._found)}
 
-    def warnings(self) -> Warnings:
+    def warnings(self) -> Notices:
         """Said if the rule found an abstention, or none where one is due: figures depend on it."""
         if not self._found["rule"] and not self._n_answered:
             return []

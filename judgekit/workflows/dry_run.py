@@ -9,6 +9,7 @@ from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.core.cases import SystemOutput, Usage
 from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeInput, ModelResponse
+from judgekit.core.runs import Notices
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.spot_checks import sample_size
 from judgekit.engine.judgment_draft import cached_reply
@@ -17,7 +18,7 @@ from judgekit.metrics.abstention import abstained
 from judgekit.storage.cache_entries import CacheReader, open_reader
 from judgekit.workflows.judge_reliability import MOST_ROWS
 from judgekit.workflows.models import Options
-from judgekit.workflows.preflight import Notices, check_applies, check_data, one_version
+from judgekit.workflows.preflight import check_applies, check_data, one_version
 from judgekit.workflows.selectors import cache_folder, results_dir_of
 from judgekit.workflows.setup import Setup
 

@@ -22,7 +22,7 @@ from judgekit.core.cases import Case
 from judgekit.core.components import Judge
 from judgekit.core.history_points import PointKind
 from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict, last_judgments
-from judgekit.core.runs import RunSummary
+from judgekit.core.runs import Notices, RunSummary
 from judgekit.core.spot_checks import CHECKS, SpotCheckKind, SpotCheckRecord
 from judgekit.engine.passes import Wanted
 from judgekit.engine.requests import JudgePlan
@@ -31,7 +31,6 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.closing import closed, write_summary
 
 Judgments = Mapping[JudgmentKey, Judgment]
-Warnings = list[tuple[str, str]]
 
 STEP = 10
 """Cases that an adaptive spot check draws at a time."""
@@ -143,7 +142,7 @@ def reliability_of(
     judgments: Judgments,
     earlier: Mapping[str, Any] | None = None,
     clusters: Mapping[str, int] | None = None,
-) -> tuple[dict[str, Any] | None, Warnings]:
+) -> tuple[dict[str, Any] | None, Notices]:
     """The `judge_reliability` of a run, and the warnings that it raises.
 
     Of several checks with the same comparator the last one counts. A judge's figures are those of the last check that
@@ -169,7 +168,7 @@ def reliability_of(
     if not by_judge and earlier is None:
         return None, []
     found = judge_reliability(by_judge, checks[-1].threshold if checks else DEFAULT_THRESHOLD, clusters)
-    warnings: Warnings = found.pop("warnings")
+    warnings: Notices = found.pop("warnings")
     for name, report in by_judge.items():
         for other in report["other_checks"]:
             if other["fired"]:
@@ -187,7 +186,7 @@ def reliability_of(
 
 def parts_that_stand(
     earlier: Mapping[str, Any] | None, judges: Sequence[Judge]
-) -> tuple[dict[str, Any] | None, Warnings]:
+) -> tuple[dict[str, Any] | None, Notices]:
     """What still holds of `judge_reliability` once the run has more verdicts, and a warning where something does not.
 
     Args:

@@ -16,6 +16,7 @@ from judgekit.core.config import Budget, ModelConfig, is_local
 from judgekit.core.errors import ConfigError
 from judgekit.core.protocols import Provider, ReplyCache
 from judgekit.core.request_fields import has_hidden_values, header_problem
+from judgekit.core.runs import Notices
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
 from judgekit.engine.pinning import PinGuard, is_floating
@@ -167,7 +168,7 @@ async def ready_models(models: Mapping[str, ModelRuntime], cache: ReplyCache | N
 
 def open_cache(
     results_dir: Path, models: Mapping[str, ModelRuntime], options: Options
-) -> tuple[ReplyCache | None, list[tuple[str, str]]]:
+) -> tuple[ReplyCache | None, Notices]:
     """The reply cache beside the runs, given to the models that need a network, and warnings about it.
 
     None if no such model is asked or the cache is not wanted.

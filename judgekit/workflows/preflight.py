@@ -12,14 +12,13 @@ from judgekit.analysis.input_mismatches import NameForms
 from judgekit.core.cases import Anchor, Case, Hit, Span, Support, SystemOutput
 from judgekit.core.components import Component, Judge
 from judgekit.core.errors import ConfigError, InputError
+from judgekit.core.runs import Notices
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.gold_evidence import looks_alike
 
 if TYPE_CHECKING:
     from judgekit.workflows.setup import Setup  # `judgekit score` sets up nothing
-
-Notices = list[tuple[str, str]]
 
 
 def check_data(setup: "Setup", outputs: Sequence[SystemOutput]) -> Notices:

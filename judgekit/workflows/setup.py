@@ -21,7 +21,7 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.judgments import Role
 from judgekit.core.protocols import System
-from judgekit.core.runs import CasePart
+from judgekit.core.runs import CasePart, Notices
 from judgekit.core.spot_checks import RUN_CHECK, RUN_REPEAT
 from judgekit.core.text import canonical_sha256
 from judgekit.engine.model_runtime import ModelRuntime
@@ -42,9 +42,6 @@ from judgekit.workflows.panel_rulings import Panel
 
 MATCHING = ("retrieval", "multi_hop")
 """Families that match hits with gold supports as `match` says."""
-
-Notices = list[tuple[str, str]]
-"""(code, message) of what the reader of the figures should know."""
 
 
 @dataclass(frozen=True)

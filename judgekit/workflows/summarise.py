@@ -8,7 +8,7 @@ from judgekit.analysis.indexing_coverage import other_index
 from judgekit.analysis.judge_calls import ReplySources, cache_warnings, cost_record, judge_record, reply_sources
 from judgekit.core.config import is_local
 from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
-from judgekit.core.runs import METRICS_VERSION, Notice, RunStatus, RunSummary
+from judgekit.core.runs import METRICS_VERSION, Notice, Notices, RunStatus, RunSummary
 from judgekit.core.spot_checks import RUN_CHECKS
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
@@ -18,7 +18,6 @@ from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of, sampled
 from judgekit.workflows.panel_rulings import PANEL, Panel, member_failures, model_facts, record_of_panel
-from judgekit.workflows.preflight import Notices
 from judgekit.workflows.rejudge_history import other_builds, rejudged
 
 MOST_MOVED = 0.02

@@ -1,4 +1,4 @@
-"""A run that is killed at any moment and gone on with ends as if nothing had happened."""
+"""A run that is killed at any moment and resumed ends as if nothing had happened."""
 
 import random
 import re

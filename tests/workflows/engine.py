@@ -94,7 +94,7 @@ def again(config: Path, server: FaultServer, *, run_id: str = "r", use_cache: bo
 
 
 def resumed(ran: Ran) -> Ran:
-    """The same run, gone on with."""
+    """The same run, resumed."""
     summary, error = None, None
     try:
         job = resume_job(str(ran.folder), None, Options())

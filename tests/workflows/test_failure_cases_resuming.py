@@ -1,4 +1,4 @@
-"""Failure cases of kind D about runs that stopped and are gone on with."""
+"""Failure cases of kind D about runs that stopped and are resumed."""
 
 import json
 from pathlib import Path

@@ -1,10 +1,22 @@
 """Settings and fixtures of all tests."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
 
-settings.register_profile("judgekit", deadline=None)  # a busy machine is not a failure
-settings.load_profile("judgekit")
+# A busy machine is not a failure, so there is no deadline. The gate runs all properties again with `thorough`.
+settings.register_profile("quick", deadline=None, max_examples=30)
+settings.register_profile("thorough", deadline=None, max_examples=100)
+settings.load_profile("quick")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Tests end processes and never machines, so what the operating system holds is safe without `fsync`."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("os.fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture

@@ -75,16 +75,10 @@ class PromptTemplate(BaseModel):
 
     @cached_property
     def _templates(self) -> "tuple[Template, Template]":
-        from jinja2 import StrictUndefined, TemplateError
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
+        from jinja2 import TemplateError
 
-        environment = ImmutableSandboxedEnvironment(
-            undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False, trim_blocks=True
-        )
-        environment.globals.clear()
-        environment.filters["data"] = fence
         try:
-            return environment.from_string(self.system), environment.from_string(self.user)
+            return _compiled(self.system), _compiled(self.user)
         except TemplateError as error:
             raise ConfigError(f"prompt {self.judge}/{self.version}: {error}") from None
 
@@ -119,6 +113,20 @@ class PromptTemplate(BaseModel):
             return self._system_text, self._templates[1].render(variables, reply_schema=self._schema_text)
         except Exception as error:  # noqa: BLE001  # a template can raise anything: 1/0, a filter without its argument
             raise ConfigError(f"prompt {self.judge}/{self.version}: {error}") from None
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> "Template":
+    """A template without any name but the variables; kept, since each run of a process reads its prompts again."""
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False, trim_blocks=True
+    )
+    environment.globals.clear()
+    environment.filters["data"] = fence
+    return environment.from_string(text)
 
 
 _BLOCK = re.compile(r"<<<data (\w+) ([0-9a-f]{16})>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from socket import gaierror
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -34,6 +34,8 @@ from judgekit.providers.http_errors import error_from_ok, error_from_redirect, e
 from judgekit.providers.rate_limits import rate_limits
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from httpx2 import URL, AsyncClient, Request
     from openai import AsyncOpenAI
 
@@ -256,7 +258,7 @@ class OpenAICompatible(Provider):
         )
         timeout = httpx2.Timeout(self._timeout, pool=None)
         # A redirect may lead the judged texts to another host.
-        pool = DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
+        pool = DefaultAioHttpClient(verify=_tls(), limits=limits, timeout=timeout, follow_redirects=False)
         address, query = split_address(self.model.base_url, self.variables)
         client = AsyncOpenAI(
             # An empty key would make the client read its own environment variable.
@@ -275,6 +277,14 @@ class OpenAICompatible(Provider):
         }
         self._connection = _Connection(client, pool, query, headers)
         return self._connection
+
+
+@cache
+def _tls() -> "SSLContext":
+    """The certificates of servers are checked against it; kept, since it takes 20 ms to read."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def _proxy_for(url: str) -> tuple[str, str] | None:

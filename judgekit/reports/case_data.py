@@ -134,11 +134,7 @@ class CaseData:
         return str(self._reasons.setdefault(text, len(self._reasons)))
 
     def index(self, more: Mapping[str, Any]) -> str:
-        """All rows as JSON that can stand inside a script element.
-
-        Args:
-            more: further entries for the page's script.
-        """
+        """All rows as JSON that can stand inside a script element, with more entries for the page's script."""
         silent = {None, *(str(place) for text, place in self._reasons.items() if text.startswith("n/a"))}
         columns = {name: values for name, values in self._columns.items() if any(cell not in silent for cell in values)}
         return embedded(

@@ -28,12 +28,7 @@ class _TestCase:
 
 
 def render_junit(manifest: Manifest, summary: RunSummary | None) -> str:
-    """The run as JUnit XML.
-
-    Args:
-        manifest: of the run.
-        summary: its figures; None if it has none.
-    """
+    """The run as JUnit XML; without figures if it has none."""
     suites: dict[str, list[_TestCase]] = {}
     for case in [_run(manifest, summary), *_gates(summary), *_judges(summary)]:
         suites.setdefault(case.suite, []).append(case)

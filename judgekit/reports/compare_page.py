@@ -65,13 +65,7 @@ def chosen_queries(comparison: Comparison) -> list[QueryChange]:
 def render_comparison(
     comparison: Comparison, cases: Iterable[ComparedCase], failed: Sequence[str] = ()
 ) -> Iterator[str]:
-    """The page as pieces of text; cases are taken one by one while it is written.
-
-    Args:
-        comparison: what was compared.
-        cases: the cases to show, as `chosen_queries` orders them.
-        failed: what `--fail-on` found.
-    """
+    """The page as pieces of text; cases are taken one by one while it is written, in the order of `chosen_queries`."""
     deltas = headline_deltas(comparison)
     others = [delta for delta in comparison.deltas if delta not in deltas]
     counts = Counter(kind for query in comparison.per_query for kind in query.kinds)

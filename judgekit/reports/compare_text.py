@@ -96,12 +96,7 @@ def _notes(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def compare_markdown(comparison: Comparison, failed: Sequence[str] = ()) -> str:
-    """The comparison as GitHub-flavoured markdown, to be read in a pull request.
-
-    Args:
-        comparison: what was compared.
-        failed: what `--fail-on` found.
-    """
+    """The comparison and what `--fail-on` found as GitHub-flavoured markdown, to be read in a pull request."""
     parts = [f"# {cell(comparison.run_a)} and {cell(comparison.run_b)}", "", _verdicts(comparison)]
     parts += section("Failed", bullets(failed))
     parts += section("Warnings", [f"* `{code}`: {cell(message)}" for code, message in comparison.notices])
@@ -161,12 +156,7 @@ def _cases(comparison: Comparison) -> list[str]:
 
 
 def compare_document(comparison: Comparison, failed: Sequence[str] = ()) -> dict[str, Any]:
-    """A strict-JSON object, which other tools read: figures at four decimals, p values at six significant digits.
-
-    Args:
-        comparison: what was compared.
-        failed: what `--fail-on` found.
-    """
+    """The comparison and what `--fail-on` found as strict JSON: four decimals, six significant digits of p values."""
     document = comparison.document()
     document["deltas"] = {
         name: _rounded(value) if isinstance(value, dict) else value for name, value in document["deltas"].items()

@@ -10,12 +10,7 @@ RULE = "-" * 72
 def case_text(item: LabelItem, place: str) -> str:
     """Question, references, passages and, last, the answer; nothing of what a judge said.
 
-    Args:
-        item: the case.
-        place: how far the person is.
-
-    Returns:
-        Foreign text as it is: it has to go through `printable`.
+    Foreign text is in it as it is: it has to go through `printable`.
     """
     return "\n".join([RULE, f"{place}   {item.case_id}", *_parts(item)])
 

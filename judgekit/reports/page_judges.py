@@ -27,12 +27,7 @@ _DRIFT = {"none": "good", "insufficient": "plain", "not asked": "warn"}
 
 
 def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[dict[str, Any]]:
-    """One object for each judge of which something is known, judges in the order of the run.
-
-    Args:
-        summary: the figures.
-        histories: drift reports of its judges, as documents.
-    """
+    """One object for each judge of which something is known; `histories` are drift reports of judges, as documents."""
     reports, rejudged = by_judge(summary.judge_reliability), by_judge(summary.rejudged)
     names = dict.fromkeys([*summary.judges, *reports, *rejudged])
     blocks: list[dict[str, Any]] = []

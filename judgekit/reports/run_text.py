@@ -135,11 +135,7 @@ def _calls(record: Mapping[str, Any]) -> str:
 
 
 def rescored_text(found: Mapping[str, Any]) -> str:
-    """Run, versions, each changed figure as `name  old -> new`, and gates.
-
-    Args:
-        found: what `judgekit rescore --json` prints of one run.
-    """
+    """Of what `judgekit rescore --json` prints of a run: versions, each changed figure, and gates."""
     changes = found["changes"]
     how_many = {0: "no figure changed", 1: "1 figure changed"}.get(len(changes), f"{len(changes)} figures changed")
     versions = f"{found['old_version']} -> {found['new_version']}"
@@ -160,11 +156,7 @@ def _figure(figure: Mapping[str, Any] | None) -> str:
 
 
 def runs_text(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The table of runs, or a line that says that there are none.
-
-    Args:
-        runs: as `judgekit runs list --json` prints them.
-    """
+    """The table of runs, from what `judgekit runs list --json` prints, or a line that says that there are none."""
     return "\n".join(aligned([RUNS_HEADER, *map(_run_cells, runs)])) if runs else "no runs"
 
 

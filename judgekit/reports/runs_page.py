@@ -15,12 +15,7 @@ MOST_RUNS_WITH_TRENDS = 20
 
 
 def render_runs(results_dir: str, runs: Sequence[Any]) -> str:
-    """The list of runs.
-
-    Args:
-        results_dir: the folder, to be shown.
-        runs: entries with the fields of `storage.run_list.RunEntry`, the newest first.
-    """
+    """The list of runs of a folder, which have the fields of `storage.run_list.RunEntry`, the newest first."""
     names = dict.fromkeys(name for run in runs[:MOST_RUNS_WITH_TRENDS] for name in run.figures if is_headline(name))
     trends = [(name, trend_address(name)) for name in names]
     context = {"title": "Runs", "results_dir": results_dir, "runs": runs, "trends": trends}
@@ -28,12 +23,7 @@ def render_runs(results_dir: str, runs: Sequence[Any]) -> str:
 
 
 def render_trend(trend: Mapping[str, Any], other_suites: Sequence[str]) -> str:
-    """A figure over the runs of a suite.
-
-    Args:
-        trend: `Trend.document()`.
-        other_suites: suites with runs that have the figure too.
-    """
+    """A figure over the runs of a suite, from `Trend.document()`, and the other suites that have it."""
     context = {
         "title": f"{trend['metric']}: {trend['suite']}",
         "trend": trend,

@@ -24,11 +24,7 @@ class ScoreTable:
     """
 
     def __init__(self, score_names: Sequence[str]) -> None:
-        """Fix the columns.
-
-        Args:
-            score_names: names of the scores, in the order of their columns.
-        """
+        """Fix the columns: names of the scores in their order."""
         self._names = tuple(score_names)
 
     @property

@@ -43,12 +43,7 @@ def reliability_section(reliability: Report | None) -> list[str]:
 
 
 def reliability_lines(reliability: Report | None, checks: Mapping[str, str]) -> list[str]:
-    """One check of each judge for a terminal, as a block of lines.
-
-    Args:
-        reliability: of the run.
-        checks: by judge, the name of the check.
-    """
+    """One check of each judge, which `checks` names, for a terminal."""
     lines: list[str] = []
     for name, whole in _checked(reliability).items():
         found = [check for check in _all_checks(whole) if check["check"] == checks.get(name)]

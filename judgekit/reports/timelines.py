@@ -31,27 +31,23 @@ _FEWEST_RUNS = 6
 Run = Mapping[str, Any]
 
 
-def sparkline(rates: Sequence[float | None]) -> str:
-    """Rates in [0, 1] as bars, eight heights; a dot if there is no rate."""
-    return "".join("·" if rate is None else BARS[min(len(BARS) - 1, int(rate * len(BARS)))] for rate in rates)
-
-
 def drift_text(report: Mapping[str, Any]) -> str:
-    """One history: state, reasons, timeline.
-
-    Args:
-        report: `DriftReport.document()`.
-    """
+    """One history, from `DriftReport.document()`: state, reasons, timeline."""
     since = "" if report["since"] is None else f" since run {report['since']['run_id']}"
     name = f"{report['judge']} {report['prompt_version']} on data set {report['dataset_sha256'][:12]}"
     lines = [f"{name}: {report['state']}{since}", *(f"  {line}" for line in report["why"])]
     timeline = report["timeline"]
-    lines += [f"  flips by check (a full bar is 100%): {sparkline([row['rate'] for row in timeline])}", ""]
+    lines += [f"  flips by check (a full bar is 100%): {''.join(_bar(row['rate']) for row in timeline)}", ""]
     shown = timeline[-MOST_ROWS:]
     if len(shown) < len(timeline):
         lines.append(f"  the newest {len(shown)} of {len(timeline)} checks:")
     lines += [f"  {line}" for line in aligned([DRIFT_HEADER, *map(timeline_cells, shown)])]
     return "\n".join(map(printable_line, lines))
+
+
+def _bar(rate: float | None) -> str:
+    """A rate in [0, 1] as one of eight heights; a dot if there is none."""
+    return "·" if rate is None else BARS[min(len(BARS) - 1, int(rate * len(BARS)))]
 
 
 def timeline_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -70,11 +66,7 @@ def timeline_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def drift_svg(report: Mapping[str, Any]) -> str:
-    """The timeline as a picture that stands alone or inside HTML: flips as bars, the usual rate as a line.
-
-    Args:
-        report: `DriftReport.document()`.
-    """
+    """The timeline as a picture, a file or a part of a page: flips as bars, the usual rate as a line."""
     timeline = report["timeline"]
     title = f"{report['judge']} {report['prompt_version']}: {report['state']}"
     inner, high = _WIDTH - 2 * _MARGIN, _DRIFT_HEIGHT - 2 * _MARGIN
@@ -133,11 +125,7 @@ def _hint(row: Mapping[str, Any]) -> str:
 
 
 def trend_text(trend: Mapping[str, Any]) -> str:
-    """The runs, the oldest first, a line where the figure is no longer comparable, and what the newest ones say.
-
-    Args:
-        trend: `Trend.document()`.
-    """
+    """The runs of `Trend.document()`, the oldest first, what is not comparable, and what the newest ones say."""
     tag = f" with tag {trend['tag']}" if trend["tag"] else ""
     lines = [f"{trend['metric']} in runs of {trend['suite']}{tag}, the oldest first", ""]
     for row, line in zip([None, *trend["runs"]], aligned([TREND_HEADER, *map(_cells, trend["runs"])]), strict=True):
@@ -151,14 +139,8 @@ def _cells(run: Run) -> tuple[str, ...]:
     if run["why"] is not None:
         return (when, run["run_id"], "", "", "", run["why"])
     n_other = [f"{run[key]} {word}" for key, word in (("n_error", "failed"), ("n_not_applicable", "n/a")) if run[key]]
-    return (
-        when,
-        run["run_id"],
-        number(run["value"]),
-        between(run["low"], run["high"]),
-        str(run["n"]),
-        ", ".join(n_other),
-    )
+    ends = between(run["low"], run["high"])
+    return (when, run["run_id"], number(run["value"]), ends, str(run["n"]), ", ".join(n_other))
 
 
 def latest_lines(trend: Mapping[str, Any]) -> list[str]:
@@ -199,11 +181,7 @@ def _about_zero(has_zero: bool, last: Run) -> str:
 
 
 def trend_svg(trend: Mapping[str, Any]) -> str:
-    """The values with their intervals, joined where they can be compared, as a picture that stands alone or in HTML.
-
-    Args:
-        trend: `Trend.document()`.
-    """
+    """The values with their intervals as a picture, a file or a part of a page; comparable ones are joined."""
     runs = trend["runs"]
     bottom, top = _scale(runs)
     step = (_WIDTH - _LEFT - _RIGHT) / max(_FEWEST_RUNS, len(runs))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgekit.core.runs import CaseRecord
-from judgekit.reports.case_details import Caps, CaseViewer
+from judgekit.reports.case_details import MOST_OF_A_CASE, Caps, CaseViewer
 from judgekit.reports.safe_text import inert
 
 MOST_ROWS = 50_000
@@ -169,5 +169,5 @@ def caps_for(n_cases: int, n_stored: int) -> Caps:
         n_cases: cases of the run.
         n_stored: bytes of its outputs, judge inputs and judgments.
     """
-    expected = max(1, min(n_stored, min(n_cases, MOST_ROWS) * Caps().total))
+    expected = max(1, min(n_stored, min(n_cases, MOST_ROWS) * MOST_OF_A_CASE))
     return Caps().scaled(min(1.0, _RAW_TARGET / expected))

@@ -18,6 +18,9 @@ Text = str | list[Any]
 
 MOST_HITS = 30
 MOST_ITEMS = 60
+MOST_OF_A_CASE = 60_000
+"""About how many characters a case takes at most."""
+
 _LEAST = 80
 
 
@@ -36,11 +39,6 @@ class Caps:
     reply: int = 4000
     prompt: int = 6000
     item: int = 300
-
-    @property
-    def total(self) -> int:
-        """About what a case takes at most."""
-        return 60_000
 
     def scaled(self, factor: float) -> "Caps":
         """The same, with every cap multiplied; none falls below the length of a line."""

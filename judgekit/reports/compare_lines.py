@@ -218,11 +218,12 @@ def change_text(name: str, change: ScoreChange) -> str:
 
 def change_values(change: ScoreChange) -> str:
     """`5, then 1`, or why there is no second value."""
-    first, second = (_plain(value) if value is not None else change.reason for value in (change.a, change.b))
+    first, second = (plain_number(value) if value is not None else change.reason for value in (change.a, change.b))
     return f"{first}, then {second}"
 
 
-def _plain(value: float) -> str:
+def plain_number(value: float) -> str:
+    """`5`, or `0.333`."""
     return f"{value:g}" if value == int(value) else number(value)
 
 

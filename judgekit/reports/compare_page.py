@@ -7,7 +7,7 @@ from typing import Any
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.comparison import QUERY_KINDS, SCORE_KINDS, Comparison, Delta, QueryChange
-from judgekit.core.scores import Outcome
+from judgekit.core.scores import Failed, NotApplicable, Outcome
 from judgekit.reports.charts import difference_bar
 from judgekit.reports.compare_lines import (
     case_line,
@@ -17,6 +17,7 @@ from judgekit.reports.compare_lines import (
     flip_table,
     headline_deltas,
     lost_text,
+    plain_number,
     ranks,
     set_lines,
     table_notes,
@@ -174,12 +175,11 @@ def _unequal(a: Mapping[str, Outcome], b: Mapping[str, Outcome]) -> Iterator[tup
 
 
 def _shown(outcome: Outcome | None) -> str:
-    if isinstance(outcome, float):
-        return f"{outcome:g}" if outcome == int(outcome) else number(outcome)
     if outcome is None:
         return "not scored"
-    reason = getattr(outcome, "reason", None)
-    return f"n/a: {reason}" if reason is not None else f"failed: {getattr(outcome, 'kind', '')}"
+    if isinstance(outcome, NotApplicable):
+        return f"n/a: {outcome.reason}"
+    return f"failed: {outcome.kind}" if isinstance(outcome, Failed) else plain_number(outcome)
 
 
 def _cut(text: str) -> str:

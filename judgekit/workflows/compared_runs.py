@@ -1,7 +1,7 @@
 """Two stored runs as `judgekit compare` reads them: what each was made with, and their cases one by one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -92,14 +92,14 @@ def _components(stored: StoredRun) -> tuple[dict[str, Component], list[tuple[str
     """Metric families and judges by name; those that cannot be built here are left out, and said."""
     found: dict[str, Component] = {}
     notices = []
-    builders: list[Callable[[], Sequence[Component]]] = [stored.metrics]
-    builders += [lambda name=judge.name: [stored.judge(name)] for judge in stored.config.judges]  # type: ignore[misc]
-    for build in builders:
+    for judge in (None, *stored.config.judges):
         try:
-            found.update({component.name: component for component in build()})
+            built: Sequence[Component] = stored.metrics() if judge is None else [stored.judge(judge.name)]
         except ConfigError as error:
             text = f"{stored.manifest.run_id}: {error}; its scores are compared by their values alone"
             notices.append(("unknown_scores", text))
+        else:
+            found |= {component.name: component for component in built}
     return found, notices
 
 

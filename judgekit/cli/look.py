@@ -185,10 +185,11 @@ def _two(runs: Sequence[str], baseline: str | None) -> tuple[str, str]:
 
 def _write(comparison: "Comparison", pieces: Iterator[str], form: FormatChoice, out: Path | None) -> None:
     from judgekit.reports.compare_text import plain_text, rich_table
-    from judgekit.storage.run_folder import RunFolder
 
     if out is not None:
-        with RunFolder(out.parent).replacing(out.name) as stream:
+        from judgekit.storage.run_files import replacing
+
+        with replacing(out) as stream:
             for piece in pieces:
                 stream.write(piece.encode("utf-8", "replace"))
     elif form is not FormatChoice.TABLE:

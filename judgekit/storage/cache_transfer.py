@@ -14,7 +14,7 @@ from judgekit.core.cache_keys import is_current, kind_and_version
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.storage.cache_entries import CacheReader
 from judgekit.storage.reply_cache import DiskReplyCache, checksum_of, time_text
-from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_files import replacing
 
 _BATCH_ROWS = 256
 _FIELDS = {"key", "reply", "checksum"}
@@ -58,7 +58,7 @@ def export_entries(reader: CacheReader, path: Path) -> dict[str, int]:
     if not path.parent.is_dir():
         raise ConfigError(f"{path}: no such folder")
     counts = {"n_exported": 0, "n_damaged": 0, "n_other_versions": 0}
-    with RunFolder(path.parent).replacing(path.name) as stream:
+    with replacing(path) as stream:
         for entry in reader.entries():
             if entry.text is None:
                 counts["n_damaged"] += 1

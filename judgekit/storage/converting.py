@@ -21,7 +21,7 @@ from judgekit.storage.case_files import iterate_cases, iterate_outputs
 from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.record_formats import Kind
 from judgekit.storage.rows import OWN_FORMATS, Notices, Row
-from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_files import replacing
 from judgekit.storage.table_files import FORMULA_STARTS
 
 Record = Case | SystemOutput
@@ -86,7 +86,7 @@ def _written(file: DataFile, source: Path, target: Path, kind: Kind, notices: No
     write: Callable[[IO[bytes], Iterable[Record], Written], None]
     write = {"jsonl": _jsonl, "json": _json, "csv": _csv}[_WRITTEN[target.suffix.lower()]]
     target.parent.mkdir(parents=True, exist_ok=True)
-    with RunFolder(target.parent).replacing(target.name) as stream:
+    with replacing(target) as stream:
         write(stream, records, written)
     return written
 

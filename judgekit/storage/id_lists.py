@@ -13,8 +13,8 @@ from judgekit.core.text import canonical_id
 from judgekit.storage.dotted import ABSENT, look_up
 from judgekit.storage.problems import kind_of, one_line
 from judgekit.storage.rows import OWN_FORMATS, read_rows, read_text
+from judgekit.storage.run_files import damaged_line
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_lines import damaged_line
 
 RETRIEVED_IDS = "retrieved_ids"
 """Outputs may list ids alone, each of which is chunk, document and path, as in a TREC run."""

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -34,7 +34,7 @@ from judgekit.core.runs import (
 from judgekit.core.scores import Score
 from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
 from judgekit.core.text import clean_text
-from judgekit.storage.run_lines import damaged_line, differing_file, repair_tail, whole_line
+from judgekit.storage.run_files import damaged_line, differing_file, repair_tail, replacing, whole_line
 from judgekit.storage.seals import SEALED, check_as_it_changes, seals_of
 
 M = TypeVar("M", bound=BaseModel)
@@ -218,40 +218,18 @@ class RunFolder:
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a text file as a whole."""
-        with self.replacing(name) as stream:
+        with replacing(self.path / name) as stream:
             stream.write(clean_text(text).encode("utf-8"))
 
     def write_lines(self, name: str, lines: Iterable[bytes]) -> int:
         """Replace a JSONL file as a whole; returns the number of lines."""
         n_lines = 0
-        with self.replacing(name) as stream:
+        with replacing(self.path / name) as stream:
             for line in lines:
                 stream.write(line)
                 stream.write(b"\n")
                 n_lines += 1
         return n_lines
-
-    @contextmanager
-    def replacing(self, name: str) -> Iterator[IO[bytes]]:
-        """A stream to a temporary file that takes the place of `name` once it is complete.
-
-        Raises:
-            StorageError: it cannot be written; the old file stays as it was.
-        """
-        path = self.path / name
-        temporary = self.path / f".{name}.{os.getpid()}.tmp"
-        try:
-            with temporary.open("wb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(path)
-        except BaseException as error:
-            with suppress(OSError):
-                temporary.unlink()
-            if isinstance(error, OSError):
-                raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
-            raise
 
     def discard(self) -> None:
         """Remove the folder of a run that turned out to be none; what cannot be removed stays."""

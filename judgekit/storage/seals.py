@@ -27,7 +27,7 @@ from judgekit.core.runs import (
     Manifest,
 )
 from judgekit.core.spot_checks import CHECKS
-from judgekit.storage.run_lines import differing_file, first_damaged_line
+from judgekit.storage.run_files import differing_file, first_damaged_line
 
 _NEVER_CHANGED = (CONFIG, CASES, OUTPUTS, JUDGE_INPUTS, CHUNK_IDS)
 """Files that no command changes in a complete run that stays complete."""

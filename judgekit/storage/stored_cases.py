@@ -17,8 +17,8 @@ from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment, that_count
 from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES, CaseRecord
 from judgekit.core.scores import Failed, NotApplicable, Outcome
+from judgekit.storage.run_files import damaged_line, whole_line
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_lines import damaged_line, whole_line
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -18,8 +18,8 @@ from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
 from judgekit.core.judgments import Judgment, Verdict
 from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, Manifest
 from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
+from judgekit.storage.run_files import appending
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.run_lines import appending
 
 
 @dataclass

@@ -12,7 +12,7 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.scores import Outcome
 from judgekit.core.text import clean_text
 from judgekit.metrics.ranking_columns import RankingColumns
-from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_files import replacing
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """Cells that begin so are run as formulas by spreadsheet programs."""
@@ -46,7 +46,7 @@ def write_columns(columns: RankingColumns, path: Path) -> None:
         StorageError: the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with RunFolder(path.parent).replacing(path.name) as stream:
+    with replacing(path) as stream:
         _WRITERS[path.suffix.lower()](columns, stream)
 
 
@@ -125,7 +125,7 @@ def write_parquet(path: Path, columns: Mapping[str, type], rows: Iterable[Sequen
         [(clean_text(name), pa.float64() if kind is float else pa.string()) for name, kind in columns.items()]
     )
     try:
-        with RunFolder(path.parent).replacing(path.name) as stream, pq.ParquetWriter(stream, schema) as writer:
+        with replacing(path) as stream, pq.ParquetWriter(stream, schema) as writer:
             for batch in _batches(rows):
                 cells = [[_plain(row[place]) for row in batch] for place in range(len(schema))]
                 arrays = [pa.array(values, field.type) for values, field in zip(cells, schema, strict=True)]

@@ -21,6 +21,7 @@ from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.label_files import read_labels
+from judgekit.storage.run_files import replacing
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
 from judgekit.storage.stored_cases import StoredCases
@@ -60,7 +61,7 @@ def write_report(path: Path, form: str = "html", out: Path | None = None) -> Pat
             table = ScoreTable(cases.score_names())
             write_parquet(target, table.columns, map(table.row, cases))
         return target
-    with RunFolder(target.parent).replacing(target.name) as stream:
+    with replacing(target) as stream:
         for piece in _pieces(folder, form):
             stream.write(piece.encode("utf-8", "replace"))
     return target

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.errors import ConfigError, Interrupted, StorageError
+from judgekit.storage.run_files import replacing
 from judgekit.storage.run_folder import RunFolder
 from judgekit.testing import FaultServer
 from tests.builders import read_lines, write_lines, write_suite
@@ -127,7 +128,7 @@ def test_d18_a_second_interruption_costs_nothing_that_was_judged(
         judged = (ran.folder / "judgments.jsonl").read_bytes()
 
         def interrupted(self: RunFolder, name: str, lines: Any) -> int:
-            with self.replacing(name) as stream:
+            with replacing(self.path / name) as stream:
                 stream.write(next(iter(lines)))
                 raise KeyboardInterrupt
 

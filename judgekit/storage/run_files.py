@@ -1,4 +1,4 @@
-"""Lines of the files of a run folder: adding them, mending a torn end, and what to say of a damaged one."""
+"""Files of a run folder: replaced as a whole or added to line by line, a torn end mended, a damaged line named."""
 
 import errno
 import fcntl
@@ -118,6 +118,28 @@ def _manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A stream to a temporary file that takes the place of the file once it is complete.
+
+    Raises:
+        StorageError: it cannot be written; the old file stays as it was.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What `judgekit drift` works on: checks of judges from the results database."""
+"""`judgekit drift`: whether a judge changed, from the history points in the results database."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +22,14 @@ class DriftQuery:
     dataset: str | None = None
     """Beginning of the hash of a data set."""
     since: str | None = None
-    """The run with whose checks the history begins."""
+    """The run with whose points the history begins."""
 
 
 def drift_reports(query: DriftQuery, options: Options) -> list[DriftReport]:
     """A report for each history that is asked for.
 
     Raises:
-        ConfigError: there are no such checks.
+        ConfigError: there are no such points.
         StorageError: the database cannot be read.
     """
     return [drift_report(history) for history in _histories(query, options)]
@@ -89,12 +89,12 @@ def accept_drift(query: DriftQuery, options: Options, usual: float | None, reaso
 def _histories(query: DriftQuery, options: Options) -> list[list[HistoryPoint]]:
     place = runs_dir(options)
     database = Database(place)
-    checks = database.checks(query.judge, query.dataset)
+    points = database.checks(query.judge, query.dataset)
     if query.suite is not None:
         of_suite = {run.run_id for run in database.runs(query.suite)}
-        checks = [check for check in checks if check.run_id in of_suite]
-    if not checks:
-        judges = {check.judge for check in database.checks()}
+        points = [point for point in points if point.run_id in of_suite]
+    if not points:
+        judges = {point.judge for point in database.checks()}
         hint = did_you_mean(query.judge, judges) if query.judge is not None and query.judge not in judges else ""
         such = "" if (query.judge, query.dataset, query.suite) == (None, None, None) else "such "
         raise ConfigError(
@@ -103,11 +103,11 @@ def _histories(query: DriftQuery, options: Options) -> list[list[HistoryPoint]]:
         )
     if query.since is not None:
         run_id = find_run(query.since, options).name
-        first = min((check.created_at for check in checks if check.run_id == run_id), default=None)
+        first = min((point.created_at for point in points if point.run_id == run_id), default=None)
         if first is None:
             raise ConfigError(f"--since {query.since}: run {run_id} has no such checks")
-        checks = [check for check in checks if check.created_at >= first]
-    return histories(checks)
+        points = [point for point in points if point.created_at >= first]
+    return histories(points)
 
 
 def write_svg(path: Path, text: str) -> None:

@@ -108,9 +108,7 @@ def probe(run: str, wanted: ProbesWanted, options: Options, observer: Observer) 
     for name in wanted.probes:
         if name not in ALL_PROBES:
             raise ConfigError(f"--probes: no probe {name!r}{did_you_mean(name, ALL_PROBES)}")
-    judges = [stored.judge_config(wanted.judge).name] if wanted.judge else [item.name for item in stored.config.judges]
-    if not judges:
-        raise ConfigError(f"{folder.path}: this run has no judges, so there is nothing to probe")
+    judges = stored.named_judges("probe", wanted.judge)
     configs = models_of(stored, wanted.config_path)
     probed = {name: wanted.model or _model_of(stored, name) for name in judges}
     options = replace(options, use_cache=wanted.from_cache)

@@ -63,12 +63,8 @@ def open_rejudge(run: str, wanted: RejudgeWanted, options: Options) -> RunJob:
         StorageError: the run is damaged, or the new folder cannot be made.
     """
     parent = open_stored(run, options)
-    names = wanted.judges or tuple(judge.name for judge in parent.config.judges)
-    if not names:
-        raise ConfigError(f"{parent.folder.path}: this run has no judges, so there is nothing to judge again")
+    names = parent.named_judges("judge again", *wanted.judges)
     judges = tuple(_as_wanted(judge, wanted) if judge.name in names else judge for judge in parent.config.judges)
-    for name in names:
-        parent.judge_config(name)
     models = {**parent.config.models, **_added(parent, names, wanted)}
     if wanted.model is not None and wanted.model not in models:
         models_there = ", ".join(sorted(models)) or "none"

@@ -115,11 +115,7 @@ def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Obs
         raise ConfigError(f"--threshold {wanted.threshold}: expected a rate above 0 and below 1")
     stored = open_stored(run, options)
     folder, summary = stored.folder, finished_summary(stored, run)
-    names = [item.name for item in stored.config.judges] if wanted.judge is None else [wanted.judge]
-    for name in names:
-        stored.judge_config(name)
-    if not names:
-        raise ConfigError(f"{folder.path}: this run has no judges, so there is nothing to check")
+    names = stored.named_judges("check", wanted.judge)
     setting = _Setting(stored, wanted, models_of(stored, wanted.config_path))
     _refuse_other_models(setting)
     comparators = {name: _comparator(setting, name) for name in names}

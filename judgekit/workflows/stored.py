@@ -75,6 +75,22 @@ class StoredRun:
             raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{there}{near}")
         return known[name]
 
+    def named_judges(self, what: str, *names: str | None) -> list[str]:
+        """Judges of the run by name, or all of them if none is named.
+
+        Args:
+            what: what is done with them, for the message.
+            *names: their names; None is not a name.
+
+        Raises:
+            ConfigError: the run has no such judge, or none at all.
+        """
+        found = [self.judge_config(name).name for name in names if name is not None]
+        found = found or [judge.name for judge in self.config.judges]
+        if not found:
+            raise ConfigError(f"{self.folder.path}: this run has no judges, so there is nothing to {what}")
+        return found
+
     def prompt(self, judge: str, version: str, config_path: Path | None = None) -> PromptTemplate:
         """A wording: as the run kept it, else from the own prompts of a config, of the run, or the shipped ones.
 

@@ -26,7 +26,7 @@ _NO_ANSWER = NotApplicable("no answer and no flag")
 
 
 def abstained(output: SystemOutput) -> tuple[bool | None, AbstentionSource]:
-    """Whether the output abstained, and what says so; None where only the judge or the rule, or nothing, can say.
+    """Whether the output abstained, and what says so; None if only the judge or the rule, or nothing, can say.
 
     In this order: the explicit flag; `grounded` false; with text, the abstention judge or the rule; a blank answer is
     an abstention. An output without an answer (None, not blank) says nothing: a file that holds only retrieval
@@ -101,7 +101,7 @@ def abstention_f1(n_right: float, n_missed: float, n_over: float) -> float | Non
         n_over: answerable cases where it abstained (FP), the sum of over_abstention_rate.
 
     Returns:
-        F1 in [0, 1], higher is better; None where nothing was unanswerable and the system never abstained.
+        F1 in [0, 1], higher is better; None if nothing was unanswerable and the system never abstained.
 
     Source: van Rijsbergen 1979, "Information Retrieval", ch. 7.
     """

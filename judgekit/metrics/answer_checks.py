@@ -16,7 +16,7 @@ class AnswerChecks(Metric):
 
     `keyword_groundedness`: 1 if every `must_contain` text is in the answer and no `forbidden` one is, else 0;
     substrings after NFC, case counts; in [0, 1], higher is better. A blank answer contains nothing. Not
-    applicable where both lists are empty or no answer came back.
+    applicable if both lists are empty or no answer came back.
 
     Source: in-house.
     """

@@ -48,14 +48,14 @@ class Extraction(Metric):
     Per case, with TP, FP, FN counted over the fields; in [0, 1], higher is better:
 
     * `extraction_precision`: TP / (TP + FP), 0.0 for 0/0.
-    * `extraction_recall`: TP / (TP + FN), 0.0 for 0/0; not applicable where nothing is expected.
-    * `extraction_f1`: their harmonic mean, 0.0 where both are 0.
+    * `extraction_recall`: TP / (TP + FN), 0.0 for 0/0; not applicable if nothing is expected.
+    * `extraction_f1`: their harmonic mean, 0.0 if both are 0.
 
     The means over cases are the macro figures. Pooled over the counts of all cases: `extraction_micro_precision`,
     `extraction_micro_recall`, `extraction_micro_f1`, and the sums `total_true_positives`, `total_false_positives`
     and `total_false_negatives`.
 
-    Not applicable without `expected_fields`, and where nothing is expected and nothing extracted. An output without
+    Not applicable without `expected_fields`, and if nothing is expected and nothing extracted. An output without
     `extracted_fields` omits everything.
 
     Source: in-house.
@@ -312,7 +312,7 @@ def _n_wrong(counts: FieldCounts) -> int:
 def _estimate(figures: Mapping[str, Estimate | dict[str, int]], name: str) -> Estimate:
     figure = figures[name]
     if not isinstance(figure, Estimate):
-        raise TypeError(f"{name} is no estimate")
+        raise TypeError(f"{name} is not an estimate")
     return figure
 
 

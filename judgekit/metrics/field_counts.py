@@ -18,7 +18,7 @@ def ratio(n_right: float, n_wrong: float) -> float:
 
 
 def f1_of(n_right: float, n_false: float, n_missed: float) -> float:
-    """`2 P R / (P + R)` in [0, 1], the harmonic mean of precision and recall; 0.0 where both are 0."""
+    """`2 P R / (P + R)` in [0, 1], the harmonic mean of precision and recall; 0.0 if both are 0."""
     precision, recall = ratio(n_right, n_false), ratio(n_right, n_missed)
     return 2.0 * precision * recall / (precision + recall) if precision + recall else 0.0
 
@@ -91,7 +91,7 @@ def count_by_type(discrepancies: Iterable[Discrepancy | ErrorType]) -> dict[Erro
         discrepancies: as in `FieldComparison.discrepancies`, or error types alone.
 
     Returns:
-        A count for each of the four types, 0 where there is none.
+        A count for each of the four types, 0 if there is none.
 
     Raises:
         InputError: an error type that there is not.

@@ -18,7 +18,7 @@ class Loose(NamedTuple):
 
     rule: Comparator
     reading: Any
-    """None where the value cannot be read."""
+    """None if the value cannot be read."""
     value: Any
 
 
@@ -29,7 +29,7 @@ class Item:
     index: int
     value: Any
     keys: frozenset[tuple[str, Hashable]]
-    """(path, reading) of the leaves that are equal just where their readings are."""
+    """(path, reading) of the leaves that are equal exactly if their readings are."""
     loose: dict[str, "Loose"]
     """The other leaves, by path."""
     paths: frozenset[str]
@@ -76,7 +76,7 @@ def _leaves(node: FieldNode, value: Any, path: str) -> Iterator[tuple[str, Compa
 
 
 def _key(rule: Comparator | None, value: Any) -> Hashable:
-    """Equal for two values just where they are the same; values that cannot be read are compared exactly."""
+    """Equal for two values exactly if they are the same; values that cannot be read are compared exactly."""
     reading = None if rule is None else _readable(rule, value)
     return (kind_of(value), value) if reading is None else ("read", reading)
 

@@ -1,7 +1,7 @@
 """How the values of one field are compared: the comparators that a config can name.
 
 Each reads a value first. A value that cannot be read, since it has the wrong type or is not in the declared format,
-is a format error where the system gave it. What two readings have in common is for `same` to say.
+is a format error if the system gave it. What two readings have in common is for `same` to say.
 """
 
 import re
@@ -72,7 +72,7 @@ class Comparator(BaseModel):
 
     @property
     def keyed(self) -> bool:
-        """Whether values are the same just where their readings are equal."""
+        """Whether values are the same exactly if their readings are equal."""
         return True
 
     @property
@@ -94,7 +94,7 @@ class Comparator(BaseModel):
 
 
 class ExactRule(Comparator):
-    """The same JSON type and value; 1 and 1.0 are the same number, true is no number."""
+    """The same JSON type and value; 1 and 1.0 are the same number, true is not a number."""
 
     compare: Literal["exact"] = "exact"
 
@@ -193,7 +193,7 @@ class DateRule(Comparator):
             try:
                 datetime.strptime(datetime(2024, 5, 1, tzinfo=UTC).strftime(written), written)
             except ValueError as error:
-                raise ValueError(f"{written!r} is no format of strptime: {error}") from None
+                raise ValueError(f"{written!r} is not a format of strptime: {error}") from None
         return value
 
     def read(self, value: Any) -> Hashable:
@@ -233,7 +233,7 @@ class PatternRule(Comparator):
         try:
             re.compile(value)
         except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"{value!r} is no regular expression: {error}") from None
+            raise ValueError(f"{value!r} is not a regular expression: {error}") from None
         return value
 
     @cached_property

@@ -38,7 +38,7 @@ def extend(path: str, step: Step) -> str:
     """The path of a value one step below `path`; the path of the whole object is empty.
 
     Raises:
-        ValueError: a key that is no text.
+        ValueError: a key that is not a text.
     """
     if step is None:
         return f"{path}[*]"
@@ -60,7 +60,7 @@ def parse_path(text: str) -> tuple[Step, ...]:
     """The steps of a path.
 
     Raises:
-        ValueError: the text is no path; says where.
+        ValueError: the text is not a path; says at which place.
     """
     steps: list[Step] = []
     position = 0
@@ -109,7 +109,7 @@ class FieldNode:
         """No set and no aligned list here or below, and no single items: a value is the sum of its leaves."""
 
     def step(self, step: Step) -> "FieldNode":
-        """The node one step below, made where there is none."""
+        """The node one step below, made if there is none."""
         if step is None:
             self.item = self.item or FieldNode()
             return self.item

@@ -1,4 +1,4 @@
-"""The first correct hit of one case in two runs, also where they were chunked differently."""
+"""The first correct hit of one case in two runs, also if they were chunked differently."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ class HitMatching:
     """How hits of two runs are held against what is expected."""
 
     by_chunk_id: bool = True
-    """False where the two were chunked differently, so that ids say nothing."""
+    """False if the two were chunked differently, so that ids say nothing."""
     k: int = 5
     """Cut-off of what counts as lost."""
     snippets: SnippetMode = "if_text"
@@ -46,7 +46,7 @@ def first_hits(case: Case, a: SystemOutput | None, b: SystemOutput | None, match
         matching: how.
 
     Returns:
-        The ranks over the whole lists; None where nothing says which hits are correct.
+        The ranks over the whole lists; None if nothing says which hits are correct.
 
     Source: in-house.
     """
@@ -80,7 +80,7 @@ def first_hits(case: Case, a: SystemOutput | None, b: SystemOutput | None, match
 
 
 def span_outcomes(case: Case, output: SystemOutput, rank: int | None, ks: Sequence[int]) -> Outcomes:
-    """The figures that stand in the place of those by chunk id where two runs have different chunkers.
+    """The figures that stand in the place of those by chunk id if two runs have different chunkers.
 
     `hit_span@k`: 1 if the hits up to rank k cover at least half of one expected chunk, else 0. `mrr_span`: 1 / the
     rank at which they do, 0 beyond rank 10. Both in [0, 1], higher is better.
@@ -92,7 +92,7 @@ def span_outcomes(case: Case, output: SystemOutput, rank: int | None, ks: Sequen
         ks: the cut-offs.
 
     Returns:
-        Not applicable without expected chunks; failed where the output is an error.
+        Not applicable without expected chunks; failed if the output is an error.
 
     Source: in-house.
     """
@@ -158,7 +158,7 @@ class _Places:
 
 
 def _known_spans(case: Case, chunk_id: str, runs: Sequence[Ranked]) -> list[CharacterSpan]:
-    """The characters of a chunk; empty where they are not known."""
+    """The characters of a chunk; empty if they are not known."""
     spans = character_spans((case.expected_spans or {}).get(chunk_id, ())) or [
         span
         for hits in runs

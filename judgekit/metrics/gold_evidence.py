@@ -14,7 +14,7 @@ from judgekit.core.cases import Anchor, Case, Hit, Support, SystemOutput
 from judgekit.core.text import nfc, normalise_path
 
 SnippetMode = Literal["if_text", "require", "ignore"]
-"""`if_text`: checked where the hit has whole text; `require`: always; `ignore`: never."""
+"""`if_text`: checked if the hit has whole text; `require`: always; `ignore`: never."""
 
 AnchorT = TypeVar("AnchorT", bound=Anchor)
 
@@ -62,18 +62,19 @@ class GoldSupports:
     Args:
         supports: gold supports, in the order that indices count.
         mode: how snippets are checked.
+        delimiter: splits headings of hits that are one text, beside ` > `; those of the supports are split already.
     """
 
     __slots__ = ("_by_path", "_mode", "delimiter", "n_distinct")
 
     n_distinct: int
     """Number of supports, those equal in file, heading and snippets counted once."""
-    delimiter: str | None
-    """Where headings of hits that are one text are to be split beside ` > `; the supports are split already."""
 
-    def __init__(self, supports: Sequence[Support], mode: SnippetMode = "if_text") -> None:
+    def __init__(
+        self, supports: Sequence[Support], mode: SnippetMode = "if_text", delimiter: str | None = None
+    ) -> None:
         self._mode: SnippetMode = mode
-        self.delimiter = None
+        self.delimiter = delimiter
         self._by_path: dict[str, list[_Place]] = {}
         distinct: set[tuple[str, tuple[str, ...], frozenset[str]]] = set()
         for index, support in enumerate(supports):
@@ -124,7 +125,7 @@ def _at_heading(places: list[_Place], heading_path: tuple[str, ...] | str) -> li
 
 
 def by_rank(hits: Sequence[Hit]) -> list[tuple[int, Hit]]:
-    """(rank, hit) in ascending rank: the hit's own rank where given, else its 1-based position."""
+    """(rank, hit) in ascending rank: the hit's own rank if given, else its 1-based position."""
     ranked = [(position if hit.rank is None else hit.rank, hit) for position, hit in enumerate(hits, start=1)]
     ranked.sort(key=itemgetter(0))
     return ranked
@@ -148,7 +149,7 @@ def first_occurrences(ranked: Sequence[tuple[int, Hit]]) -> list[tuple[int, Hit]
 
 
 KNOWN = (">", " / ", " :: ")
-"""Delimiters beside ` > ` that are recognised where the gold headings use one of them throughout."""
+"""Delimiters beside ` > ` that are recognised if the gold headings use one of them throughout."""
 
 _ANY = re.compile(r"\s*(?:>|/|::|»|›|→|\||\\)\s*")
 """Everything that people write between headings."""
@@ -222,7 +223,7 @@ def _split(text: str, delimiter: str) -> tuple[str, ...]:
 
 @cache
 def _splitter(delimiter: str) -> re.Pattern[str]:
-    """White space around a delimiter is asked for where it is given, and may stand there where it is not."""
+    """White space around a delimiter is needed if it is given, and may stand there if it is not."""
     bare = delimiter.strip()
     return re.compile(rf"(?<=\s){re.escape(bare)}(?=\s)" if bare != delimiter else rf"\s*{re.escape(bare)}\s*")
 

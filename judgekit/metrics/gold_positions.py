@@ -11,7 +11,6 @@ from judgekit.core.cases import Case, Hit, Support, SystemOutput
 from judgekit.core.text import normalise_path
 from judgekit.metrics.gold_evidence import (
     GoldSupports,
-    SnippetMode,
     by_rank,
     first_occurrences,
     split_case,
@@ -80,15 +79,14 @@ def _near(depth: int, ranks: Ranks) -> Ranks:
     return within(depth, ranks) or ranks[:1]
 
 
-def gold_of(case: Case, snippets: SnippetMode = "if_text", delimiter: str | None = None) -> Gold:
+def gold_of(case: Case, delimiter: str | None = None) -> Gold:
     """The gold of a case, prepared for many hits; headings that are one text are split at the delimiter too."""
     chunks = tuple(dict.fromkeys(case.expected_chunk_ids or ()))
     docs = tuple(dict.fromkeys(case.expected_doc_ids or ()))
     if not case.gold_supports:
         return Gold(chunks, docs)
     if case.required_support_groups or any(support.heading_path or support.snippets for support in case.gold_supports):
-        supports = GoldSupports(split_case(case, delimiter).gold_supports, snippets)
-        supports.delimiter = delimiter
+        supports = GoldSupports(split_case(case, delimiter).gold_supports, delimiter=delimiter)
         return Gold(chunks, docs, (), supports, case.required_support_groups)
     return Gold(chunks, docs, tuple(dict.fromkeys([normalise_path(one.rel_path) for one in case.gold_supports])))
 

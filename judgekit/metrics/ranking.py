@@ -51,7 +51,7 @@ def hit_at(k: int, ranks: Sequence[int]) -> float:
 
 
 def reciprocal_rank(ranks: Sequence[int], k: int | None = None) -> float:
-    """1 / rank of the first right hit, in (0, 1]; 0.0 for no ranks or where that rank is beyond `k`.
+    """1 / rank of the first right hit, in (0, 1]; 0.0 for no ranks or if that rank is beyond `k`.
 
     Args:
         ranks: ascending 1-based ranks of what is right.
@@ -65,7 +65,7 @@ def reciprocal_rank(ranks: Sequence[int], k: int | None = None) -> float:
 
 
 def precision_at(k: int, ranks: Sequence[int]) -> float:
-    """Right hits with rank <= k, divided by k (also where the list is shorter); in [0, 1], 0.0 for no ranks.
+    """Right hits with rank <= k, divided by k (also if the list is shorter); in [0, 1], 0.0 for no ranks.
 
     Args:
         k: cut-off, at least 1.

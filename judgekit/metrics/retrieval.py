@@ -33,7 +33,7 @@ class Retrieval(Metric):
     * `precision@k`: right hits with rank <= k, divided by k.
     * `ndcg@k`: binary gain, log2 discount; a hit gains if it is the first to match some support; the ideal
       list has min(k, number of distinct supports) gains.
-    * `scope_miss` (lower is better): 1 if no support lies in a selected folder, else 0; not applicable where
+    * `scope_miss` (lower is better): 1 if no support lies in a selected folder, else 0; not applicable if
       the scope mode is off or not reported.
     * `attribution_hit`: 1 if a reference of the answer matches a support, else 0; answerable cases only.
     * `recency_conflict`: 1 if the references keep the case's rule, else 0. `cite_newer`: a support of the

@@ -34,7 +34,7 @@ class RetrievalIds(Metric):
       applicable without an answer, where it is marked as not grounded, or where citations are not reported.
     * `empty_result` (lower is better): 1 if nothing was retrieved, else 0; always a number: an errored
       output counts as empty.
-    * `refusal_correct`: 1 if the system refused (`grounded` false or `abstained` true), else 0; applies where
+    * `refusal_correct`: 1 if the system refused (`grounded` false or `abstained` true), else 0; applies if
       `expected_doc_ids` is given and empty, and the output has an answer or says whether it refused.
 
     An empty hit list scores 0 in the first four.

@@ -75,7 +75,7 @@ _start_of = itemgetter(1)
 def merge_overlapping_spans(spans: Iterable[CharacterSpan]) -> list[CharacterSpan]:
     """The fewest spans that hold the same characters: per document, overlapping or touching spans become one.
 
-    Documents never mix; empty spans are dropped. Time is that of sorting, linear where starts are sorted already.
+    Documents never mix; empty spans are dropped. Time is that of sorting, linear if starts are sorted already.
 
     Returns:
         Sorted by document and start; empty for no characters.
@@ -117,7 +117,7 @@ def _up_to(span: CharacterSpan, end: int) -> CharacterSpan:
 
 
 def calculate_overlap(a: Iterable[CharacterSpan], b: Iterable[CharacterSpan]) -> int:
-    """Characters common to both, each merged first; symmetric, 0 where either has none.
+    """Characters common to both, each merged first; symmetric, 0 if either has none.
 
     `|A and B| = |A| + |B| - |A or B|`, in whole numbers.
 
@@ -228,8 +228,8 @@ class Spans(Metric):
     """Retrieved characters against expected ones; all in [0, 1], higher is better.
 
     `span_recall`, `span_precision` and `span_iou` of the `source_spans` of all hits and the case's `expected_spans`,
-    of the chunks in `expected_chunk_ids` where the case names some. They do not apply without expected characters,
-    where an expected chunk has no spans, and where a hit has none: a score over the known part alone would be wrong
+    of the chunks in `expected_chunk_ids` if the case names some. They do not apply without expected characters,
+    if an expected chunk has no spans, and if a hit has none: a score over the known part alone would be wrong
     unseen. No hits: all are 0.
 
     Source: see `SpanRecall`, `SpanPrecision`, `SpanIou`.

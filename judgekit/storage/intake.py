@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Intake:
-    """Takes the records of a file; with the first thing that is wrong it goes on looking, but gives out no more."""
+    """Takes the records of a file; after the first thing that is wrong it only looks for more of that."""
 
     def __init__(self, file: DataFile, path: Path, id_name: str = "id") -> None:
         """Prepare for the first record.

@@ -123,7 +123,7 @@ def load_gold(source: DataFile, notices: Notices, hashes: Hashes) -> tuple[dict[
     intake.close(mapping.unmatched())
     delimiter = delimiter_of(with_texts)
     if delimiter is not None:
-        gold.update({case.id: gold_of(case, delimiter=delimiter) for case in with_texts})
+        gold.update({case.id: gold_of(case, delimiter) for case in with_texts})
         notices.append(delimiter_notice(delimiter))
     return gold, delimiter
 

@@ -196,7 +196,7 @@ def _records(cases: DataFile, outputs: DataFile, delimiter: str | None) -> Itera
 
 
 def _first_of(records: Iterable[tuple[Case, SystemOutput]]) -> Iterator[tuple[Case, SystemOutput]]:
-    """Records until they have enough hits; what is wrong beyond the largest cut-off is no error here either."""
+    """Records until they have enough hits; what is wrong beyond the largest cut-off is not an error here either."""
     n_hits = 0
     with suppress(InputError):
         for case, output in records:
@@ -242,7 +242,7 @@ def _by_rank(ranking: Ranking) -> Sequence[str]:
         return _ids(ranking)
     scores = list(ranking.values())
     if not math.isfinite(sum(scores)):
-        raise ValueError("a score is no finite number")
+        raise ValueError("a score is not a finite number")
     if sorted(scores, reverse=True) == scores:
         return list(ranking)
     return sorted(ranking, key=ranking.__getitem__, reverse=True)

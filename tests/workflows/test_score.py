@@ -475,7 +475,7 @@ def test_ids_are_compared_after_nfc() -> None:
         ({"q": "a"}, {"q": ["a"]}, "case 'q': expected ids, found one text"),
         ({"q": ["a"]}, {"q": "abc"}, "case 'q': expected ids, found one text"),
         ({"q": [["a"]]}, {"q": ["a"]}, "case 'q': an id is text or a whole number, found list"),
-        ({"q": ["a"]}, {"q": {"a": float("nan")}}, "case 'q': a score is no finite number"),
+        ({"q": ["a"]}, {"q": {"a": float("nan")}}, "case 'q': a score is not a finite number"),
         ({"q": ["a"]}, {"p": ["a"]}, "no output belongs to a case"),
     ],
 )

@@ -243,7 +243,7 @@ class Ties:
 def judged_case(query: str, grades: dict[str, float]) -> dict[str, Any]:
     """The fields of a case from the judgements of its query: what has a grade above 0 is expected.
 
-    Grades are kept in `metadata.relevance` where they say more than relevant or not.
+    Grades are kept in `metadata.relevance` if they say more than relevant or not.
     """
     relevant = {document: grade for document, grade in grades.items() if grade > 0}
     case: dict[str, Any] = {"id": query, "metadata": {"n_judged": len(grades)}}

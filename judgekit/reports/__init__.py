@@ -1,5 +1,5 @@
-"""Findings to text: terminal tables, markdown, JSON, JUnit XML, CSV rows, and the pages under `html/`.
+"""Findings to text: what commands print, markdown, JSON, JUnit XML, CSV, and the pages whose templates are in `html/`.
 
-Functions take findings or stored records and return text; nothing is read or written here. Text of cases and models is
-hostile, so it is escaped for HTML, defused for spreadsheets and stripped of control characters for terminals.
+`*_text` is what commands print, `*_page` a page; a `*_report` writes one kind of finding for summary.md, the terminal
+and the page. Nothing is read or written here. Text of cases and models is hostile: it goes through `safe_text`.
 """

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from judgekit.analysis.drift_points import AT_ONCE
@@ -63,18 +64,26 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
     judges = {}
     for plan in setup.judges:
         reasons: Reasons = {}
-        judges[plan.label] = _pass(plan, _inputs(plan, setup, outputs, reasons), reasons, cache)
+        look_up = _look_up(plan, cache)
+        is_asked = partial(_is_not_cached, look_up)
+        n, n_asked, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
+        n_cached = None if look_up is None else n - n_asked
+        judges[plan.label] = {"n_inputs": n, "n_cached": n_cached, **_costs(plan, n_asked, length, reasons)}
         notices += check_applies(plan.judge, reasons, outputs)
     checks = {}
     for check in setup.spot_checks:
-        reasons, most = {}, MOST_ROWS if check.check.adaptive else check.check.n
-        inputs = _inputs(check.second, setup, outputs, reasons)
-        checks[check.primary.judge.name] = _pass(check.second, inputs, reasons, cache, most)
+        reasons, plan = {}, check.second
+        n, _, length = _count(plan, _inputs(plan, setup, outputs, reasons), lambda _: True)
+        n_asked = min(n, sample_size(MOST_ROWS if check.check.adaptive else check.check.n, n))
+        checks[plan.judge.name] = {"n_inputs": n, "n_cached": 0, **_costs(plan, n_asked, length, reasons)}
     repeats = {}
     for plan in setup.repeats:
-        reasons, most = {}, setup.config.spot_check.repeat_n if setup.config.spot_check is not None else 0
-        inputs = _inputs(plan, setup, outputs, reasons)
-        repeats[plan.judge.name] = _repeat_pass(plan, inputs, reasons, cache, newest, most)
+        reasons, look_up = {}, _look_up(plan, cache)
+        is_asked = partial(_is_older, look_up, newest)
+        n, n_older, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
+        most = setup.config.spot_check.repeat_n if setup.config.spot_check is not None else 0
+        about = {"n_inputs": n, "n_cached": None if look_up is None else 0, "n_older": n_older}
+        repeats[plan.judge.name] = {**about, **_costs(plan, min(n_older, most), length, reasons)}
     records = [*judges.values(), *checks.values(), *repeats.values()]
     unpriced = sorted({record["model"] for record in records if record["n_calls"] and record["usd"] is None})
     return {
@@ -119,52 +128,30 @@ def _inputs(plan: JudgePlan, setup: Setup, outputs: Sequence[SystemOutput], reas
             reasons[case.id] = built
 
 
-def _pass(
-    plan: JudgePlan,
-    inputs: Iterator[JudgeInput],
-    reasons: Reasons,
-    cache: CacheReader | None,
-    wanted: int | str | None = None,
-) -> dict[str, Any]:
-    """One pass over all inputs, or over a sample of a wanted size."""
-    look_up: _LookUp | None = _look_up(plan, cache) if plan.use_cache else lambda _: None
-    n_inputs = n_cached = n_characters = 0
+def _count(
+    plan: JudgePlan, inputs: Iterator[JudgeInput], is_asked: Callable[[JudgeInput], bool]
+) -> tuple[int, int, float]:
+    """Number of inputs, of those that are asked about, and the mean length of their prompts in characters."""
+    n_inputs = n_asked = n_characters = 0
     for judge_input in inputs:
         n_inputs += 1
-        if look_up is not None and look_up(judge_input) is not None:
-            n_cached += 1
-        else:
-            n_characters += _length(plan, judge_input)
-    n_open = n_inputs - n_cached
-    n_asked = n_open if wanted is None else min(n_open, sample_size(wanted, n_inputs))
-    about = {"n_inputs": n_inputs, "n_cached": n_cached if look_up is not None else None}
-    return {**about, **_costs(plan, n_asked, n_characters / n_open if n_open else 0.0, reasons)}
+        if is_asked(judge_input):
+            n_asked += 1
+            n_characters += sum(len(text) for text in plan.prompt.render(judge_input.variables))
+    return n_inputs, n_asked, n_characters / n_asked if n_asked else 0.0
 
 
-def _repeat_pass(
-    plan: JudgePlan,
-    inputs: Iterator[JudgeInput],
-    reasons: Reasons,
-    cache: CacheReader | None,
-    newest: datetime,
-    most: int,
-) -> dict[str, Any]:
-    """The judge asked again about cached replies from before `newest`; at most, if their times are not known."""
-    look_up = _look_up(plan, cache)
-    n_inputs = n_old = n_characters = 0
-    for judge_input in inputs:
-        n_inputs += 1
-        reply = None if look_up is None else look_up(judge_input)
-        is_old = reply is not None and reply.replied_at and datetime.fromisoformat(reply.replied_at) < newest
-        if look_up is None or is_old:
-            n_old += 1
-            n_characters += _length(plan, judge_input)
-    about = {"n_inputs": n_inputs, "n_cached": None if look_up is None else 0, "n_older": n_old}
-    return {**about, **_costs(plan, min(n_old, most), n_characters / n_old if n_old else 0.0, reasons)}
+def _is_not_cached(look_up: _LookUp | None, judge_input: JudgeInput) -> bool:
+    """At most, if what is cached is not known."""
+    return look_up is None or look_up(judge_input) is None
 
 
-def _length(plan: JudgePlan, judge_input: JudgeInput) -> int:
-    return sum(len(text) for text in plan.prompt.render(judge_input.variables))
+def _is_older(look_up: _LookUp | None, newest: datetime, judge_input: JudgeInput) -> bool:
+    """Whether the reply is cached, from before `newest`; at most, if what is cached is not known."""
+    if look_up is None:
+        return True
+    reply = look_up(judge_input)
+    return reply is not None and reply.replied_at is not None and datetime.fromisoformat(reply.replied_at) < newest
 
 
 def _costs(

@@ -13,6 +13,7 @@ from judgekit.core.judgments import JudgeInput, ModelResponse
 from judgekit.core.runs import Notices
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.spot_checks import sample_size
+from judgekit.engine.budget import CHARACTERS_PER_TOKEN
 from judgekit.engine.judgment_draft import cached_reply
 from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.metrics.abstention import abstained
@@ -22,9 +23,6 @@ from judgekit.workflows.models import Options
 from judgekit.workflows.preflight import check_applies, check_data, one_version
 from judgekit.workflows.selectors import cache_folder, results_dir_of
 from judgekit.workflows.setup import Setup
-
-CHARACTERS_PER_TOKEN = 4
-"""A usual ratio for English; real tokenizers differ by a third either way."""
 
 Reasons = dict[str, NotApplicable | Failed]
 """By case id: why a case is not judged."""

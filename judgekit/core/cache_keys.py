@@ -54,9 +54,6 @@ def is_current(key: str) -> bool:
 def frame_parts(frame: Mapping[str, Any]) -> dict[str, str]:
     """The parts of a key that all cases share, as a judgment stores them.
 
-    Args:
-        frame: `ModelRequest.frame`.
-
     Returns:
         Short texts as they are; of anything else the first 12 digits of its hash.
     """

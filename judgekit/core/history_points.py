@@ -96,12 +96,7 @@ def answers_sha256(inputs: Iterable[JudgeInput]) -> str:
 
 
 def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
-    """The data set of a run; a part of a file, by `--limit`, `--sample` or `--shard`, is another one than the whole.
-
-    Args:
-        cases_sha256: of the file of cases.
-        manifest: of the run.
-    """
+    """The data set of a run; a part of a file, by `--limit`, `--sample` or `--shard`, is another one than the whole."""
     part = [str(manifest.limit), str(manifest.shard)]
     if manifest.sample is not None:
         part += [f"sample {manifest.sample}", f"seed {manifest.sample_seed}"]

@@ -220,12 +220,7 @@ class Unmetered(Frozen):
 
 
 def build_in(key_parts: Mapping[str, str], model: str) -> str | None:
-    """The build that a judgment was made with, which its key names behind the model; None if none was known.
-
-    Args:
-        key_parts: of a judgment.
-        model: as asked for.
-    """
+    """The build that a judgment was made with, which its key names behind the model; None if none was known."""
     name, separator, build = key_parts.get("model", "").rpartition(f"{model}@")
     return build if separator and not name and build else None
 

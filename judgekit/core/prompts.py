@@ -138,10 +138,6 @@ def fence(text: str, name: str) -> str:
     What stands inside is data and cannot close its own fence. The hash is one of the text, so the same input always
     gives the same request.
 
-    Args:
-        text: any text, however hostile.
-        name: what it is, one word, such as `answer`.
-
     Raises:
         ValueError: the name is more than one word, so that the text could not be found again.
     """

@@ -183,12 +183,7 @@ class Database:
             )
 
     def checks(self, judge: str | None = None, dataset: str | None = None) -> list[HistoryPoint]:
-        """Checks of judges, the oldest first.
-
-        Args:
-            judge: of this judge only.
-            dataset: only on the data set whose hash begins so.
-        """
+        """Points of the histories of judges, the oldest first: of one judge, on the data set whose hash begins so."""
         with self._reading() as connection:
             if connection is None:
                 return []

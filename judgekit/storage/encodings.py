@@ -140,10 +140,6 @@ Hashes = dict[Path, str]
 def hashed(path: Path, hashes: Hashes) -> Iterator[IO[bytes]]:
     """A file to be read from the start to the end in pieces; its hash is added once the end was met.
 
-    Args:
-        path: the file.
-        hashes: takes the hash.
-
     Raises:
         OSError: it cannot be opened.
     """

@@ -33,12 +33,7 @@ class Intake:
         self._wrong: list[tuple[Row | None, str]] = []
 
     def take(self, row: Row, found: tuple[str, T] | list[str]) -> T | None:
-        """The record that was made of a row; None if something is wrong.
-
-        Args:
-            row: where it stands.
-            found: its id and itself, or what is wrong with it.
-        """
+        """Take id and record of a row, or what is wrong with it, and give the record; None once something is wrong."""
         if isinstance(found, list):
             self._wrong += [(row, problem) for problem in found]
             return None

@@ -66,10 +66,6 @@ SCHEMA_VERSION = len(MIGRATIONS)
 def migrate(connection: sqlite3.Connection, name: str) -> None:
     """Bring a database to the newest schema, in one transaction; several processes may do so at once.
 
-    Args:
-        connection: in autocommit mode.
-        name: of the database, for errors.
-
     Raises:
         ConfigError: it was written by a newer judgekit.
         sqlite3.Error: it cannot be read or written; it is as it was.

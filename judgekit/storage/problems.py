@@ -145,11 +145,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
 
 
 def repeated_keys(text: str) -> list[tuple[Path, int, int]]:
-    """Path, first and second line of every key that stands twice in one object; parsers keep the last in silence.
-
-    Args:
-        text: valid JSON.
-    """
+    """Path, first and second line of every key that stands twice in one object; parsers keep the last in silence."""
     seen: dict[Path, int] = {}
     repeated = []
     for place, line in _values(text):

@@ -32,34 +32,18 @@ _WRITTEN_AS_A_WHOLE = (*_MADE_FROM_CONFIG, SCORES)
 
 
 def damaged_line(path: Path, number: int, why: object) -> StorageError:
-    """The error about a line that cannot be read.
-
-    Args:
-        path: the file, in a run folder.
-        number: of the line, from 1.
-        why: what is wrong with it.
-    """
+    """The error about a line that cannot be read."""
     return StorageError(f"{path}:{number}: damaged line: {why}; {_next_step(path.parent, path.name)}")
 
 
 def differing_file(path: Path, why: str) -> StorageError:
-    """The error about a file of a complete run that is not what the run wrote.
-
-    Args:
-        path: the file, in a run folder.
-        why: what is wrong with it.
-    """
+    """The error about a file of a complete run that is not what the run wrote."""
     step = _next_step(path.parent, path.name)
     return StorageError(f"{path}: damaged: {why}; put back the file as it was, or {step}")
 
 
 def whole_line(path: Path, number: int, line: bytes) -> bool:
     """Whether a line ends with a line feed; what a crash left of a last line does not.
-
-    Args:
-        path: the file, in a run folder.
-        number: of the line, from 1.
-        line: its text.
 
     Raises:
         StorageError: it does not, in a file that is written as a whole, where no crash leaves such a line.

@@ -56,11 +56,6 @@ def check_seals(folder: Path, manifest: Manifest, names: Container[str] = SEALED
     While a command changes the run, or where one was killed while it did, lines may have been added, and files that
     commands replace may be new.
 
-    Args:
-        folder: the run.
-        manifest: its manifest.
-        names: files to look at.
-
     Raises:
         StorageError: a file is not what the run wrote.
     """
@@ -94,13 +89,7 @@ def check_as_it_changes(folder: Path, manifest: Callable[[], Manifest], names: C
 
 
 def holds(data: bytes, name: str, files: Mapping[str, FileSeal]) -> bool:
-    """Whether a file that was read as a whole is the one that the run wrote; true if the manifest does not say.
-
-    Args:
-        data: what was read.
-        name: of the file.
-        files: those of the manifest.
-    """
+    """Whether a file that was read as a whole is the one that the run wrote; true if the manifest does not say."""
     return name not in files or hashlib.sha256(data).hexdigest() == files[name].sha256
 
 

@@ -18,10 +18,6 @@ def cannot_be_written(error: sqlite3.Error) -> bool:
 def open_to_read(path: Path, timeout: float) -> sqlite3.Connection:
     """A connection for reading only; where SQLite cannot make its files beside the database, it does without them.
 
-    Args:
-        path: of a database that is there.
-        timeout: seconds to wait for another process that writes.
-
     Raises:
         sqlite3.Error: it cannot be read.
     """
@@ -94,12 +90,7 @@ _CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 
 def is_broken(error: BaseException, path: Path) -> bool:
-    """Whether the file is not a database, or a broken one.
-
-    Args:
-        error: what came of opening or using it.
-        path: the file.
-    """
+    """Whether the file is not a database, or a broken one."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)
         return path.is_dir() or (code is not None and code & 0xFF in _CODES)

@@ -76,12 +76,7 @@ def _read(text: io.TextIOWrapper, path: Path, separator: str, n_before: int) -> 
 
 
 def separator_of(head: str, *, is_whole: bool) -> str:
-    """The separator with which most of the first records have as many cells as the header; the comma where none has.
-
-    Args:
-        head: the first characters of a file.
-        is_whole: these are all.
-    """
+    """The separator with which most of the first records have as many cells as the header; the comma where none has."""
     best, best_rank = ",", (0.0, 0)
     for separator in SEPARATORS:
         records = _first_records(head, separator, is_whole=is_whole)
@@ -111,11 +106,6 @@ def _first_records(head: str, separator: str, *, is_whole: bool) -> list[list[st
 
 def checked_header(cells: list[str], where: str, separator: str | None) -> list[str]:
     """The names of columns; one without a name is "".
-
-    Args:
-        cells: the header.
-        where: file and line, for messages.
-        separator: as the user gave it.
 
     Raises:
         InputError: a name comes twice, or the separator is another.

@@ -130,7 +130,7 @@ def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:
     from judgekit.reports.run_text import plain_text, rich_table
 
     summary = judge_all(job, shared, junit)
-    folder = job.store.path
+    folder = job.folder.path
     if shared.as_json:
         metrics = rounded(summary.model_dump(mode="json"))
         print_json({"run_id": summary.run_id, "run_dir": str(folder), "status": summary.status, "metrics": metrics})
@@ -152,7 +152,7 @@ def judge_all(job: "RunJob", shared: Shared, junit: Path | None = None) -> "RunS
     from judgekit.workflows.resuming import is_open
     from judgekit.workflows.run import run
 
-    hint = f"resume with: judgekit run --resume {job.store.path}"
+    hint = f"resume with: judgekit run --resume {job.folder.path}"
     try:
         with resumable(hint), ProgressObserver(quiet=shared.quiet) as observer:
             return run_local(lambda: run(job, observer))
@@ -161,11 +161,11 @@ def judge_all(job: "RunJob", shared: Shared, junit: Path | None = None) -> "RunS
     except Exception as error:
         announce_error(str(error))
         with suppress(JudgekitError):  # a second fault must not hide the first
-            _write_junit(job.store.path, junit)
-        if job.store.path.exists():  # what is found before any call leaves no run
+            _write_junit(job.folder.path, junit)
+        if job.folder.path.exists():  # what is found before any call leaves no run
             # What has to be changed in a config or a prompt makes another run of it.
-            may_resume = not isinstance(error, ConfigError) and is_open(job.store.path)
-            say(f"run folder: {job.store.path}" + (f" ({hint})" if may_resume else ""))
+            may_resume = not isinstance(error, ConfigError) and is_open(job.folder.path)
+            say(f"run folder: {job.folder.path}" + (f" ({hint})" if may_resume else ""))
         raise
 
 

@@ -76,7 +76,7 @@ def bridge(old: str, new: str, options: Options, carry_out: Callable[[RunJob], o
         rejudge = _rejudged(before, after, differing, options)
         if isinstance(rejudge, RunJob):
             carry_out(rejudge)
-        moved = rejudge.store if isinstance(rejudge, RunJob) else rejudge.folder
+        moved = rejudge.folder
         moved_id = rejudge.manifest.run_id
     found: dict[str, Any] = rounded(
         {

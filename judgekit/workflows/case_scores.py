@@ -76,7 +76,7 @@ class Scored:
 
 def score_cases(
     scoring: Scoring,
-    store: RunFolder,
+    folder: RunFolder,
     cases: Iterable[Case],
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
     judgments: Mapping[JudgmentKey, Judgment],
@@ -85,7 +85,7 @@ def score_cases(
 
     Args:
         scoring: the components and rules.
-        store: the run folder; its outputs are read, in the order of the cases.
+        folder: the run folder; its outputs are read, in the order of the cases.
         cases: the cases of the run.
         unjudged: why cases were not put before a judge.
         judgments: the judgment that counts for each question.
@@ -103,7 +103,7 @@ def score_cases(
     deciding = _Abstentions()
 
     def lines() -> Iterator[bytes]:
-        for case, output in zip(cases, store.outputs(), strict=False):
+        for case, output in zip(cases, folder.outputs(), strict=False):
             verdicts = {
                 judge.name: _verdict_or_reason(
                     unjudged.get(judge.name, {}).get(case.id),
@@ -121,12 +121,12 @@ def score_cases(
             for name, outcome in outcomes.items():
                 yield _score_line(case.id, name, outcome, sources.get(name))
 
-    store.write_lines(SCORES, lines())
+    folder.write_lines(SCORES, lines())
     for judgment in judgments.values():
         if judgment.latency_seconds is not None and judgment.role != "spot_check":
             tally.add_judge_latency(judgment.latency_seconds)
     overall = tally.overall()
-    digests = _write_reports(store, reports, overall)
+    digests = _write_reports(folder, reports, overall)
     warnings = [
         *tally.warnings,
         *_without_text(unjudged),
@@ -144,13 +144,13 @@ def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) 
 
 
 def _write_reports(
-    store: RunFolder, reports: Mapping[str, MetricReport], overall: Figures
+    folder: RunFolder, reports: Mapping[str, MetricReport], overall: Figures
 ) -> dict[str, dict[str, Any]]:
     digests = {}
     for name, report in reports.items():
         document, digest = report.document(overall), report.digest()
         if document is not None:
-            store.write_json(report.file_name, document)
+            folder.write_json(report.file_name, document)
         if digest is not None:
             digests[name] = digest
     return digests

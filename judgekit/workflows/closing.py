@@ -16,15 +16,15 @@ _OF_FIGURES = ("overall", "slices", "operational")
 """Parts of metrics.json whose keys stand in the order of the config; all others but `extraction` have theirs sorted."""
 
 
-def write_summary(store: RunFolder, summary: RunSummary) -> None:
+def write_summary(folder: RunFolder, summary: RunSummary) -> None:
     """Write metrics.json, its figures in the order in which they are shown, and summary.md.
 
     Raises:
         StorageError: they cannot be written.
     """
     document = rounded(summary.model_dump(mode="json"))
-    store.write_json(METRICS, {key: _ordered(key, document[key]) for key in sorted(document)}, sort_keys=False)
-    store.write_text(SUMMARY, render_markdown(summary))
+    folder.write_json(METRICS, {key: _ordered(key, document[key]) for key in sorted(document)}, sort_keys=False)
+    folder.write_text(SUMMARY, render_markdown(summary))
 
 
 def _ordered(key: str, value: Any) -> Any:

@@ -36,7 +36,7 @@ class Reopened:
 class RunJob(Setup):
     """A setup and the folder that its run is written to."""
 
-    store: RunFolder
+    folder: RunFolder
     resolved: Mapping[str, Any]
     """config.json: the config as used, with hashes of prompts and data."""
     manifest: Manifest
@@ -115,7 +115,7 @@ def job_of(
     cache, notices = open_cache(folder.path.parent, setup.models, options)
     known = vars(setup) | {"warnings": [*setup.warnings, *notices]}
     return RunJob(
-        **known, store=folder, resolved=resolved, manifest=manifest, cache=cache, now=options.now, found=found
+        **known, folder=folder, resolved=resolved, manifest=manifest, cache=cache, now=options.now, found=found
     )
 
 

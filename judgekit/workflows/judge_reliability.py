@@ -73,38 +73,38 @@ def spot_check_kind(*, other_model: bool, other_prompt: bool) -> SpotCheckKind:
 
 
 async def ask_samples(
-    store: RunFolder, drawn_checks: list[DrawnSpotCheck], ask: Callable[[Sequence[Wanted]], Awaitable[None]]
+    folder: RunFolder, drawn_checks: list[DrawnSpotCheck], ask: Callable[[Sequence[Wanted]], Awaitable[None]]
 ) -> None:
     """Ask about all samples side by side, then draw more for those that grow until they are decided.
 
     Args:
-        store: the run.
+        folder: the run.
         drawn_checks: the spot checks; those that grow are replaced by what they have grown to before more is asked.
         ask: asks, and has every judgment on disk when it returns.
     """
     await ask([(item.second, item.record.case_ids) for item in drawn_checks])
     for number, growing in enumerate(drawn_checks):
-        while may_grow(store, growing):
+        while may_grow(folder, growing):
             case_ids = growing.order[: len(growing.record.case_ids) + STEP]
             growing = replace(growing, record=growing.record.model_copy(update={"case_ids": case_ids}))  # noqa: PLW2901
             drawn_checks[number] = growing
             await ask([(growing.second, case_ids[-STEP:])])
 
 
-def may_grow(store: RunFolder, spot_check: DrawnSpotCheck) -> bool:
+def may_grow(folder: RunFolder, spot_check: DrawnSpotCheck) -> bool:
     """Whether more is to be drawn: there is more, and the pairs so far do not tell on which side the rate is."""
     record, judge = spot_check.record, spot_check.second.judge
     if not record.adaptive or len(record.case_ids) >= len(spot_check.order):
         return False
-    pairs = pairs_of(record, last_judgments(item for item in store.judgments() if item.judge == judge.name))
+    pairs = pairs_of(record, last_judgments(item for item in folder.judgments() if item.judge == judge.name))
     scored = [item for item in (compare_pair(pair, pass_score_of(judge)) for pair in pairs) if item is not None]
     return decide(sum(item.disagrees for item in scored), len(scored), record.threshold) is None
 
 
-def write_spot_checks(store: RunFolder, records: Sequence[SpotCheckRecord]) -> None:
+def write_spot_checks(folder: RunFolder, records: Sequence[SpotCheckRecord]) -> None:
     """Replace checks.json; a run without a spot check has none."""
     if records:
-        store.write_json(CHECKS, {"checks": [record.model_dump(mode="json") for record in records]})
+        folder.write_json(CHECKS, {"checks": [record.model_dump(mode="json") for record in records]})
 
 
 def sampled(records: Iterable[SpotCheckRecord]) -> set[tuple[str, str]]:

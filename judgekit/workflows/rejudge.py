@@ -245,7 +245,7 @@ def _job(
         judges=plans,
         panels=panels_of(child.config, plans),
         models=models,
-        store=folder,
+        folder=folder,
         cache=cache,
         now=options.now,
         price_list=price_models(models, child.config.budget),
@@ -336,8 +336,8 @@ def copy_judgments(job: RunJob, parent: RunFolder) -> None:
 
     They come before the first call, in one step, so that a run that is killed has all of them or none.
     """
-    if not job.store.has(JUDGMENTS):
-        job.store.write_lines(JUDGMENTS, (_copied(item, parent) for item in parent.judgments() if _is_kept(job, item)))
+    if not job.folder.has(JUDGMENTS):
+        job.folder.write_lines(JUDGMENTS, (_copied(item, parent) for item in parent.judgments() if _is_kept(job, item)))
 
 
 def _is_kept(job: RunJob, judgment: Judgment) -> bool:

@@ -113,7 +113,7 @@ def _points(job: RunJob, parent: RunFolder) -> Iterator[HistoryPoint]:
     if manifest.status != "complete":
         raise StorageError(f"{parent.path}: the run is {manifest.status}, so not all of its verdicts are known")
     metrics = parent.read_json(METRICS)
-    before, now = last_judgments(parent.judgments()), last_judgments(job.store.judgments())
+    before, now = last_judgments(parent.judgments()), last_judgments(job.folder.judgments())
     for judge in job.judge_components:
         cases = [] if judge.name in job.kept else asked_again(judge.name, before, now)
         if job.reopened is not None:  # the others are a point already
@@ -121,7 +121,7 @@ def _points(job: RunJob, parent: RunFolder) -> Iterator[HistoryPoint]:
         keys = [JudgmentKey("primary", judge.name, case_id) for case_id in cases]
         pairs = [(before[key], now[key]) for key in keys]
         for kind, group in _by_kind(pairs, is_same=judge.name in job.unchanged).items():
-            inputs = (item for item in job.store.judge_inputs() if item.judge == judge.name)
+            inputs = (item for item in job.folder.judge_inputs() if item.judge == judge.name)
             try:
                 verdicts = checked_verdicts(judge.name, manifest, metrics, answers_sha256(inputs))
             except (AttributeError, KeyError, TypeError) as error:

@@ -47,10 +47,10 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
     """
     started = time.monotonic()
     try:
-        with job.store.locked_as_found(job.found):
+        with job.folder.locked_as_found(job.found):
             try:
                 if job.reopened is not None:
-                    append_history(job.store, replaced_figures(job.reopened.summary, job.now()))
+                    append_history(job.folder, replaced_figures(job.reopened.summary, job.now()))
                 await prepare(job)
                 await judge(job, observer)
             except (ProviderError, Interrupted, StorageError, asyncio.CancelledError) as error:
@@ -60,7 +60,7 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
                 raise
             except Exception as error:
                 if isinstance(error, ConfigError) and job.found is None and not job.is_begun:
-                    job.store.discard()
+                    job.folder.discard()
                 else:
                     close_early(job, "failed", str(error) or type(error).__name__, time.monotonic() - started)
                 raise
@@ -74,30 +74,30 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
 
 async def prepare(job: RunJob) -> None:
     """Collect outputs and write everything that is judged, before any call."""
-    store = job.store
+    folder = job.folder
     if job.found is not None:
-        store.repair_tail(JUDGMENTS)
-    store.write_json(CONFIG, dict(job.resolved))
+        folder.repair_tail(JUDGMENTS)
+    folder.write_json(CONFIG, dict(job.resolved))
     plans = [*job.judges, *(check.second for check in job.spot_checks)]
     prompts = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt for plan in plans}
-    store.write_prompts({**job.kept_prompts, **prompts})
+    folder.write_prompts({**job.kept_prompts, **prompts})
     _write_manifest(job, "running")
     if job.corpus_chunk_ids is not None:
-        store.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
-    store.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
+        folder.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
+    folder.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
     outputs = [output async for output in job.system.outputs(job.cases)]
     job.warnings.extend(job.system.warnings())
     versions = one_version(job.config.versions, outputs)
     job.warnings.extend(check_data(job, outputs))
     job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **versions}})
-    store.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
+    folder.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
     pairs = zip(job.cases, outputs, strict=True)
     if job.parent is None:
         inputs = judge_inputs(job.judge_components, pairs, job.unjudged, job.warnings)
     else:
         inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
         copy_judgments(job, job.parent)
-    store.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
+    folder.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
     job.is_prepared = True
     for component in job.judge_components:
         job.warnings.extend(check_applies(component, job.unjudged[component.name], outputs))
@@ -106,7 +106,7 @@ async def prepare(job: RunJob) -> None:
 
 async def judge(job: RunJob, observer: Observer) -> None:
     """All judges side by side, then the spot check."""
-    done = last_judgments(job.store.judgments()) if job.found is not None else {}
+    done = last_judgments(job.folder.judgments()) if job.found is not None else {}
     spending = Spending(job.config.budget)
     if job.found is not None:
         _count_stored(job, spending)
@@ -115,11 +115,11 @@ async def judge(job: RunJob, observer: Observer) -> None:
 
     async def ask(wanted: Sequence[Wanted], left: Set[str] | None = None) -> None:
         """Every judgment is on disk afterwards; that it can be written is known before a model is asked what it is."""
-        sink = Recorder(job.store.path / JUDGMENTS, job.cache)
+        sink = Recorder(job.folder.path / JUDGMENTS, job.cache)
         try:
             if left is not None:
                 await _ready(job, left)
-            await Passes(job.cache, sink, spending, observer).run_stored(job.store, wanted, done)
+            await Passes(job.cache, sink, spending, observer).run_stored(job.folder, wanted, done)
         finally:
             sink.close()
             if sink.cache_warning is not None:
@@ -128,17 +128,17 @@ async def judge(job: RunJob, observer: Observer) -> None:
     async def ask_again(wanted: Sequence[Wanted]) -> None:
         """The samples are on disk before anything is asked."""
         job.checks = [*(plan.record for plan in checks), *others]
-        write_spot_checks(job.store, job.checks)
+        write_spot_checks(job.folder, job.checks)
         if wanted:
             await ask(wanted)
 
     judges: list[Wanted] = [(plan, None) for plan in job.judges if plan.judge.name not in job.kept]
     checks = second_opinions(job)
-    samples = [(plan.second, plan.order if may_grow(job.store, plan) else plan.record.case_ids) for plan in checks]
+    samples = [(plan.second, plan.order if may_grow(job.folder, plan) else plan.record.case_ids) for plan in checks]
     samples += [(plan.second, plan.record.case_ids) for plan in begun_repeats(job)]
-    await ask(judges, models_left(job.store, [*judges, *samples], done))
+    await ask(judges, models_left(job.folder, [*judges, *samples], done))
     checks += all_repeats(job)
-    await ask_samples(job.store, checks, ask_again)
+    await ask_samples(job.folder, checks, ask_again)
 
 
 async def _ready(job: RunJob, left: Set[str]) -> None:
@@ -156,7 +156,7 @@ async def _ready(job: RunJob, left: Set[str]) -> None:
 def _count_stored(job: RunJob, spending: Spending) -> None:
     """Count on from the stored judgments: what was spent, and which models answered."""
     seen = {name: Seen() for name in job.models}
-    for judgment in job.store.judgments():
+    for judgment in job.folder.judgments():
         spending.add(judgment)
         if not (judgment.from_cache or judgment.copied_from) and judgment.model_id in seen:
             seen[judgment.model_id].add(judgment)
@@ -186,7 +186,7 @@ def close_early(job: RunJob, status: RunStatus, reason: str, seconds: float) -> 
     if job.reopened is not None:
         with suppress(JudgekitError):
             if not job.is_prepared:
-                job.store.write_manifest(job.reopened.manifest)
+                job.folder.write_manifest(job.reopened.manifest)
                 return
             if not _is_missing_any(job):
                 _write_figures(job, "complete", None, seconds)
@@ -203,9 +203,9 @@ def close_early(job: RunJob, status: RunStatus, reason: str, seconds: float) -> 
 
 def _is_missing_any(job: RunJob) -> bool:
     """Whether a question has no judgment at all, as when a damaged line was deleted."""
-    done = last_judgments(job.store.judgments())
+    done = last_judgments(job.folder.judgments())
     asked = {plan.judge.name for plan in job.judges if plan.judge.name not in job.kept}
-    items = (item for item in job.store.judge_inputs() if item.judge in asked)
+    items = (item for item in job.folder.judge_inputs() if item.judge in asked)
     return any(JudgmentKey("primary", item.judge, item.case_id) not in done for item in items)
 
 
@@ -216,33 +216,33 @@ def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: 
     _settle_panels(job)
     if status == "complete" and job.checks:
         job.checks = [record.model_copy(update={"complete": True}) for record in job.checks]
-        write_spot_checks(job.store, job.checks)
+        write_spot_checks(job.folder, job.checks)
     summary = summarise(job, status, reason)
     if status == "complete":
         if job.manifest.shard is None:
             summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
         notices = coverage_notices(job, summary) if job.parent is None else add_to_history(job, summary)
         summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
-    write_summary(job.store, summary)
+    write_summary(job.folder, summary)
     counts = {"cases": len(job.cases)}
     for name, record in summary.judges.items():
         counts[f"{name}.judged"] = record["n_judged"]
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status, reason)
-    return closed(job.store, summary, report=job.config.report)
+    return closed(job.folder, summary, report=job.config.report)
 
 
 def _settle_panels(job: RunJob) -> None:
     """Keep what the panels say of the cases that all their members have been asked about."""
     if not job.panels:
         return
-    judgments = last_judgments(job.store.judgments())
+    judgments = last_judgments(job.folder.judgments())
     ruled = [item for panel in job.panels for item in rule(panel, judgments)]
     new = [item for item in ruled if not says_the_same(judgments.get(JudgmentKey.of(item)), item)]
     if not new:
         return
-    sink = Recorder(job.store.path / JUDGMENTS, job.cache)
+    sink = Recorder(job.folder.path / JUDGMENTS, job.cache)
     try:
         for item in new:
             sink.put(item.model_dump_json().encode(), None, None)
@@ -259,7 +259,7 @@ def _write_manifest(job: RunJob, status: RunStatus, reason: str | None = None, s
         models[name] = {**record, **{key: before[key] for key in before if record.get(key) is None}}
     update = {"status": status, "reason": reason, "models": models, "wall_seconds": job.manifest.wall_seconds + seconds}
     job.manifest = job.manifest.model_copy(update=update)
-    job.store.write_manifest(job.manifest)
+    job.folder.write_manifest(job.manifest)
 
 
 def _line(data: object) -> bytes:

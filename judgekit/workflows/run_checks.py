@@ -15,13 +15,13 @@ from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_che
 
 def own_checks(job: RunJob) -> list[SpotCheckRecord]:
     """The run's own checks as they were made before a complete run was resumed."""
-    return [record for record in job.store.checks() if record.complete and _is_own(job, record)]
+    return [record for record in job.folder.checks() if record.complete and _is_own(job, record)]
 
 
 def other_checks(job: RunJob) -> list[SpotCheckRecord]:
     """Checks that the run does not make itself: carried over from the parent, or made between two parts of the run."""
     carried = {(record.judge, record.check) for record in job.carried}
-    later = [record for record in job.store.checks() if record.complete and not _is_own(job, record)]
+    later = [record for record in job.folder.checks() if record.complete and not _is_own(job, record)]
     return [*job.carried, *(record for record in later if (record.judge, record.check) not in carried)]
 
 
@@ -43,14 +43,14 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
 
     The seed is that of the checks so far, that of the config, or a fresh one.
     """
-    stored = [record.seed for record in job.store.checks() if record.check == RUN_CHECK]
+    stored = [record.seed for record in job.folder.checks() if record.check == RUN_CHECK]
     seed = stored[0] if stored else fresh_seed() if job.config.seed is None else job.config.seed
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
     own = own_checks(job)
     plans = []
     for spot_check in job.spot_checks:
         second, name, wanted = spot_check.second, spot_check.primary.judge.name, spot_check.check
-        ids = [item.case_id for item in job.store.judge_inputs() if item.judge == name]
+        ids = [item.case_id for item in job.folder.judge_inputs() if item.judge == name]
         n = sample_size(wanted.n, len(ids))
         order = drawn(ids, n, rng, adaptive=wanted.adaptive)
         # A sample that has grown before a complete run is resumed does not shrink.
@@ -80,7 +80,7 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
 
 def begun_repeats(job: RunJob) -> list[DrawnSpotCheck]:
     """Repeats whose sample the run has drawn before, with that sample."""
-    stored = {record.judge: record for record in job.store.checks() if record.check == RUN_REPEAT}
+    stored = {record.judge: record for record in job.folder.checks() if record.check == RUN_REPEAT}
     plans = [(stored[plan.judge.name], plan) for plan in job.repeats if plan.judge.name in stored]
     return [DrawnSpotCheck(record, plan, record.case_ids) for record, plan in plans]
 
@@ -123,7 +123,7 @@ def all_repeats(job: RunJob) -> list[DrawnSpotCheck]:
 
 def _older_than_a_day(job: RunJob, judges: Set[str]) -> dict[str, list[str]]:
     """By judge, the cases with such a verdict, in the order of the judge inputs."""
-    judgments = last_judgments(item for item in job.store.judgments() if item.judge in judges)
+    judgments = last_judgments(item for item in job.folder.judgments() if item.judge in judges)
     newest = job.now() - AT_ONCE
     older = {
         key
@@ -131,7 +131,7 @@ def _older_than_a_day(job: RunJob, judges: Set[str]) -> dict[str, list[str]]:
         if key.role == "primary" and item.verdict is not None and datetime.fromisoformat(item.created_at) < newest
     }
     found: dict[str, list[str]] = {judge: [] for judge in judges}
-    for item in job.store.judge_inputs():
+    for item in job.folder.judge_inputs():
         if JudgmentKey("primary", item.judge, item.case_id) in older:
             found[item.judge].append(item.case_id)
     return found

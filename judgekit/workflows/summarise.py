@@ -27,14 +27,14 @@ MOST_MOVED = 0.02
 def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
     """Write scores.jsonl and the reports of metric families, and return the figures."""
     config, manifest, judges, checks = job.config, job.manifest, job.judge_components, job.checks
-    judgments = last_judgments(job.store.judgments(), sampled(checks))
+    judgments = last_judgments(job.folder.judgments(), sampled(checks))
     scoring = Scoring(config, job.metrics, judges, job.warnings)
-    scored = score_cases(scoring, job.store, job.cases, job.unjudged, judgments)
+    scored = score_cases(scoring, job.folder, job.cases, job.unjudged, judgments)
     before = None if job.reopened is None else job.reopened.summary.judge_reliability
     clusters = clusters_of(config.cluster_by, job.cases, checks)
     stand, to_redo = parts_that_stand(before, judges)
     reliability, unstable = reliability_of(judges, checks, judgments, stand, clusters)
-    cost = cost_record(job.store.judgments(), job.price_list)
+    cost = cost_record(job.folder.judgments(), job.price_list)
     warnings = [
         *job.warnings,
         *scored.warnings,
@@ -88,7 +88,7 @@ def coverage_notices(job: RunJob, summary: RunSummary) -> Iterator[Notice]:
     n_cases = len(job.cases)
     if not job.judges or not n_cases:
         return
-    before = judged_before(job.store.path, job.manifest, job.cases_sha256 or "", INDEX_SECONDS)
+    before = judged_before(job.folder.path, job.manifest, job.cases_sha256 or "", INDEX_SECONDS)
     if before is None:
         return
     for name, record in summary.judges.items():

@@ -50,17 +50,16 @@ def show_command(shared: Shared, run: Run) -> None:
     from judgekit.reports.safe_text import printable
     from judgekit.workflows.stored_runs import shown_run
 
-    shown = shown_run(run, shared.options())
+    document, summary, note = shown_run(run, shared.options())
     if shared.as_json:
-        document = {"run_id": shown.summary.run_id, "run_dir": str(shown.path), "status": shown.summary.status}
-        print_json({**document, "tags": shown.tags, "metrics": shown.metrics})
+        print_json(document)
         return
-    print_figures(rich_table, plain_text, shown.summary)
-    if shown.tags:
-        typer.echo(f"tags: {', '.join(shown.tags)}")
-    if shown.note is not None:
-        typer.echo(shown.note)
-    typer.echo(printable(f"\n{shown.path}").strip("\n"))
+    print_figures(rich_table, plain_text, summary)
+    if document["tags"]:
+        typer.echo(f"tags: {', '.join(document['tags'])}")
+    if note is not None:
+        typer.echo(note)
+    typer.echo(printable(f"\n{document['run_dir']}").strip("\n"))
 
 
 @command(runs, "trend", json=True, epilog=TREND_EPILOG)

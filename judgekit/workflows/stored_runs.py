@@ -1,8 +1,7 @@
 """What the commands of `judgekit runs` do with the results database and the run folders beside it."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +52,12 @@ def listed_runs(
     return rows, f"{n_runs} in {place} not in the results database; `judgekit runs reindex` adds them"
 
 
-@dataclass(frozen=True)
-class ShownRun:
-    """A stored run as `judgekit runs show` shows it."""
+def shown_run(run: str, options: Options) -> tuple[dict[str, Any], RunSummary, str | None]:
+    """A stored run.
 
-    path: Path
-    summary: RunSummary
-    metrics: Mapping[str, Any]
-    tags: Sequence[str]
-    note: str | None
-    """What to know about files that could not all be checked against the manifest."""
-
-
-def shown_run(run: str, options: Options) -> ShownRun:
-    """The figures of a stored run.
+    Returns:
+        What `judgekit runs show --json` prints, the figures, and what to know about files that could not all be checked
+        against the manifest.
 
     Raises:
         ConfigError: no such run, or it has no figures yet.
@@ -74,7 +65,14 @@ def shown_run(run: str, options: Options) -> ShownRun:
     """
     folder = RunFolder.open(find_run(run, options))
     metrics, summary = stored_figures(folder)
-    return ShownRun(folder.path, summary, metrics, read_tags(folder), _unchecked(folder.manifest()))
+    document = {
+        "run_id": summary.run_id,
+        "run_dir": str(folder.path),
+        "status": summary.status,
+        "tags": read_tags(folder),
+        "metrics": metrics,
+    }
+    return document, summary, _unchecked(folder.manifest())
 
 
 def _unchecked(manifest: Manifest) -> str | None:

@@ -160,7 +160,7 @@ class ExtractionReport(MetricReport):
         self._comparer = comparer
         self._cases: list[dict[str, Any]] = []
         self._by_field: dict[str, FieldCounts] = {}
-        self._counts: FieldCounts | None = None
+        self._none = FieldCounts(comparer.fn_counts)
         self._n_errors: Counter[str] = Counter()
         self._n_cases: Counter[str] = Counter()
         self._notes: list[str] = []
@@ -168,14 +168,11 @@ class ExtractionReport(MetricReport):
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
         found = compare_case(self._comparer, case, output)
-        outcomes = outcomes_of(found)
         if found is not _NO_LABEL:
-            self._cases.append({"case_id": case.id, **self._entry(case.id, found, outcomes)})
-        return outcomes
+            self._cases.append({"case_id": case.id, **self._entry(case.id, found)})
+        return outcomes_of(found)
 
-    def _entry(
-        self, case_id: str, found: FieldComparison | NotApplicable | Failed | ComparatorError, outcomes: Outcomes
-    ) -> dict[str, Any]:
+    def _entry(self, case_id: str, found: FieldComparison | NotApplicable | Failed | ComparatorError) -> dict[str, Any]:
         if isinstance(found, ComparatorError):
             self._failures.append(f"{found} (case {case_id})")
             return {"error": f"comparator: {found}"}
@@ -184,23 +181,15 @@ class ExtractionReport(MetricReport):
         if isinstance(found, NotApplicable):
             return {"not_applicable": found.reason}
         for path, counts in found.by_field.items():
-            known = self._by_field.get(path)
-            self._by_field[path] = counts if known is None else known + counts
+            self._by_field[path] = self._by_field.get(path, self._none) + counts
         kinds = count_by_type(found.discrepancies)
         self._n_errors.update(kinds)
         self._n_cases.update(name for name, n in kinds.items() if n)
-        self._counts = found.counts if self._counts is None else self._counts + found.counts
         notes = found.notes[len(self._comparer.schema_notes) :]
         self._notes += [f"{note} (case {case_id})" for note in notes]
-        values = [outcomes[name] for name in MEANS]
-        numbers = _counted(found.counts)
-        rates = {
-            name.removeprefix("extraction_"): round4(value) if isinstance(value, float) else None
-            for name, value in zip(MEANS, values, strict=True)
-        }
         entry: dict[str, Any] = {
-            "counts": numbers,
-            "metrics": {**numbers, **rates},
+            "counts": _counted(found.counts),
+            "metrics": _figures(found.counts),
             "discrepancies": list(map(asdict, found.discrepancies)),
         }
         if found.pairs:
@@ -218,16 +207,17 @@ class ExtractionReport(MetricReport):
         totals = {name: None if value is None else int(value) for name, value in zip(TOTALS, values, strict=True)}
         macro = {name.removeprefix("extraction_"): _shown(_estimate(figures, name)) for name in MEANS}
         micro = {name.removeprefix("extraction_micro_"): _shown(_estimate(figures, name)) for name in MICRO}
-        counts = _counted(self._counts) if self._counts is not None else {}
+        counts = _counted(sum(self._by_field.values(), self._none)) if self._by_field else {}
+        n_compared = sum("counts" in entry for entry in self._cases)
         return {
             "schema_version": 1,
             "aggregate": {
                 "fn_counts": self._comparer.fn_counts,
-                "eval_count": sum("counts" in entry for entry in self._cases),
+                "eval_count": n_compared,
                 "n_not_applicable": f1.n_not_applicable,
                 "n_error": f1.n_error,
                 "metrics": {
-                    "eval_count": sum("counts" in entry for entry in self._cases),
+                    "eval_count": n_compared,
                     **totals,
                     **{name: counts.get(name) for name in SUMMED},
                     **{f"macro_{name}": figure["value"] for name, figure in macro.items()},
@@ -238,7 +228,7 @@ class ExtractionReport(MetricReport):
                 **totals,
             },
             "by_error_type": self._error_types(),
-            "by_field": {path: _counted(counts) | _rates(counts) for path, counts in self._by_field.items()},
+            "by_field": {path: _figures(counts) for path, counts in self._by_field.items()},
             "cases": self._cases,
             "schema_ignored": list(self._comparer.schema_notes),
         }
@@ -246,12 +236,12 @@ class ExtractionReport(MetricReport):
     def digest(self) -> dict[str, Any] | None:
         if not self._cases:
             return None
-        fields = sorted(self._by_field.items(), key=lambda item: (-_n_wrong(item[1]), item[0]))
+        fields = sorted(self._by_field.items(), key=lambda item: (-item[1].n_wrong, item[0]))
         return {
             "fn_counts": self._comparer.fn_counts,
             "by_error_type": self._error_types(),
             "n_fields": len(fields),
-            "by_field": {path: _counted(counts) | _rates(counts) for path, counts in fields[:DIGEST_FIELDS]},
+            "by_field": {path: _figures(counts) for path, counts in fields[:DIGEST_FIELDS]},
         }
 
     def warnings(self) -> list[tuple[str, str]]:
@@ -296,17 +286,14 @@ def _counted(counts: FieldCounts) -> dict[str, Any]:
     }
 
 
-def _rates(counts: FieldCounts) -> dict[str, float | None]:
-    """Figures of a field path; a field that is never expected has no recall."""
+def _figures(counts: FieldCounts) -> dict[str, Any]:
+    """Counts and figures; where nothing is expected there is no recall."""
     return {
+        **_counted(counts),
         "precision": round4(counts.precision),
         "recall": round4(counts.recall) if counts.total_gt_fields else None,
         "f1": round4(counts.f1),
     }
-
-
-def _n_wrong(counts: FieldCounts) -> int:
-    return counts.omission + counts.hallucination + counts.format_error + counts.wrong_value
 
 
 def _estimate(figures: Mapping[str, Estimate | dict[str, int]], name: str) -> Estimate:

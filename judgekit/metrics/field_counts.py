@@ -58,6 +58,11 @@ class FieldCounts:
         return self.omission + self.format_error + self.wrong_value
 
     @property
+    def n_wrong(self) -> int:
+        """Discrepancies of all types."""
+        return self.omission + self.hallucination + self.format_error + self.wrong_value
+
+    @property
     def precision(self) -> float:
         return ratio(self.true_positives, self.false_positives)
 

@@ -115,8 +115,8 @@ def positions_of_output(gold: Gold, output: SystemOutput) -> Positions:
     )
 
 
-def failed_positions(gold: Gold) -> Positions:
-    """What is known of a case whose output is an error: how much gold it has."""
+def empty_positions(gold: Gold) -> Positions:
+    """The positions in an output without hits, or in one that is an error: only how much gold there is."""
     groups = tuple([(0,) * len(set(group)) for group in gold.groups])
     return Positions(len(gold.chunks), (), len(gold.docs), (), gold.n_supports, groups=groups)
 

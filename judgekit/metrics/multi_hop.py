@@ -8,7 +8,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
 from judgekit.metrics.gold_evidence import GoldSupports, SnippetMode
-from judgekit.metrics.gold_positions import Gold, Positions, failed_positions, positions_of_output
+from judgekit.metrics.gold_positions import Gold, Positions, empty_positions, positions_of_output
 
 _NAME = "first_missing_support"
 _NO_GROUPS = NotApplicable("no required_support_groups")
@@ -42,7 +42,7 @@ class MultiHop(Metric):
             return {_NAME: _NO_GROUPS}
         gold = Gold(supports=GoldSupports(case.gold_supports, self.snippets), groups=case.required_support_groups)
         if output.error is not None:
-            return self.ranked(failed_positions(gold), Failed(output.error.kind))
+            return self.ranked(empty_positions(gold), Failed(output.error.kind))
         return self.ranked(positions_of_output(gold, output))
 
     def ranked(self, found: Positions, failed: Failed | None = None) -> Outcomes:

@@ -8,7 +8,7 @@ from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import instant_of, is_blank, normalise_path
 from judgekit.metrics.gold_evidence import GoldSupports, SnippetMode
-from judgekit.metrics.gold_positions import Gold, Positions, failed_positions, positions_of_output
+from judgekit.metrics.gold_positions import Gold, Positions, empty_positions, positions_of_output
 from judgekit.metrics.ranking import Cutoffs, figures_at, hit_at, names_at, reciprocal_rank
 
 NO_SUPPORTS = NotApplicable("no gold_supports")
@@ -123,7 +123,7 @@ class Retrieval(Metric):
 
     def _failed(self, case: Case, gold: Gold, failed: Failed) -> Outcomes:
         """The outcomes of an errored output: failed wherever the case alone would allow a number."""
-        outcomes = self.ranked(failed_positions(gold), failed)
+        outcomes = self.ranked(empty_positions(gold), failed)
         outcomes["scope_miss"] = failed
         outcomes["attribution_hit"] = failed if case.answerable is True else _NOT_ANSWERABLE
         recency = _recency_conflict(case, set())

@@ -5,7 +5,7 @@ from typing import ClassVar
 from judgekit.core.cases import Case, Id, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
-from judgekit.metrics.gold_positions import Gold, Positions, failed_positions, positions_of_output
+from judgekit.metrics.gold_positions import Gold, Positions, empty_positions, positions_of_output
 from judgekit.metrics.ranking import Cutoffs, figures_at, names_at, reciprocal_rank
 
 MRR_CUTOFF = 10
@@ -70,7 +70,7 @@ class RetrievalIds(Metric):
         gold = Gold(
             tuple(dict.fromkeys(case.expected_chunk_ids or ())), tuple(dict.fromkeys(case.expected_doc_ids or ()))
         )
-        found = positions_of_output(gold, output) if failed is None else failed_positions(gold)
+        found = positions_of_output(gold, output) if failed is None else empty_positions(gold)
         return {
             **self._chunks(found, failed),
             **self._docs(found, failed),

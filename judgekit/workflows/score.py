@@ -18,7 +18,7 @@ from judgekit.core.errors import ConfigError, InputError, first_problem
 from judgekit.core.scores import Column, Estimate, Failed
 from judgekit.core.text import are_plain_ids, canonical_id
 from judgekit.metrics.gold_evidence import split_case, split_output
-from judgekit.metrics.gold_positions import Gold, failed_positions, positions_in_list
+from judgekit.metrics.gold_positions import Gold, empty_positions, positions_in_list
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
@@ -158,7 +158,7 @@ def _gather(columns: RankingColumns, gold: Mapping[str, Gold], placed: Iterable[
         if found is None:
             unknown.append(case_id)
         elif isinstance(found, Failed):
-            columns.add(case_id, failed_positions(gold[case_id]), found)
+            columns.add(case_id, empty_positions(gold[case_id]), found)
         else:
             columns.add(case_id, found)
     return unknown
@@ -170,19 +170,20 @@ def _fill(columns: RankingColumns, gold: Mapping[str, Gold], failed: Failed | No
         with_output = set(columns.case_ids)
         for case_id, wanted in gold.items():
             if case_id not in with_output:
-                columns.add(case_id, failed_positions(wanted), failed)
+                columns.add(case_id, empty_positions(wanted), failed)
     columns.arrange(gold)
 
 
 def _asks_for_a_look(columns: RankingColumns, gold: Mapping[str, Gold]) -> bool:
     """Whether there is gold of a kind of which none was found, or headings, which can miss one by one."""
-    found = columns.positions
-    missing = [not any(ranks) for ranks in zip(*[(one.chunks, one.docs, one.right) for one in found], strict=True)]
+    has_chunks = any(found.chunks for found in columns.positions)
+    has_docs = any(found.docs for found in columns.positions)
+    has_supports = any(found.right for found in columns.positions)
     return any(
         one.supports is not None
-        or any(
-            wanted and is_missing for wanted, is_missing in zip((one.chunks, one.docs, one.paths), missing, strict=True)
-        )
+        or (one.chunks and not has_chunks)
+        or (one.docs and not has_docs)
+        or (one.paths and not has_supports)
         for one in gold.values()
     )
 

@@ -3,11 +3,9 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from diskcache.core import MODE_RAW
@@ -64,9 +62,7 @@ class CacheReader:
     def __enter__(self) -> "CacheReader":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -155,8 +151,8 @@ def cache_record(reader: CacheReader) -> dict[str, Any]:
         "n_other_versions": dict(sorted(other.items())),
         "n_damaged": n_damaged,
         "bytes_on_disk": _bytes_on_disk(reader.folder),
-        "oldest": _when(oldest),
-        "newest": _when(newest),
+        "oldest": time_text(oldest, "seconds"),
+        "newest": time_text(newest, "seconds"),
     }
 
 
@@ -203,18 +199,9 @@ def _decoded(data: bytes) -> str | None:
 def _bytes_on_disk(folder: Path) -> int:
     total = 0
     for suffix in ("", "-wal", "-shm"):
-        try:
+        with suppress(OSError):
             total += (folder / f"{DATABASE}{suffix}").stat().st_size
-        except OSError:
-            continue
     return total
-
-
-def _when(seconds: float) -> str | None:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _unreadable(folder: Path, error: BaseException) -> StorageError:

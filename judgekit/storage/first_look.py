@@ -4,7 +4,6 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -133,9 +132,9 @@ def _head(reading: Reading, kind: Kind, notices: Notices) -> list[Row]:
     try:
         return list(islice(rows, MOST_ROWS))
     finally:
-        if hasattr(rows, "close"):
-            with closing(rows):  # type: ignore[type-var]  # a generator
-                pass
+        close = getattr(rows, "close", None)  # of a generator, which holds the file open
+        if close is not None:
+            close()
 
 
 def _with_fields(file: DataFile, kind: Kind, fields: Mapping[str, str], records: list[dict[str, Any]]) -> DataFile:

@@ -244,10 +244,10 @@ def cause_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def time_text(seconds: float | None) -> str | None:
+def time_text(seconds: float | None, timespec: str = "milliseconds") -> str | None:
     """Seconds since 1970 as UTC, ISO 8601; None if they are not a time."""
     try:
-        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec=timespec)
     except (ValueError, OverflowError, OSError):
         return None
 

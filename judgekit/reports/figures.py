@@ -7,6 +7,7 @@ from typing import Any
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import SUM_METHOD, Estimate
+from judgekit.stats.means import round4
 
 _STORED = Decimal("0.0001")
 """metrics.json has four decimals."""
@@ -314,14 +315,9 @@ def _ms(value: float | int | None) -> str:
     return f"{value / 1000:.1f} s" if value >= 10_000 else f"{value:.0f} ms"
 
 
-def p_value(value: float) -> str:
-    """`0.034`; a p value is never 0, so a small one is `< 0.001`."""
-    return "< 0.001" if value < 0.0005 else f"{value:.3f}"
-
-
-def p_text(value: float | None) -> str:
-    """A p value with the digits of a figure; `n/a` if there is none."""
-    return "< 0.001" if value is not None and value < 0.001 else number(value)
+def p_value(value: float | None) -> str:
+    """`0.034`; never 0, so a small one is `< 0.001`; `n/a` if there is none. It reads the same before it is stored."""
+    return "< 0.001" if value is not None and round4(value) < 0.001 else number(value)
 
 
 def by_judge(parts: Mapping[str, Any] | None) -> Mapping[str, Mapping[str, Any]]:

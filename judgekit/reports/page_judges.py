@@ -10,7 +10,7 @@ from judgekit.reports.bridge_text import HEADER as BRIDGE_HEADER
 from judgekit.reports.bridge_text import bridge_notes, bridge_rows
 from judgekit.reports.calibration_report import label_parts
 from judgekit.reports.charts import ends_text
-from judgekit.reports.figures import by_judge, counted_names, number, p_text, rejudged_line
+from judgekit.reports.figures import by_judge, counted_names, number, p_value, rejudged_line
 from judgekit.reports.probe_report import probe_part
 from judgekit.reports.spot_check_report import STATUS_BADGES, check_parts
 from judgekit.reports.timelines import DRIFT_HEADER, drift_svg, timeline_cells
@@ -87,7 +87,7 @@ def _changed(found: Part | None, parent: str | None) -> dict[str, Any] | None:
         "parent": parent,
         "shift": None if mean is None else f"{mean:+.3f}",
         "interval": ends_text(found),
-        "p": p_text(found["p"]),
+        "p": p_value(found["p"]),
         "cases": cases,
         "n_more": found["changed"] - len(cases),
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.reports.charts import signed_bar
-from judgekit.reports.figures import by_judge, number, p_text
+from judgekit.reports.figures import by_judge, number, p_value
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 
@@ -52,7 +52,7 @@ def _rows(report: Part) -> Iterator[tuple[str, ...]]:
             SHOULD[probe["expects"]],
             ", ".join(counts),
             *_effect(probe),
-            p_text(probe["p_adjusted"]),
+            p_value(probe["p_adjusted"]),
             "n/a" if detectable is None else f"{detectable:.2f}",
             _beside(probe),
             probe["verdict"],
@@ -122,7 +122,7 @@ def _page_row(name: str, probe: Part, reach: float) -> dict[str, Any]:
         "effect": effect,
         "interval": ends,
         "bar": signed_bar(probe["effect"], (probe["low"], probe["high"]), reach),
-        "p": p_text(probe["p_adjusted"]),
+        "p": p_value(probe["p_adjusted"]),
         "detectable": "n/a" if detectable is None else number(detectable, 2),
         "beside": _beside(probe),
         "obeyed": f"95% {success['low']:.0%} to {success['high']:.0%}" if success and success["n"] else "",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.reports.charts import agreement_rows, ends_text, share_bar
-from judgekit.reports.figures import by_judge, counted_names, number, p_text, p_value
+from judgekit.reports.figures import by_judge, counted_names, number, p_value
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import bullets, cell, section, table
 
@@ -192,7 +192,7 @@ def _page_notes(check: Report, sample: Report, alarm: Report) -> Iterator[str]:
             f"{parts['exact_match']} are equal"
         )
     if shift.get("mean") is not None:
-        yield f"mean shift {shift['mean']:+.2f} (second less first), p {p_text(shift['p'])}"
+        yield f"mean shift {shift['mean']:+.2f} (second less first), p {p_value(shift['p'])}"
     if sample.get("design"):
         yield f"{sample['design']}, seed {sample['seed']}"
     adaptive = alarm.get("adaptive")

@@ -32,13 +32,13 @@ def _optional_list(value: object) -> object:
 
 
 def _tuple(value: object) -> object:
-    """A list where an absent one counts as empty."""
+    """A list in which an absent one counts as empty."""
     found = _optional_list(value)
     return () if found is None else found
 
 
 def _one_or_more(value: object) -> object:
-    """A list where one text counts as a list of one, and a blank one as none."""
+    """A list in which one text counts as a list of one, and a blank one as none."""
     if isinstance(value, str):
         return (value,) if value.strip() else ()
     return _tuple(value)
@@ -258,7 +258,7 @@ class Usage(Record):
 
     @property
     def known_tokens(self) -> int:
-        """Prompt and completion, as far as they were counted, or the total where that is more."""
+        """Prompt and completion, as far as they were counted, or the total if that is more."""
         return max((self.prompt_tokens or 0) + (self.completion_tokens or 0), self.total_tokens or 0)
 
 

@@ -64,7 +64,7 @@ class Metric(Component):
     """
 
     judges_wanted: ClassVar[tuple[str, ...]] = ()
-    """Judges whose verdicts some scores of the family take, where the run has them."""
+    """Judges whose verdicts some scores of the family take, if the run has them."""
 
     @abstractmethod
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
@@ -86,7 +86,7 @@ class Metric(Component):
         return {}
 
     def sources(self, output: SystemOutput, verdicts: Verdicts) -> Mapping[str, str]:  # noqa: ARG002  # a hook
-        """By score name, what the score rests on, where several things could say it; none unless overridden.
+        """By score name, what the score rests on, if several things could say it; none unless overridden.
 
         Args:
             output: what the system gave.
@@ -133,9 +133,9 @@ class Judge(Component):
     decisive_key: ClassVar[str] = "score"
     """The key without which a reply holds no verdict."""
     optional_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys that the judge reads where the reply schema of the wording has them."""
+    """Keys that the judge reads if the reply schema of the wording has them."""
     fills_gaps: ClassVar[bool] = False
-    """The judge is asked only where nothing else decides, so that a run without a case for it is in order."""
+    """The judge is asked only if nothing else decides, so that a run without a case for it is in order."""
 
     @abstractmethod
     def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:

@@ -110,7 +110,7 @@ class ModelConfig(Section):
     seed: int = 0
     """Sampling seed, sent with every request."""
     allow_provider_temperature: bool = False
-    """Go on where the model refuses temperature 0; every judgment then says temperature_accepted: false."""
+    """Go on if the model refuses temperature 0; every judgment then says temperature_accepted: false."""
     system_role: bool = True
     """Send instructions as a system message; false puts them at the head of the user message."""
     reply_format: Literal["json_schema", "json_object", "text"] | None = None

@@ -56,7 +56,7 @@ class Interrupted(JudgekitError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A tail for an error message: the nearest known word, or all of them where none is near."""
+    """A tail for an error message: the nearest known word, or all of them if none is near."""
     names = sorted(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if near:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from judgekit.core.scores import Frozen
 
 LABELS = "labels.jsonl"
-"""File of the run folder that `judgekit label` writes where no other is named."""
+"""File of the run folder that `judgekit label` writes if no other is named."""
 
 CALIBRATION = "calibration.json"
 """File of the run folder with what `judgekit calibrate` found."""
 
 SOLE_ANNOTATOR = "annotator"
-"""Name of the annotator where a file names none."""
+"""Name of the annotator if a file names none."""
 
 
 class HumanLabel(Frozen):
@@ -27,7 +27,7 @@ class HumanLabel(Frozen):
     passed: bool | None = None
     """Pass or fail; None if the label is a score."""
     input_sha256: str | None = None
-    """Hash of the judge input that was labelled, where it is known: a label is about one answer."""
+    """Hash of the judge input that was labelled, if it is known: a label is about one answer."""
     revised: bool = False
     """It takes the place of an earlier label of the same person on purpose."""
     place: str = ""

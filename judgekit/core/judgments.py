@@ -66,14 +66,14 @@ class ModelRequest:
     base_url: str | None
     model: str
     pinned_model: str
-    """The model with the build that it is pinned to, where one is known; goes into the key."""
+    """The model with the build that it is pinned to, if one is known; goes into the key."""
     messages: tuple[Mapping[str, str], ...]
     parameters: Mapping[str, Any]
     """temperature, seed, max_output_tokens, response_format; a parameter that is not sent is absent."""
     reply_schema: Mapping[str, Any]
     prompt_sha256: str
     attempt: int = 1
-    """2 where the same question is asked again after a reply that could not be read."""
+    """2 if the same question is asked again after a reply that could not be read."""
 
     def frame(self) -> dict[str, Any]:
         """The parts of the cache key that are the same for every case, by name."""
@@ -101,7 +101,7 @@ class ModelRequest:
         """The cache key: a prefix with its version, and SHA-256 over frame and messages, hexadecimal.
 
         Args:
-            frame_sha256: hash of `frame`, where it is known from another request of the same pass.
+            frame_sha256: hash of `frame`, if it is known from another request of the same pass.
         """
         return request_key(frame_sha256 or canonical_sha256(self.frame()), self.messages_sha256())
 
@@ -234,7 +234,7 @@ class Judgment(Frozen):
     check: str | None = None
     """The spot check that it belongs to, as in checks.json, or set and name of the probe; None for a primary one."""
     copied_from: str | None = None
-    """Run that it was made in, where it was copied from there; it cost nothing here."""
+    """Run that it was made in, if it was copied from there; it cost nothing here."""
     prompt_version: str
     prompt_sha256: str
     input_sha256: str
@@ -247,14 +247,14 @@ class Judgment(Frozen):
     """Model that the server says it used."""
     fingerprint: str | None = None
     upstream: str | None = None
-    """Who served the reply behind a gateway, where the reply says so."""
+    """Who served the reply behind a gateway, if the reply says so."""
     key: str
     """Cache key of the last request."""
     key_parts: dict[str, str] = {}
     """What the key is made of, part by part: short texts as they are, the rest as hashes; `judgekit cache why` compares
     them. Empty in runs of key version 1."""
     parameters: dict[str, Any]
-    """Parameters as sent; temperature is absent where the server refuses it."""
+    """Parameters as sent; temperature is absent if the server refuses it."""
     temperature_accepted: bool = True
     verdict: Verdict | None = None
     failure: JudgeFailure | None = None
@@ -271,7 +271,7 @@ class Judgment(Frozen):
     cost_usd: float | None = None
     """None: not known, or nothing was asked."""
     cost_source: CostSource | None = None
-    """Where the cost comes from; the least certain source where there are several."""
+    """Where the cost comes from; the least certain source if there are several."""
     from_cache: bool = False
     n_requests: int = 0
     """Requests on the wire for this judgment, retries included; 0 where all came from the cache."""
@@ -282,7 +282,7 @@ class Judgment(Frozen):
 
     @property
     def build(self) -> str | None:
-        """The build of the model, where its server reports one or the config pins one."""
+        """The build of the model, if its server reports one or the config pins one."""
         return build_in(self.key_parts, self.model)
 
 

@@ -56,7 +56,7 @@ class PromptTemplate(BaseModel):
 
     @property
     def where(self) -> str:
-        """Its file, where it was read from one of the user's; else its name."""
+        """Its file, if it was read from one of the user's; else its name."""
         return self._path or f"prompt {self.judge}/{self.version}"
 
     @property

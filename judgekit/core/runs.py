@@ -249,7 +249,7 @@ class RunSummary(Frozen):
     """What says which outputs are abstentions where the system does not (`source`), with counts by source; None: no
     output has an answer, or the figures are of a judgekit that did not say."""
     n_gates: int = 0
-    """Gates of the config; `gates` has none of them where they were not checked, since the run is only a part."""
+    """Gates of the config; `gates` has none of them if they were not checked, since the run is only a part."""
     gates: tuple[GateResult, ...] = ()
     warnings: tuple[Notice, ...] = ()
     metrics_version: int = 1
@@ -302,9 +302,9 @@ class CaseRecord:
     case: Case | None = None
     output: SystemOutput | None = None
     scores: Mapping[str, tuple[float | None, str | None]] = field(default_factory=dict)
-    """By score name: its value, and the reason where there is none."""
+    """By score name: its value, and the reason if there is none."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    """By score name, what said so, where a score has several sources."""
+    """By score name, what said so, if a score has several sources."""
     judgments: Sequence[Judgment] = ()
     """For each question the judgment that counts: the last one, and never a failure after a verdict."""
     inputs: Mapping[str, JudgeInput] = field(default_factory=dict)

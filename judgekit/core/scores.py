@@ -104,7 +104,7 @@ class Score(Frozen):
     reason: str | None = None
     """`n/a: ...` where the score does not apply, `failed: ...` where it is missing; None beside a value."""
     source: str | None = None
-    """What the score rests on, where several things could say it, such as the flag or the judge for `abstained`."""
+    """What the score rests on, if several things could say it, such as the flag or the judge for `abstained`."""
 
 
 class Estimate(Frozen):

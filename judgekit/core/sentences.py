@@ -127,7 +127,7 @@ _WHOLE = re.compile(
         |not\s(?:mentioned|stated|specified|given|found|available|provided|known|recorded|answerable)(?:\s(?:in|by|from)\s(?:\w+\s){{0,3}}{_SOURCE})?""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Declines only where nothing else is said."""
+"""Declines only if nothing else is said."""
 _ANSWERS_AFTER_ALL = re.compile(
     r"^\W*(?:but|however|nevertheless|nonetheless|that\ssaid|still|even\sso|yet|instead|although|though|maybe|perhaps"
     r"|probably|aber|mais|pero)\b|^\W*但",
@@ -138,7 +138,7 @@ _ANSWERS_AFTER_ALL = re.compile(
 def abstention_rule(answer: str) -> bool:
     """Whether an answer declines, by the shipped rule.
 
-    Yes where the first sentence says that the answer is not known or not in the sources ("I don't know", "the notes do
+    Yes if the first sentence says that the answer is not known or not in the sources ("I don't know", "the notes do
     not say", "this cannot be answered from the context"), and no later one begins with "but", "however" or the like. No
     for a blank answer, which says nothing.
 

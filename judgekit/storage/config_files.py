@@ -126,7 +126,7 @@ _SECONDS = 5.0
 
 
 def commit_of(folder: Path) -> str | None:
-    """The commit that is checked out where a folder is; None outside of a checkout, and where git says none."""
+    """The commit that is checked out where a folder is; None outside of a checkout, and if git names none."""
     command = ["git", "-C", str(folder), "rev-parse", "--verify", "--quiet", "HEAD"]
     try:
         done = subprocess.run(  # noqa: S603  # fixed words and a path

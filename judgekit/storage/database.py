@@ -96,14 +96,14 @@ class Database:
     """
 
     def __init__(self, results_dir: Path, *, busy_seconds: float = _BUSY_SECONDS) -> None:
-        """Name the database; it is opened, and made where there is none, by the first call that needs it."""
+        """Name the database; it is opened, and made if there is none, by the first call that needs it."""
         self.path = results_dir / DATABASE
         self.set_aside: Path | None = None
         """Where a damaged database was moved to."""
         self._busy_seconds = busy_seconds
 
     def make_ready(self) -> None:
-        """Make the database where there is none, bring it to the newest schema, set a damaged one aside.
+        """Make the database if there is none, bring it to the newest schema, set a damaged one aside.
 
         Unlike all other calls it reads the whole file for damage, since it is what mends any.
 

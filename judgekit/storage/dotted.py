@@ -20,7 +20,7 @@ EACH = "[]"
 
 
 def look_up(data: Mapping[str, Any], dotted: str) -> Any:
-    """The value under a name, taken as a whole first and then part by part; `ABSENT` where there is none.
+    """The value under a name, taken as a whole first and then part by part; `ABSENT` if there is none.
 
     A number leads to an item of a list, from 0. A text that is JSON, as in a cell of a CSV file, is entered like what
     it stands for. With `[]` in the name the value is a list: of each item what the rest of the name says, None if
@@ -39,7 +39,7 @@ def look_up(data: Mapping[str, Any], dotted: str) -> Any:
 
 
 def items_of(data: Mapping[str, Any], dotted: str) -> Any:
-    """The items that the last `[]` of a name stands for, as one list; `ABSENT` where there are none."""
+    """The items that the last `[]` of a name stands for, as one list; `ABSENT` if there are none."""
     first, *rest = dotted.split(EACH)[:-1]
     found = look_up(data, first)
     items = [found] if found is not ABSENT and found is not None else []
@@ -96,7 +96,7 @@ def opened(value: Any, marks: str) -> Any:
 
 
 def value_in(text: str) -> Any:
-    """The value that a text holds as JSON, or as Python's `str` prints it; `ABSENT` where it is neither."""
+    """The value that a text holds as JSON, or as Python's `str` prints it; `ABSENT` if it is neither."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -143,7 +143,7 @@ class ListParts:
         """Names in the file whose values are in the entries as a whole."""
 
     def entries(self, record: Mapping[str, Any], matched: set[str]) -> Any:
-        """The entries of a record; `ABSENT` where it has none of their parts.
+        """The entries of a record; `ABSENT` if it has none of their parts.
 
         Args:
             record: as it stands in the file.

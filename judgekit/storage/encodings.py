@@ -65,7 +65,7 @@ def utf8_pieces(stream: IO[bytes], encoding: str, size: int) -> Iterator[bytes]:
         size: bytes of a piece, about.
 
     Raises:
-        UnicodeError: the file is not in its encoding, where that is another than UTF-8.
+        UnicodeError: the file is not in its encoding, if that is another than UTF-8.
     """
     if encoding != "utf-8-sig":
         # Decoded as a whole: a line feed is two bytes here.

@@ -113,7 +113,7 @@ def _no_cases(look: Look, file: DataFile, records: list[dict[str, Any]]) -> Inpu
 
 
 def _opened(file: DataFile, path: Path) -> tuple[Reading, list[Row] | str, Notices]:
-    """How the file is read, its first good rows (or what is wrong with the first one, where none is), and notices."""
+    """How the file is read, its first good rows (or what is wrong with the first one, if none is), and notices."""
     reading = reading_of(file, path)
     notices: Notices = []
     rows = _head(reading, "cases", notices)

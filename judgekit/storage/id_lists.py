@@ -70,7 +70,7 @@ def _hit(value: object, index: int, hit: Any) -> dict[str, object]:
 def with_flat_ids(case: dict[str, Any]) -> None:
     """Make one list of expected ids that come in groups: of each group any id is needed, of all groups one.
 
-    What is needed together goes into `required_support_groups`, where there are several ids and no supports yet.
+    What is needed together goes into `required_support_groups`, if there are several ids and no supports yet.
 
     Raises:
         ValueError: the groups stand for too many combinations.

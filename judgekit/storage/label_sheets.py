@@ -133,7 +133,7 @@ def write_sheet(path: Path, sheet: Sheet, items: Sequence[LabelItem]) -> None:
 
 
 def cell_text(text: str) -> str:
-    """A foreign text as a cell: without control characters, not run as a formula, cut where it is too long."""
+    """A foreign text as a cell: without control characters, not run as a formula, cut if it is too long."""
     clean = "".join(
         character if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf", "Cs") else "\ufffd"
         for character in clean_text(text).replace("\r\n", "\n").replace("\t", " ")

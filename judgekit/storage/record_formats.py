@@ -51,7 +51,7 @@ class Source:
     kind: Kind
     notices: Notices
     document: Document | None = None
-    """The parsed file, where it had to be parsed to find its format."""
+    """The parsed file, if it had to be parsed to find its format."""
     hashes: Hashes = field(default_factory=dict)
     """Takes those of files that are read in order."""
 
@@ -246,7 +246,7 @@ def _translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> I
 
 
 def numbered(source: Source, rows: Iterable[Row]) -> Iterator[Row]:
-    """Records of our own fields, each with its position as its id where the first has none.
+    """Records of our own fields, each with its position as its id if the first has none.
 
     Where a column looks like an id under another name, or nothing is one of our fields, nothing is numbered: there the
     user has to say what is what.

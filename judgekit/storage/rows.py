@@ -173,7 +173,7 @@ def jsonl_row(body: bytes, number: int) -> Row:
 
 
 def _json(source: DataFile, stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
-    """Item by item, so that only one is held beside the text, where the file is a list."""
+    """Item by item, so that only one is held beside the text, if the file is a list."""
     text = stream.read().decode(encoding)
     if not text.strip():
         raise InputError(f"{path}: the file is empty")

@@ -76,7 +76,7 @@ def _read(text: io.TextIOWrapper, path: Path, separator: str, n_before: int) -> 
 
 
 def separator_of(head: str, *, is_whole: bool) -> str:
-    """The separator with which most of the first records have as many cells as the header; the comma where none has."""
+    """The separator with which most of the first records have as many cells as the header; the comma if none has."""
     best, best_rank = ",", (0.0, 0)
     for separator in SEPARATORS:
         records = _first_records(head, separator, is_whole=is_whole)

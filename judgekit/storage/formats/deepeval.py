@@ -1,7 +1,7 @@
 """DeepEval: goldens and test cases in JSON or CSV, and test runs with `testCases`; names in snake or camel case.
 
 Each record holds a case, and an output once the system has answered. List cells of a CSV file are split at `|`, as
-DeepEval writes them, where the config says `"format": "deepeval"` or sets `list_separator`; not on a guess.
+DeepEval writes them, if the config says `"format": "deepeval"` or sets `list_separator`; not on a guess.
 """
 
 from collections.abc import Iterable, Mapping

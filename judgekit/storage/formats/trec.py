@@ -208,7 +208,7 @@ def _repeated(query: str, line: int, documents: Sequence[str]) -> Row:
 class Ties:
     """Orders hits by descending score and counts those that have the score of the one before.
 
-    By trec_eval's rule, where the config asks for it: scores as 32-bit floats, equal ones by descending document id.
+    By trec_eval's rule, if the config asks for it: scores as 32-bit floats, equal ones by descending document id.
     """
 
     def __init__(self, source: Source) -> None:

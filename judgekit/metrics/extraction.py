@@ -22,7 +22,7 @@ from judgekit.metrics.field_counts import (
     f1_of,
     ratio,
 )
-from judgekit.metrics.field_rules import AlignedRule, ComparatorError, FunctionRule, Rules, SetRule
+from judgekit.metrics.field_rules import ComparatorError, FunctionRule, ListRule, Rules
 from judgekit.metrics.field_tree import parse_path, write_path
 from judgekit.metrics.fields import FieldComparer
 from judgekit.stats.means import round4
@@ -261,7 +261,7 @@ class ExtractionReport(MetricReport):
         """Rules that no value was compared by: a slip in a path must not switch off a comparator unseen."""
         for path, rule in self._comparer.rules.items():
             pattern = write_path(None if isinstance(step, int) else step for step in parse_path(path))
-            if isinstance(rule, SetRule | AlignedRule):
+            if isinstance(rule, ListRule):
                 met = any(known.startswith(f"{pattern}[*]") for known in self._by_field)
             else:
                 met = pattern in self._by_field

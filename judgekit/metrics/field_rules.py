@@ -292,25 +292,26 @@ class FunctionRule(Comparator):
         raise ComparatorError(f"{name} returned {said!r:.60}, expected True or False")
 
 
-class SetRule(BaseModel):
-    """A list whose order does not count; each item stands for one, so that a repeated item must be repeated."""
+class ListRule(BaseModel):
+    """Base of the rules that say which items of two lists go together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class SetRule(ListRule):
+    """A list whose order does not count; each item stands for one, so that a repeated item must be repeated."""
 
     compare: Literal["set"] = "set"
 
 
-class AlignedRule(BaseModel):
+class AlignedRule(ListRule):
     """A list whose items are paired so that the similarity of the pairs is largest in all."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     compare: Literal["aligned"] = "aligned"
     min_similarity: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Items that are less alike than this are not paired."""
 
 
-ListRule = SetRule | AlignedRule
 _NAMES = ("exact", "text", "number", "date", "set", "aligned", "regex", "python")
 
 

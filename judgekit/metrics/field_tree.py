@@ -13,13 +13,11 @@ from typing import Any
 
 from judgekit.core.errors import did_you_mean
 from judgekit.metrics.field_rules import (
-    AlignedRule,
     Comparator,
     DateRule,
     FunctionRule,
     ListRule,
     Rules,
-    SetRule,
     Unreadable,
     kind_of,
 )
@@ -159,7 +157,7 @@ def plant(rules: Rules, schema: Mapping[str, Any] | None) -> tuple[FieldNode, tu
                 node = node.step(step)
         except ValueError as error:
             raise ValueError(f"fields: {error}") from None
-        if isinstance(rule, SetRule | AlignedRule):
+        if isinstance(rule, ListRule):
             node.rule, node.listing = None, rule
         else:
             node.rule, node.listing = rule, None

@@ -52,7 +52,7 @@ def whether_abstained(output: SystemOutput, said: Said | None) -> Decided:
 
     Args:
         output: what the system gave.
-        said: the word of the abstention judge; None in a run without it, where the shipped rule takes its place.
+        said: what the abstention judge says; None in a run without it, in which the shipped rule takes its place.
     """
     if output.error is not None:
         return Failed(output.error.kind), "error"
@@ -114,7 +114,7 @@ class Abstention(Metric):
 
     All in [0, 1]. Whether an output abstains say, in this order: its `abstained` flag; `grounded` false; with text,
     the judge `abstention` (in a run without it, the shipped rule `judgekit.core.sentences.abstention_rule`, which the
-    source of `abstained` says); a blank answer. Groundedness and correctness follow the same word.
+    source of `abstained` says); a blank answer. Groundedness and correctness follow the same source.
 
     * `abstained`: 1 if the output abstained, whatever the label of the case; its source is stored beside it. It is
       neither good nor bad by itself, so no figure is made of it.

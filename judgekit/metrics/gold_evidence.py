@@ -16,7 +16,7 @@ from judgekit.core.text import nfc, normalise_path
 SnippetMode = Literal["if_text", "require", "ignore"]
 """`if_text`: checked if the hit has whole text; `require`: always; `ignore`: never."""
 
-AnchorT = TypeVar("AnchorT", bound=Anchor)
+PlaceT = TypeVar("PlaceT", Anchor, Support, Hit)
 
 SEPARATOR = re.compile(r"(?<=\s)>(?=\s)")
 
@@ -156,7 +156,7 @@ _ANY = re.compile(r"\s*(?:>|/|::|»|›|→|\||\\)\s*")
 
 
 def recognised_delimiter(texts: Iterable[str]) -> str | None:
-    """The delimiter of heading texts other than ` > `, where they use one throughout; None: ` > `, or none is certain.
+    """The delimiter of heading texts other than ` > `, if they use one throughout; None: ` > `, or none is certain.
 
     Throughout: no text has another delimiter, and one without any is the first heading of one that has some.
 
@@ -202,14 +202,12 @@ def split_output(output: SystemOutput, delimiter: str | None) -> SystemOutput:
     """The output with heading texts of hits and references as lists; as it is without a delimiter."""
     if delimiter is None:
         return output
-    hits = tuple(
-        [hit.model_copy(update={"heading_path": _listed(hit.heading_path, delimiter)}) for hit in output.retrieved]
-    )
-    return output.model_copy(update={"retrieved": hits, "references": _all_split(output.references, delimiter)})
+    hits, references = _all_split(output.retrieved, delimiter), _all_split(output.references, delimiter)
+    return output.model_copy(update={"retrieved": hits, "references": references})
 
 
-def _all_split(anchors: Sequence[AnchorT], delimiter: str) -> tuple[AnchorT, ...]:
-    return tuple([one.model_copy(update={"heading_path": _listed(one.heading_path, delimiter)}) for one in anchors])
+def _all_split(places: Sequence[PlaceT], delimiter: str) -> tuple[PlaceT, ...]:
+    return tuple([one.model_copy(update={"heading_path": _listed(one.heading_path, delimiter)}) for one in places])
 
 
 def _listed(heading_path: tuple[str, ...] | str, delimiter: str) -> tuple[str, ...]:

@@ -149,7 +149,6 @@ class CaseData:
                 "reasons": list(self._reasons),
                 "starts": self._starts,
                 "packed": self._n_packed,
-                "preview": self._preview,
             }
         )
 

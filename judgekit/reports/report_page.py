@@ -281,7 +281,6 @@ def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     scales = {} if summary is None else {name: _top(summary, name) for name in columns if name in summary.judges}
     tiles = [] if summary is None else [name for name, _ in _tiles(summary) if name in columns]
     return {
-        "run": record.manifest.run_id,
         "n_cases": record.n_cases,
         "opened": list(dict.fromkeys([*tiles, *columns]))[:OPENED_SCORES],
         "scales": scales,

@@ -132,7 +132,7 @@ def _questions(folder: RunFolder, config: RunConfig, manifest: Manifest) -> Iter
         if asked[item.judge].panel is not None:
             for model in asked[item.judge].asked:
                 yield JudgmentKey("member", item.judge, item.case_id, None, model)
-    for record in () if is_rejudge else folder.checks():
+    for record in () if is_rejudge else folder.spot_checks():
         if record.check in RUN_CHECKS:
             for case_id in record.case_ids:
                 yield JudgmentKey("spot_check", record.judge, case_id, record.check)

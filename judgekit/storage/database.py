@@ -39,7 +39,7 @@ _PUT_HISTORY = (
     "INSERT INTO aggregate_history (run_id, number, metrics_version, judgekit, replaced_at, aggregate_json) "
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
-_PUT_CHECK = (
+_PUT_POINT = (
     "INSERT OR REPLACE INTO drift_checks "
     "(check_id, run_id, judge, prompt_version, dataset_sha256, created_at, check_json) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
@@ -51,13 +51,13 @@ _LIST = (
     "AND (? IS NULL OR EXISTS (SELECT 1 FROM run_tags t WHERE t.run_id = r.run_id AND t.tag = ?)) "
     "ORDER BY r.created_at DESC, r.run_id DESC LIMIT ?"
 )
-_CHECKS = (
+_POINTS = (
     "SELECT check_json FROM drift_checks WHERE (? IS NULL OR judge = ?) "
     "AND (? IS NULL OR substr(dataset_sha256, 1, length(?)) = ?) ORDER BY created_at, check_id"
 )
 _STATEMENTS = tuple(
     (statement, statement.count("?"))
-    for statement in (_PUT_RUN, _PUT_RESULT, _PUT_FACTS, _PUT_TAG, _PUT_HISTORY, _PUT_CHECK, _LIST, _CHECKS)
+    for statement in (_PUT_RUN, _PUT_RESULT, _PUT_FACTS, _PUT_TAG, _PUT_HISTORY, _PUT_POINT, _LIST, _POINTS)
 )
 
 
@@ -85,7 +85,7 @@ class RunRecord(ListedRun):
     config: dict[str, Any]
     history: Sequence[dict[str, Any]]
     """Aggregates of earlier scorings, oldest first."""
-    checks: Sequence[HistoryPoint]
+    points: Sequence[HistoryPoint]
 
 
 class Database:
@@ -140,7 +140,7 @@ class Database:
                 for number, old in enumerate(record.history)
             ]
             connection.executemany(_PUT_HISTORY, history)
-            connection.executemany(_PUT_CHECK, map(_check_row, record.checks))
+            connection.executemany(_PUT_POINT, map(_point_row, record.points))
 
     def put_tags(self, run_id: str, tags: Sequence[str]) -> bool:
         """Write the tags of a run in place of the old ones; False if the run is not indexed."""
@@ -151,12 +151,12 @@ class Database:
             connection.executemany(_PUT_TAG, ((run_id, tag) for tag in tags))
             return True
 
-    def put_check(self, check: HistoryPoint) -> bool:
-        """Add a check of a judge; False if its run is not indexed."""
+    def put_point(self, point: HistoryPoint) -> bool:
+        """Add a point to the history of a judge; False if its run is not indexed."""
         with self._writing() as connection:
-            if connection.execute("SELECT 1 FROM eval_runs WHERE run_id = ?", (check.run_id,)).fetchone() is None:
+            if connection.execute("SELECT 1 FROM eval_runs WHERE run_id = ?", (point.run_id,)).fetchone() is None:
                 return False
-            connection.execute(_PUT_CHECK, _check_row(check))
+            connection.execute(_PUT_POINT, _point_row(point))
             return True
 
     def delete_run(self, run_id: str) -> None:
@@ -182,12 +182,12 @@ class Database:
                 set() if connection is None else {row[0] for row in connection.execute("SELECT run_id FROM eval_runs")}
             )
 
-    def checks(self, judge: str | None = None, dataset: str | None = None) -> list[HistoryPoint]:
+    def points(self, judge: str | None = None, dataset: str | None = None) -> list[HistoryPoint]:
         """Points of the histories of judges, the oldest first: of one judge, on the data set whose hash begins so."""
         with self._reading() as connection:
             if connection is None:
                 return []
-            rows = connection.execute(_CHECKS, (judge, judge, dataset, dataset, dataset)).fetchall()
+            rows = connection.execute(_POINTS, (judge, judge, dataset, dataset, dataset)).fetchall()
         try:
             return [HistoryPoint.model_validate_json(row[0]) for row in rows]
         except ValueError as error:
@@ -302,9 +302,9 @@ def _delete(connection: sqlite3.Connection, run_id: str) -> None:
         connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))  # noqa: S608
 
 
-def _check_row(check: HistoryPoint) -> tuple[str, ...]:
-    about = (check.judge, check.prompt_version, check.dataset_sha256, check.created_at)
-    return (check.check_id, check.run_id, *about, check.model_dump_json())
+def _point_row(point: HistoryPoint) -> tuple[str, ...]:
+    about = (point.judge, point.prompt_version, point.dataset_sha256, point.created_at)
+    return (point.check_id, point.run_id, *about, point.model_dump_json())
 
 
 def _listed(row: Sequence[Any]) -> ListedRun:

@@ -265,7 +265,7 @@ class RunFolder:
                 raise differing_file(self.path / PROMPTS, f"{name} is not the wording whose sha256 {CONFIG} has")
         return found
 
-    def checks(self) -> list[SpotCheckRecord]:
+    def spot_checks(self) -> list[SpotCheckRecord]:
         """Spot checks of the run, oldest first; none if none was made."""
         if not self.has(CHECKS):
             return []

@@ -11,7 +11,7 @@ from judgekit.core.runs import CONFIG, MANIFEST, Manifest, Notices
 from judgekit.storage.database import Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import case_results, run_record
-from judgekit.storage.stored_history import append_check
+from judgekit.storage.stored_history import append_point
 
 BASELINE = "baseline"
 """Tag of the run that the coverage of later ones is held against."""
@@ -53,10 +53,10 @@ def add_point(folder: Path, point: HistoryPoint, busy_seconds: float | None = No
     Raises:
         StorageError: the folder cannot be written.
     """
-    append_check(RunFolder(folder), point)
+    append_point(RunFolder(folder), point)
 
     def put(database: Database) -> None:
-        if not database.put_check(point):
+        if not database.put_point(point):
             put_folder(database, RunFolder(folder))
 
     return _tried(folder, put, busy_seconds)

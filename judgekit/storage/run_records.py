@@ -16,7 +16,7 @@ from judgekit.core.scores import Estimate
 from judgekit.storage.database import RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_cases import StoredScore
-from judgekit.storage.stored_history import read_checks
+from judgekit.storage.stored_history import read_points
 
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What a tag may look like."""
@@ -69,7 +69,7 @@ def run_record(folder: RunFolder) -> RunRecord:
             figures={name: _short(figure) for name, figure in figures.items() if is_figure(figure)},
             tags=read_tags(folder),
             history=read_history(folder),
-            checks=read_checks(folder),
+            points=read_points(folder),
         )
     except (AttributeError, TypeError, ValueError) as error:
         raise StorageError(f"{folder.path / METRICS}: damaged: {error}") from None

@@ -24,7 +24,7 @@ from judgekit.storage.run_folder import RunFolder
 
 @dataclass
 class _Opinions:
-    """What one judge, or one check of it, said."""
+    """What one judge, or one spot check of it, said."""
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By case id."""
@@ -51,34 +51,34 @@ class _Opinions:
         self.last_at = max(self.last_at, judgment.created_at)
 
 
-def read_checks(folder: RunFolder) -> list[HistoryPoint]:
-    """Checks of the judges of a run: its spot checks, and those that were added to its folder.
+def read_points(folder: RunFolder) -> list[HistoryPoint]:
+    """The points of the histories of a run's judges: its spot checks, and those that were added to its folder.
 
     Raises:
         ConfigError, StorageError: a file is missing or damaged.
     """
-    found = {check.check_id: check for check in _spot_checks(folder)}
+    found = {point.check_id: point for point in _spot_checks(folder)}
     for number, line in folder.lines(DRIFT_CHECKS):
         try:
-            check = HistoryPoint.model_validate_json(line)
+            point = HistoryPoint.model_validate_json(line)
         except ValidationError as error:
             where = f"{folder.path / DRIFT_CHECKS}:{number}"
             raise StorageError(f"{where}: damaged line: {first_problem(error)}; delete the line") from None
-        found[check.check_id] = check
-    return sorted(found.values(), key=lambda check: (check.created_at, check.check_id))
+        found[point.check_id] = point
+    return sorted(found.values(), key=lambda point: (point.created_at, point.check_id))
 
 
-def append_check(folder: RunFolder, check: HistoryPoint) -> None:
-    """Add a check to the folder of the run whose verdicts were checked; the same one is not written twice.
+def append_point(folder: RunFolder, point: HistoryPoint) -> None:
+    """Add a point to the folder of the run whose verdicts it is about; the same one is not written twice.
 
-    Several processes may add checks at once, also while another one writes the run.
+    Several processes may add points at once, also while another one writes the run.
 
     Raises:
         ConfigError, StorageError: a file is damaged or cannot be written.
     """
     with appending(folder.path / DRIFT_CHECKS) as append:
-        if check.check_id not in {old.check_id for old in read_checks(folder)}:
-            append(check.model_dump_json().encode())
+        if point.check_id not in {old.check_id for old in read_points(folder)}:
+            append(point.model_dump_json().encode())
 
 
 def _spot_checks(folder: RunFolder) -> Iterator[HistoryPoint]:
@@ -103,7 +103,7 @@ def _spot_checks(folder: RunFolder) -> Iterator[HistoryPoint]:
 
 def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[HistoryPoint]:
     """From checks.json and the judgments of each check."""
-    records = [record for record in folder.checks() if record.complete]
+    records = [record for record in folder.spot_checks() if record.complete]
     if not records:
         return
     opinions = _opinions(folder)

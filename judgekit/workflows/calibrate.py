@@ -335,7 +335,7 @@ def _second_opinions(
     pass_score = pass_score_of(judge)
     comparator = baseline = None
     # The last spot check that asked something else than the judge itself.
-    checks = [item for item in setting.folder.checks() if item.judge == judge.name and item.complete]
+    checks = [item for item in setting.folder.spot_checks() if item.judge == judge.name and item.complete]
     check = next((item for item in reversed(checks) if item.kind != "repeat"), None)
     if check is not None:
         pairs = pairs_of(check, setting.judgments)

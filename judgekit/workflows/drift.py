@@ -89,12 +89,12 @@ def accept_drift(query: DriftQuery, options: Options, usual: float | None, reaso
 def _histories(query: DriftQuery, options: Options) -> list[list[HistoryPoint]]:
     place = runs_dir(options)
     database = Database(place)
-    points = database.checks(query.judge, query.dataset)
+    points = database.points(query.judge, query.dataset)
     if query.suite is not None:
         of_suite = {run.run_id for run in database.runs(query.suite)}
         points = [point for point in points if point.run_id in of_suite]
     if not points:
-        judges = {point.judge for point in database.checks()}
+        judges = {point.judge for point in database.points()}
         hint = did_you_mean(query.judge, judges) if query.judge is not None and query.judge not in judges else ""
         such = "" if (query.judge, query.dataset, query.suite) == (None, None, None) else "such "
         raise ConfigError(

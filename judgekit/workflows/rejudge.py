@@ -290,7 +290,7 @@ def _asked_alike(parent: StoredRun, config: RunConfig, plan: JudgePlan) -> tuple
 def _carried(parent: StoredRun, plans: Sequence[JudgePlan], changed: Container[str]) -> list[SpotCheckRecord]:
     """Second opinions on the same inputs, unless they are those of what judges now."""
     kept = []
-    for record in parent.folder.checks():
+    for record in parent.folder.spot_checks():
         own = [plan for plan in plans if plan.judge.name == record.judge]
         if not own or not record.complete:
             continue

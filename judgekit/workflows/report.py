@@ -157,7 +157,7 @@ def _histories(folder: RunFolder, summary: RunSummary | None) -> list[dict[str, 
     try:
         for judge, about in summary.judges.items():
             points = [
-                item for item in database.checks(judge, dataset) if item.prompt_version == about["prompt_version"]
+                item for item in database.points(judge, dataset) if item.prompt_version == about["prompt_version"]
             ]
             found += [drift_report(history).document() for history in histories(points)]
     except JudgekitError:

@@ -15,13 +15,13 @@ from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_che
 
 def own_checks(job: RunJob) -> list[SpotCheckRecord]:
     """The run's own checks as they were made before a complete run was resumed."""
-    return [record for record in job.folder.checks() if record.complete and _is_own(job, record)]
+    return [record for record in job.folder.spot_checks() if record.complete and _is_own(job, record)]
 
 
 def other_checks(job: RunJob) -> list[SpotCheckRecord]:
     """Checks that the run does not make itself: carried over from the parent, or made between two parts of the run."""
     carried = {(record.judge, record.check) for record in job.carried}
-    later = [record for record in job.folder.checks() if record.complete and not _is_own(job, record)]
+    later = [record for record in job.folder.spot_checks() if record.complete and not _is_own(job, record)]
     return [*job.carried, *(record for record in later if (record.judge, record.check) not in carried)]
 
 
@@ -43,7 +43,7 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
 
     The seed is that of the checks so far, that of the config, or a fresh one.
     """
-    stored = [record.seed for record in job.folder.checks() if record.check == RUN_CHECK]
+    stored = [record.seed for record in job.folder.spot_checks() if record.check == RUN_CHECK]
     seed = stored[0] if stored else fresh_seed() if job.config.seed is None else job.config.seed
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
     own = own_checks(job)
@@ -80,7 +80,7 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
 
 def begun_repeats(job: RunJob) -> list[DrawnSpotCheck]:
     """Repeats whose sample the run has drawn before, with that sample."""
-    stored = {record.judge: record for record in job.folder.checks() if record.check == RUN_REPEAT}
+    stored = {record.judge: record for record in job.folder.spot_checks() if record.check == RUN_REPEAT}
     plans = [(stored[plan.judge.name], plan) for plan in job.repeats if plan.judge.name in stored]
     return [DrawnSpotCheck(record, plan, record.case_ids) for record, plan in plans]
 

@@ -133,7 +133,7 @@ def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Obs
         folder.repair_tail(JUDGMENTS)
         folder.write_prompts(prompts)
         ours = {(item.record.judge, item.record.check) for item in checks}
-        before = [record for record in folder.checks() if (record.judge, record.check) not in ours]
+        before = [record for record in folder.spot_checks() if (record.judge, record.check) not in ours]
         run_local(lambda: _ask(stored, checks, before, models, options, observer))
         summary = _write_figures(stored, summary, checks, before, models)
     return SpotChecked(folder.path, summary, {item.record.judge: item.record.check for item in checks})
@@ -267,7 +267,7 @@ def _seed(setting: _Setting, comparators: Mapping[str, _Comparator]) -> int:
         return setting.wanted.seed
     same = [
         record
-        for record in setting.stored.folder.checks()
+        for record in setting.stored.folder.spot_checks()
         if record.judge in comparators
         and (record.model_id, record.prompt_sha256)
         == (comparators[record.judge].model_id, comparators[record.judge].prompt.sha256)
@@ -285,7 +285,7 @@ def _record(setting: _Setting, judge: str, comparator: _Comparator) -> SpotCheck
     """A new spot check, still without its sample."""
     check = setting.stored.config.spot_check
     primary, own = setting.primary(judge)
-    numbers = [int(item.check) for item in setting.stored.folder.checks() if item.check.isdigit()]
+    numbers = [int(item.check) for item in setting.stored.folder.spot_checks() if item.check.isdigit()]
     return SpotCheckRecord(
         check=str(1 + max(numbers, default=0)),
         judge=judge,
@@ -306,7 +306,7 @@ def _record(setting: _Setting, judge: str, comparator: _Comparator) -> SpotCheck
 def _resumed(setting: _Setting, record: SpotCheckRecord) -> SpotCheckRecord:
     """The spot check under the name of one of the same kind that was stopped, if there is one."""
     free = {"check": "", "case_ids": (), "threshold": 0.0}
-    for item in setting.stored.folder.checks():
+    for item in setting.stored.folder.spot_checks():
         is_stopped = not item.complete and item.check not in RUN_CHECKS
         if is_stopped and item.model_copy(update=free) == record.model_copy(update=free):
             return record.model_copy(update={"check": item.check})

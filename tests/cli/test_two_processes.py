@@ -11,7 +11,7 @@ import pytest
 
 from judgekit.storage.database import Database
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.stored_history import read_checks
+from judgekit.storage.stored_history import read_points
 from judgekit.testing import FaultServer, with_latency
 from tests.builders import read_json, read_lines, write_suite
 
@@ -152,11 +152,11 @@ def test_a_run_two_rejudges_a_check_and_new_indexes_at_once_lose_nothing(tmp_pat
     database = Database(results)
     assert {run.run_id: run.status for run in database.runs()} == dict.fromkeys(("a", "b", "same", "other"), "complete")
     # The check of the run, and a point of each rejudge.
-    points = sorted((check.kind, check.comparator, check.n_pairs) for check in database.checks() if check.kind != "run")
+    points = sorted((check.kind, check.comparator, check.n_pairs) for check in database.points() if check.kind != "run")
     assert points == [
         ("noise_floor", "m-2025-01-01 with v1", 20),
         ("noise_floor", "m-2025-01-01 with v1", N_CASES),
         ("spot_check", "other-2025-01-01 with v1", N_CASES),
     ]
-    assert read_checks(RunFolder(results / "a")) == [check for check in database.checks() if check.run_id == "a"]
+    assert read_points(RunFolder(results / "a")) == [check for check in database.points() if check.run_id == "a"]
     assert read_json(results / "a" / "metrics.json")["judge_reliability"]["spot_check_n"] == 20

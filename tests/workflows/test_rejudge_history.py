@@ -17,7 +17,7 @@ from judgekit.executors.local import run_local
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import reindex
-from judgekit.storage.stored_history import append_check, read_checks
+from judgekit.storage.stored_history import append_point, read_points
 from judgekit.testing import FaultServer, Request, chat_reply, error_reply, plausible_verdict, verdict
 from judgekit.workflows.drift import DriftQuery, drift_reports
 from judgekit.workflows.models import Options
@@ -38,7 +38,7 @@ def server() -> Iterator[FaultServer]:
 
 def points(run: Path) -> list[HistoryPoint]:
     """What was asked about the verdicts of a run."""
-    return [check for check in read_checks(RunFolder(run)) if check.kind != "run"]
+    return [check for check in read_points(RunFolder(run)) if check.kind != "run"]
 
 
 def aged(run: Path) -> None:
@@ -159,12 +159,12 @@ def test_only_what_was_really_asked_counts(tmp_path: Path) -> None:
 def test_a_point_is_built_again_from_the_folders(tmp_path: Path, server: FaultServer) -> None:
     run = first_run(tmp_path, server)
     rejudge(run, "b", use_cache=False)
-    before = Database(run.parent).checks()
+    before = Database(run.parent).points()
     asked = [check for check in before if check.kind != "run"]
     assert sorted(check.judge for check in asked) == ["correctness", "groundedness"]
     (run.parent / DATABASE).unlink()
     reindex(run.parent, Database(run.parent))
-    assert Database(run.parent).checks() == before
+    assert Database(run.parent).points() == before
 
 
 def test_a_rejudge_that_goes_on_adds_its_point_once(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_points_that_are_added_at_once_are_all_kept(tmp_path: Path, server: Faul
     path.write_bytes(path.read_bytes() + b'{"torn": ')
     threads = [
         threading.Thread(
-            target=append_check, args=(RunFolder(run), check.model_copy(update={"created_at": f"2099-{n:02}"}))
+            target=append_point, args=(RunFolder(run), check.model_copy(update={"created_at": f"2099-{n:02}"}))
         )
         for n in range(12)
     ]

@@ -23,7 +23,7 @@ from judgekit.storage.database import DATABASE, Database, RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import add_point, index_run, reindex
 from judgekit.storage.run_records import case_results, run_record, write_tags
-from judgekit.storage.stored_history import read_checks
+from judgekit.storage.stored_history import read_points
 from judgekit.testing import FaultServer
 from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_suite
 from tests.workflows.engine import again, good, resumed
@@ -109,7 +109,7 @@ def test_without_git_there_is_no_commit_and_no_word(tmp_path: Path, monkeypatch:
 
 def test_a_spot_check_becomes_a_point_of_the_history(tmp_path: Path) -> None:
     judgekit.run(spot_suite(tmp_path), run_id="r")
-    [check] = Database(tmp_path / "results").checks()
+    [check] = Database(tmp_path / "results").points()
     assert (check.judge, check.kind, check.comparator) == ("groundedness", "spot_check", "overlap-strict-2 with v1")
     assert (check.n_asked, check.n_pairs + check.n_failed) == (3, 3)
     assert check.dataset_sha256 == read_json(tmp_path / "results" / "r" / "config.json")["resolved"]["cases"]["sha256"]
@@ -122,7 +122,7 @@ def test_the_same_answers_have_the_same_hash_and_others_another_one(tmp_path: Pa
     judgekit.run(config, run_id="b")
     spot_suite(tmp_path, output_rows=[output(f"c{n}", answer="Kilns are hot.") for n in range(6)])
     judgekit.run(config, run_id="c")
-    hashes = {check.run_id: check.answers_sha256 for check in Database(tmp_path / "results").checks()}
+    hashes = {check.run_id: check.answers_sha256 for check in Database(tmp_path / "results").points()}
     assert hashes["a"] == hashes["b"] != hashes["c"]
 
 
@@ -133,7 +133,7 @@ def test_reindex_builds_the_same_database_from_the_folders(tmp_path: Path) -> No
     results = tmp_path / "results"
     write_tags(RunFolder(results / "a"), ["baseline"])
     index_run(results / "a")
-    later = Database(results).checks()[0].model_copy(update={"kind": "rejudge", "created_at": "2099"})
+    later = Database(results).points()[0].model_copy(update={"kind": "rejudge", "created_at": "2099"})
     assert add_point(results / later.run_id, later) == []
     before = dump(tmp_path)
     assert len(before["drift_checks"]) == 3
@@ -236,19 +236,19 @@ def test_a_torn_last_score_is_damage_since_scores_are_written_as_a_whole(tmp_pat
 def test_a_check_is_written_to_the_folder_beside_the_runs_own_and_once_only(tmp_path: Path) -> None:
     judgekit.run(spot_suite(tmp_path), run_id="r")
     folder = RunFolder(tmp_path / "results" / "r")
-    [own] = read_checks(folder)
+    [own] = read_points(folder)
     new = own.model_copy(update={"kind": "rejudge", "comparator": "m with v1", "created_at": "2099"})
     for _ in range(2):
         assert add_point(folder.path, new) == []
-    assert read_checks(folder) == [own, new]
+    assert read_points(folder) == [own, new]
     assert [HistoryPoint(**line) for line in read_lines(folder.path / "drift_checks.jsonl")] == [new]
-    assert sorted(check.kind for check in Database(tmp_path / "results").checks()) == ["rejudge", "spot_check"]
+    assert sorted(check.kind for check in Database(tmp_path / "results").points()) == ["rejudge", "spot_check"]
 
 
 def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -> None:
     judgekit.run(spot_suite(tmp_path), run_id="r")
     folder = RunFolder(tmp_path / "results" / "r")
-    [own] = read_checks(folder)
+    [own] = read_points(folder)
     lines = read_lines(folder.path / "judgments.jsonl")
     primary = [line for line in lines if line["role"] == "primary"]
     asked = [line["case_id"] for line in lines if line["role"] == "spot_check"]
@@ -285,7 +285,7 @@ def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -
     ]
     (folder.path / "checks.json").write_text(json.dumps({"checks": records}))
 
-    found = {(check.kind, check.comparator): check for check in read_checks(folder)}
+    found = {(check.kind, check.comparator): check for check in read_points(folder)}
     assert set(found) == {
         ("spot_check", "overlap-strict-2 with v1"),
         ("noise_floor", "overlap-2 with v1"),
@@ -479,20 +479,20 @@ def test_a_check_that_is_added_while_its_run_is_indexed_again_is_not_lost(tmp_pa
     """The folder is read before the check is added, and written to the database after that."""
     judgekit.run(spot_suite(tmp_path), run_id="r")
     folder = RunFolder(tmp_path / "results" / "r")
-    [own] = read_checks(folder)
+    [own] = read_points(folder)
     new = own.model_copy(update={"kind": "rejudge", "created_at": "2099"})
     adding = threading.Thread(target=add_point, args=(folder.path, new))
 
     def read() -> RunRecord:
         found = run_record(folder)
         adding.start()
-        while new not in read_checks(folder):
+        while new not in read_points(folder):
             time.sleep(0.01)
         return found
 
     Database(folder.path.parent).put_run(read, case_results(folder))
     adding.join()
-    assert Database(folder.path.parent).checks() == [own, new]
+    assert Database(folder.path.parent).points() == [own, new]
 
 
 def test_the_example_of_the_documents_has_these_figures(tmp_path: Path) -> None:

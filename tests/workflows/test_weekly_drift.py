@@ -238,7 +238,7 @@ def test_repeats_of_older_verdicts_are_no_noise_floor_and_those_of_today_are(wee
 def _checks(weekly: Weekly) -> list[str]:
     from judgekit.storage.database import Database
 
-    return [item.model_dump_json() for item in Database(weekly.folder / "results").checks()]
+    return [item.model_dump_json() for item in Database(weekly.folder / "results").points()]
 
 
 def test_verdicts_asked_anew_each_week_show_a_judge_whose_mean_falls_on_the_same_answers(weekly: Weekly) -> None:

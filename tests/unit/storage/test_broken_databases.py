@@ -48,7 +48,7 @@ def test_attack_04_a_broken_results_database_is_named_by_readers_and_cured_by_re
     judgekit.run(write_suite(tmp_path), run_id="r")
     results = tmp_path / "results"
     spoil(results / "judgekit.db", damage)
-    for read in (Database(results).runs, Database(results).run_ids, Database(results).checks):
+    for read in (Database(results).runs, Database(results).run_ids, Database(results).points):
         with pytest.raises(StorageError, match=r"judgekit\.db: cannot be read: .*`judgekit runs reindex` builds a new"):
             read()
     done = reindex(results, Database(results))

@@ -27,16 +27,16 @@ RECORD = SpotCheckRecord(
 
 def test_checks_come_back_as_they_were_written(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    assert folder.checks() == []
+    assert folder.spot_checks() == []
     folder.write_json("checks.json", {"checks": [RECORD.model_dump(mode="json")]})
-    assert folder.checks() == [RECORD]
+    assert folder.spot_checks() == [RECORD]
 
 
 @pytest.mark.parametrize("text", ['{"checks": [{"check": 1}]}', '{"checks": 3}', "[]", "{"])
 def test_a_damaged_list_of_checks_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "checks.json").write_text(text)
     with pytest.raises(StorageError, match=r"checks\.json: damaged"):
-        RunFolder(tmp_path).checks()
+        RunFolder(tmp_path).spot_checks()
 
 
 def test_a_reply_schema_keeps_the_order_of_its_keys(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ CORRECTED_HEADER = ("judge", "figure", "judge says", "as people would say", "95%
 
 
 def calibration_section(reliability: Part | None) -> list[str]:
-    """The section of summary.md; nothing if no judge was held against labels."""
+    """The section of summary.md; empty if no judge was compared with labels."""
     found = _calibrated(reliability)
     if not found:
         return []
@@ -69,7 +69,7 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
 
 
 def _calibrated(reliability: Part | None) -> dict[str, Part]:
-    """Judges with figures of this command; what something else put there is not for this section."""
+    """Judges that `judgekit calibrate` has figures of."""
     reports = by_judge(reliability).items()
     return {name: report for name, report in reports if "class_agreement" in (report.get("anchors") or {})}
 
@@ -158,7 +158,7 @@ def _corrected_rows(report: Part) -> Iterator[tuple[str, ...]]:
 
 
 def _needed(found: Part) -> str:
-    """How many labels the wanted width takes, where that was asked."""
+    """How many labels the wanted width takes, if a width was asked for."""
     needed = found["labels_for_width"]
     if needed is None:
         return ""
@@ -211,7 +211,7 @@ def label_parts(report: Part) -> dict[str, Any]:
     """The parts `anchors`, `corrected` and `comparator_value` of a judge; each None if it is missing."""
     corrected = list(_corrected_rows(report))
     anchors = report.get("anchors") or {}
-    # Anchors of another maker may be in another form, which is not for this section.
+    # What another tool wrote there may have another form.
     known = "class_agreement" in anchors
     return {
         "anchors": _anchors(anchors) if known else None,
@@ -260,7 +260,7 @@ def _anchors(anchors: Part) -> dict[str, Any]:
 
 
 def _bias(anchors: Part, key: str, what: str) -> dict[str, Any] | None:
-    """Judge less people; nobody is called too strict or too mild where the labels are too few."""
+    """Judge minus people; with too few labels there is no direction."""
     found = anchors[key]
     if found["value"] is None:
         return None

@@ -23,7 +23,7 @@ MOST_ENCODED = 32_000_000
 """Characters that the packed texts of all cases may take."""
 
 MOST_VALUES = 2_500_000
-"""Scores in the index, over all cases; columns are left out from the last one on."""
+"""Scores in the index, over all cases; the last columns are left out."""
 
 _RAW_TARGET = 100_000_000
 _PREVIEW_TARGET = 6_000_000

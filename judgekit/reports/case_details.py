@@ -14,7 +14,7 @@ from judgekit.core.spot_checks import RUN_CHECK
 from judgekit.reports.safe_text import inert
 
 Text = str | list[Any]
-"""A text as the page's script reads it: as it is, or `[beginning, length of the whole]` where it was cut."""
+"""A text as the page's script reads it: as it is, or `[beginning, length of the whole]` if it was cut."""
 
 MOST_HITS = 30
 MOST_ITEMS = 60
@@ -41,7 +41,7 @@ class Caps:
     item: int = 300
 
     def scaled(self, factor: float) -> "Caps":
-        """The same, with every cap multiplied; none falls below the length of a line."""
+        """The same with every cap multiplied, but no cap below the length of a line."""
         return replace(self, **{name: max(_LEAST, int(cap * factor)) for name, cap in asdict(self).items()})
 
 
@@ -57,10 +57,10 @@ class CaseViewer:
     slices: Callable[[Case], Mapping[str, Sequence[str]]]
     """Values of a case by slice dimension."""
     labels: Mapping[str, Sequence[HumanLabel]] = field(default_factory=dict)
-    """What people say, by case id."""
+    """Human labels by case id."""
 
     def details(self, record: CaseRecord) -> dict[str, Any]:
-        """Everything about one case that its row does not show, without entries that say nothing."""
+        """Everything about one case that its row does not show, without empty entries."""
         found = {
             "id": inert(record.case_id)[: self.caps.item],
             **self._case(record.case),
@@ -160,7 +160,7 @@ class CaseViewer:
         return {key: value for key, value in found.items() if value not in (None, [], "")}
 
     def _labels(self, record: CaseRecord) -> list[dict[str, Any]]:
-        """What people say of the case; whether it is about another answer, where the label knows which it saw."""
+        """Human labels of the case, and whether they are about another answer, if the label says which."""
         judged = {item.judge: item.input_sha256 for item in record.judgments}
         return [
             {

@@ -34,7 +34,7 @@ def share_bar(value: float | None, ends: Ends, top: float = 1.0, limit: float | 
 
 
 def signed_bar(value: float | None, ends: Ends, reach: float) -> Markup:
-    """A track from -reach to reach with a line at 0; what lies outside is drawn at its end. Empty without a value."""
+    """A track from -reach to reach with a line at 0; a value outside is drawn at the end. Empty without a value."""
     if value is None or not reach > 0:
         return Markup("")
     return _svg(_track() + _band(ends, -reach, reach) + _limit(0.0, -reach, reach) + _mark(value, -reach, reach))
@@ -118,7 +118,7 @@ def share_row(label: str, found: Part | None) -> dict[str, Any] | None:
 
 
 def agreement_rows(found: Part, figures: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Coefficients with their intervals, drawn from -1 to 1, and what to think of them.
+    """Coefficients with their intervals, drawn from -1 to 1, and whether they are indicative or undefined.
 
     Args:
         found: the coefficients by name, `indicative`, and `undefined_reason` if one is undefined.

@@ -1,4 +1,4 @@
-"""What every report of a comparison says, in the same words."""
+"""Lines and tables that every report of a comparison shows."""
 
 from collections.abc import Sequence
 
@@ -60,12 +60,12 @@ def headline_deltas(comparison: Comparison) -> list[Delta]:
 
 
 def _place(delta: Delta) -> tuple[int, float]:
-    """Evidence first, then by p, then what has none."""
+    """With evidence first, then by p, then those without a p."""
     return _ORDER.get(delta.verdict, len(_ORDER)), 2.0 if delta.p is None else delta.p
 
 
 def moved(deltas: Sequence[Delta]) -> list[Delta]:
-    """Those that differ in any way, or of which no difference is known."""
+    """Differences that are not 0, or not known."""
     return [delta for delta in deltas if not _is_same(delta)]
 
 
@@ -155,7 +155,7 @@ def _counted(kind: QueryKind, n: int) -> str:
 
 
 def chunker_line(comparison: Comparison) -> str:
-    """How hits are compared, and which figures are left out for it; says so too where no chunk is expected."""
+    """How hits are compared, which figures that leaves out, and whether a case expects a chunk at all."""
     match = comparison.chunker_version_match
     if not comparison.has_chunk_ids:
         return f"no case expects a chunk, so no chunk ids are compared [{match}]"
@@ -179,14 +179,14 @@ def flip_table(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def unmoved_line(comparison: Comparison) -> str | None:
-    """How many judges and 0/1 scores came out equal in every case, and which of those for one screen."""
+    """How many judges and 0/1 scores are equal in every case, with the names for one screen."""
     names = [name for name, counts in comparison.kinds.items() if sum(counts.values()) == counts["draw"]]
     shown = [name for name in names if is_headline(name)]
     return f"no case moved in {len(names)} scores: {', '.join(shown)}" if shown else None
 
 
 def losing_cases(comparison: Comparison) -> list[QueryChange]:
-    """The cases that lost something, what lost most first."""
+    """The cases that lost something, the largest loss first."""
     return [query for query in comparison.per_query if query.loss[0] > 0 or query.kinds & _BAD]
 
 
@@ -203,7 +203,7 @@ def _first(parts: Sequence[str]) -> str:
 
 
 def losses(query: QueryChange) -> list[str]:
-    """What a case lost: its hits, then its judges and 0/1 scores by loss, those for one screen where there are some."""
+    """What a case lost: its hits, then headline scores (other scores if there are none), the largest loss first."""
     found = {name: change for name, change in query.scores.items() if change.kind in _BAD}
     shown = {name: change for name, change in found.items() if is_headline(name)} or found
     lines = [change_text(name, change) for name, change in sorted(shown.items(), key=lambda item: -item[1].loss)]
@@ -255,7 +255,7 @@ def set_lines(comparison: Comparison) -> list[str]:
 
 
 def table_notes(comparison: Comparison, deltas: Sequence[Delta]) -> list[str]:
-    """What the columns of a table of these differences mean, as far as they are there."""
+    """What the columns of a table of these differences mean."""
     n_tested = sum(delta.p is not None for delta in comparison.deltas)
     lines = [f"b - a over the pairs, cases with a value in both runs; p (Holm) is adjusted over {n_tested} figures"]
     if any(delta.is_of_other_cases for delta in deltas):

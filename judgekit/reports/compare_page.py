@@ -27,7 +27,7 @@ from judgekit.reports.figures import is_headline, number
 from judgekit.reports.pages import render
 
 MOST_CASES = 1000
-"""Cases on the page, those to look at first."""
+"""Most cases on the page."""
 
 MOST_TEXT = 4000
 """Characters of one answer or question."""
@@ -45,7 +45,7 @@ _BADGES = {
 }
 
 _KINDS = tuple(dict.fromkeys([*SCORE_KINDS, *QUERY_KINDS]))
-"""All kinds of cases and scores, what a reader has to look at first."""
+"""All kinds of cases and scores, the most important first."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ComparedCase:
 
 
 def chosen_queries(comparison: Comparison) -> list[QueryChange]:
-    """The cases of the page, those to look at first."""
+    """The cases of the page, the most important first."""
     return list(comparison.per_query[:MOST_CASES])
 
 
@@ -112,7 +112,7 @@ def _rows(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
 
 
 def _top(delta: Delta, small: float) -> float:
-    """Half the width of a drawing: one for all figures up to 1, so that they can be compared, else its own."""
+    """Half the width of a drawing: the same for all figures up to 1, so that they can be compared."""
     largest = max((abs(end) for end in (delta.delta, delta.low, delta.high) if end is not None), default=1.0)
     return small if largest <= small else largest
 

@@ -36,7 +36,7 @@ def headline(summary: RunSummary) -> list[tuple[str, Estimate]]:
 
 
 def slice_figures(summary: RunSummary, values: Mapping[str, Figures]) -> list[str]:
-    """Columns of a slice table: judges, then what most readers look for of retrieval; those with data in a slice."""
+    """Columns of a slice table: judges, then the usual figures of retrieval; only those with data in a slice."""
     wanted = [*summary.judges, "recall_any@5", "recall_all@5", "mrr", "hit@5", "abstention_accuracy"]
     shown_names = [name for name in wanted if name in summary.overall][:SLICE_FIGURES]
     return [name for name in shown_names if any(_has_data(figures, name) for figures in values.values())]
@@ -82,7 +82,7 @@ def interval(figure: Estimate) -> str:
 
 
 def coverage(figure: Estimate) -> str:
-    """`31` cases with a value, and how many failed or do not apply; says where they are too few."""
+    """`31` cases with a value, how many failed or do not apply, and whether they are too few."""
     parts = [f"{figure.n} (small)" if figure.small and figure.n else str(figure.n)]
     if figure.n_error:
         parts.append(f"{figure.n_error} failed")
@@ -92,7 +92,7 @@ def coverage(figure: Estimate) -> str:
 
 
 def if_failed(figure: Estimate) -> str:
-    """What the failed cases could make of the value: `0.41 to 0.62`; nothing if none failed."""
+    """The range of the value over all outcomes of the failed cases: `0.41 to 0.62`; empty if none failed."""
     return between(figure.worst, figure.best)
 
 
@@ -202,7 +202,7 @@ def history_line(summary: RunSummary) -> str | None:
 
 
 def instrument_lines(summary: RunSummary) -> list[str]:
-    """What gave the figures and what it took: judges, spot check, latency, cost."""
+    """How the figures were made: judges, spot check, latency, cost."""
     lines = [
         *judge_lines(summary),
         *panel_lines(summary),
@@ -230,7 +230,7 @@ def abstention_line(summary: RunSummary) -> str | None:
 
 
 def indexing_lines(coverage: Mapping[str, Any] | None) -> list[str]:
-    """What of the corpus can be found at all; nothing if the run knows nothing of it."""
+    """How much of the corpus was indexed; empty if the run does not say."""
     if coverage is None:
         return []
     n, n_chunks = coverage["n_docs_processed"], coverage["n_chunks"]
@@ -278,7 +278,7 @@ def cost_line(summary: RunSummary) -> str:
 
 
 def tokens_text(cost: Mapping[str, Any]) -> str:
-    """Tokens of all calls, and of how many they are not known."""
+    """Tokens of all calls, and how many calls have no known tokens."""
     n_unknown, prompt = cost["n_without_usage"], cost["prompt_tokens"]
     unknown = f"tokens of {n_unknown:,} call{'' if n_unknown == 1 else 's'} not known"
     # A run of an older version has 0 where nothing was counted.
@@ -290,14 +290,14 @@ def tokens_text(cost: Mapping[str, Any]) -> str:
 
 
 def sources_text(sources: Iterable[str], price_list: str | None) -> str:
-    """Where money is known from, in brackets; nothing if it is not known."""
+    """The sources of a cost, in brackets; empty if there are none."""
     words = {"reply": "as the replies say", "config": "by the prices of the config"}
     named = [words.get(name, f"by {price_list or 'a price list'}") for name in sources]
     return f" ({', '.join(named)})" if named else ""
 
 
 def money_text(cost: Mapping[str, Any]) -> str:
-    """US dollars of all calls, where they are known from, and of how many calls they are not known."""
+    """US dollars of all calls, their source, and how many calls have no known cost."""
     by_source = cost.get("usd_by_source") or {}
     where = sources_text(by_source, cost["price_list"])
     if cost["usd"] is not None:

@@ -1,4 +1,4 @@
-"""What is known of each judge, as report.html shows it; every part may be missing, since each has its own command."""
+"""What report.html shows of each judge; every part may be missing, since each has its own command."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -60,7 +60,7 @@ def bridge_part(found: Part | None) -> dict[str, Any] | None:
 
 
 def _badges(block: Part) -> Iterator[tuple[str, str]]:
-    """(kind, text) beside the name of a judge: where it stands, in a few words."""
+    """(kind, text) beside the name of a judge: its state in a few words."""
     if block["checks"]:
         status = block["checks"][0]["status"]
         yield STATUS_BADGES.get(status, "warn"), f"spot check: {status}"

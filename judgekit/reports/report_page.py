@@ -143,7 +143,7 @@ def _cases(record: RunRecord) -> Mapping[str, Any]:
 
 
 def _partial(record: RunRecord) -> str | None:
-    """What a reader of an unfinished run must know first; None for a run that is complete."""
+    """What is missing from an unfinished run; None if the run is complete."""
     manifest = record.manifest
     if manifest.status == "complete":
         return None
@@ -158,7 +158,7 @@ def _partial(record: RunRecord) -> str | None:
 
 
 def _tiles(summary: RunSummary) -> list[tuple[str, Estimate]]:
-    """The few figures to look at first: judges, what the gates ask about, and the first others."""
+    """The most important figures: judges, then those of gates, then others."""
     figures = dict(headline(summary))
     wanted = [*summary.judges, *(gate.metric for gate in summary.gates if not gate.slice), *figures]
     return [(name, figures[name]) for name in dict.fromkeys(wanted) if name in figures][:TILES]

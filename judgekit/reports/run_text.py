@@ -29,7 +29,7 @@ MOST_FIGURES = 3
 """Figures of a run in the table of runs."""
 
 NEW_NOTICES = ("internal_error", "index_not_written", "index_damaged")
-"""Codes of warnings that come of rescoring itself."""
+"""Codes of warnings of rescoring itself."""
 
 _NAME_WIDTH = 28
 _EXAMPLE_WIDTH = 48

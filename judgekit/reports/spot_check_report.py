@@ -18,7 +18,7 @@ REPEATS = {
     "noise_floor": "asked again within a day",
     "asked_later": "asked again later than a day after its verdicts",
 }
-"""Parts of a report about the judge itself, asked again, in words."""
+"""Parts of a report about the judge asked again, in words."""
 
 STATUS_BADGES = {"alarm": "bad", "ok": "good"}
 
@@ -63,7 +63,7 @@ def reliability_lines(reliability: Report | None, checks: Mapping[str, str]) -> 
 
 
 def _checked(reliability: Report | None) -> dict[str, Report]:
-    """Judges with a spot check; others may have parts that come from elsewhere."""
+    """Judges with a spot check; others may have labels or probes alone."""
     return {name: report for name, report in by_judge(reliability).items() if "spot_check" in report}
 
 
@@ -160,7 +160,7 @@ def check_parts(report: Report) -> dict[str, Any]:
 
 
 def _page_check(check: Report) -> dict[str, Any]:
-    """One spot check; one of an older version has its plain figures only."""
+    """One spot check; one without its sample has plain figures only."""
     sample, alarm = check.get("spot_check") or {}, check.get("alarm") or check
     rate = check.get("disagreement_rate")
     here, future = sample.get("interval_this_run"), sample.get("interval_future") or check.get("interval")
@@ -214,7 +214,7 @@ def _identity(found: Report | None) -> list[tuple[str, str, str]]:
 
 
 def _instrument(item: Report) -> dict[str, str]:
-    """Of one of the two, in words; empty if it is not known."""
+    """What is known of one of the two, in words."""
     version, accepted = item.get("prompt_version"), item.get("temperature_accepted")
     temperature = f"{item.get('temperature')}, {'accepted' if accepted else 'refused by the server'}"
     return {

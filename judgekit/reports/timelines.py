@@ -16,7 +16,7 @@ MOST_ROWS = 12
 DRIFT_HEADER = ("when", "run", "check", "flips", "failed", "log E", "log M", "state")
 _THIN = ("#757575", "thin-bar")
 _STATES = {"none": ("#2e7d32", "quiet-bar"), "insufficient": _THIN, "not asked": _THIN}
-"""Colour of a bar by state, and the class by which a page can give it one of its own."""
+"""Colour of a bar by state, and the class that lets a page set its own colour."""
 _DRIFTED = ("#c62828", "drifted-bar")
 _WIDTH = 720
 _DRIFT_HEIGHT, _MARGIN = 220, 36
@@ -105,7 +105,7 @@ def drift_svg(report: Mapping[str, Any]) -> str:
 
 
 def _opening(title: str, height: int, left: int) -> list[str]:
-    """The first elements of a picture, which is open still."""
+    """The opening tag and title of a picture."""
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" class="timeline" role="img" '
         'font-family="sans-serif" font-size="12">',
@@ -144,7 +144,7 @@ def _cells(run: Run) -> tuple[str, ...]:
 
 
 def latest_lines(trend: Mapping[str, Any]) -> list[str]:
-    """What can be said of the runs since data, judge or definition last changed."""
+    """How the figure moved since data, judge or definition last changed."""
     found = trend["latest"]
     if found is None:
         return ["no run has a value, so nothing can be said of a trend"]
@@ -217,7 +217,7 @@ def trend_svg(trend: Mapping[str, Any]) -> str:
 
 
 def _scale(runs: Sequence[Run]) -> tuple[float, float]:
-    """Where the picture begins and ends: at 0 where nothing is below it, and at a round number above everything."""
+    """The ends of the axis: from 0, or a round number below it, to a round number above every value."""
     ends = [run[key] for run in runs for key in ("value", "low", "high") if run[key] is not None]
     top, bottom = max([*ends, 0.0]), min([*ends, 0.0])
     reach = max(top, -bottom) or 1.0
@@ -231,7 +231,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, how: str) -> str:
 
 
 def _marked(x: float, changed: Sequence[str]) -> str:
-    """A line across the picture where what comes after cannot be compared with what came before."""
+    """A line across the picture: runs on its two sides cannot be compared."""
     line = _line(x, _TOP - 8, x, _TREND_HEIGHT - _BOTTOM, 'stroke="#c62828" class="changed" stroke-dasharray="4 3"')
     names = picture_text(", ".join(change.partition(":")[0] for change in changed))
     text = f'<text x="{x + 3:.1f}" y="{_TOP - 2}" fill="#c62828" class="changed-text" font-size="10">{names}</text>'

@@ -93,7 +93,7 @@ def compare(sides: Sides, how: CompareOptions) -> Comparison:
 
 
 def comparison_pieces(sides: Sides, comparison: Comparison, failed: Sequence[str], form: str) -> Iterator[str]:
-    """The comparison as text, piece by piece; for the page the runs have to be open still.
+    """The comparison as text, piece by piece; the runs must still be open for the page.
 
     Args:
         sides: the two runs.
@@ -197,7 +197,7 @@ def _is_own_wording(stored: StoredRun, judge: str, version: str) -> bool:
 
 
 def _joined(commands: Sequence[tuple[str, ...]], n_judges: int) -> Iterator[str]:
-    """Commands as they are typed; judges that are asked alike share one, and need no name if they are all."""
+    """Commands as they are typed; judges that are asked alike share one, without names if they are all."""
     by_command: dict[tuple[str, ...], list[str]] = {}
     for judge, *command in commands:
         by_command.setdefault(tuple(command), []).append(judge)
@@ -251,7 +251,7 @@ def _mean_figure(column: Column, values: Sequence[float], n_failed: int) -> dict
 def _mixer(
     sides: Sides, found: Sequence[Cause], cases: PairedCases, *, counts_edited: bool
 ) -> Callable[[str], tuple[str, ...]]:
-    """For a score or figure, the causes besides the answers that its difference mixes in."""
+    """A function that gives, for a score or figure, the causes besides the answers that move its difference."""
     owners: dict[str, set[str]] = {}
     for side in sides:
         for family, component in side.components.items():
@@ -321,7 +321,7 @@ def _missing(n: int, n_shared: int) -> Notices:
 
 
 def _case_notices(sides: Sides, cases: PairedCases, deltas: Sequence[Delta]) -> Notices:
-    """What turned up while cases were paired."""
+    """What the pairing of cases showed."""
     if cases.has_chunk_ids and cases.match == "unknown":
         who = [name for name, side in zip("ab", sides, strict=True) if not _chunker(side)]
         text = "neither run says its" if len(who) == 2 else f"{who[0]} does not say its"
@@ -336,7 +336,7 @@ def _case_notices(sides: Sides, cases: PairedCases, deltas: Sequence[Delta]) -> 
 
 
 def _run_notices(sides: Sides, found: Sequence[Cause], *, has_other_data: bool) -> Notices:
-    """What the reader of the figures should know of the two runs."""
+    """What limits a comparison of the two runs."""
     for name, side in zip("ab", sides, strict=True):
         run = f"{name} ({side.identity.run_id})"
         status = side.stored.manifest.status

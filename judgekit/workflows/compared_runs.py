@@ -44,7 +44,7 @@ class Side:
     """metrics.json; empty if the run wrote none."""
     identity: RunIdentity
     components: Mapping[str, Component]
-    """Metric families and judges by name, as far as they can be built here."""
+    """Metric families and judges by name, if they can be built here."""
     notices: Sequence[tuple[str, str]]
 
     @property
@@ -89,7 +89,7 @@ def _side(label: str, stored: StoredRun, files: ExitStack) -> Side:
 
 
 def _components(stored: StoredRun) -> tuple[dict[str, Component], list[tuple[str, str]]]:
-    """Metric families and judges by name; those that cannot be built here are left out, and said."""
+    """Metric families and judges by name; those that cannot be built here are left out with a notice."""
     found: dict[str, Component] = {}
     notices = []
     for judge in (None, *stored.config.judges):
@@ -216,14 +216,14 @@ class PairedCases:
         self.edited: dict[str, tuple[str, ...]] = {}
         """Fields that were edited, by case id."""
         self.untold: Counter[str] = Counter()
-        """By name of a judge or 0/1 score, cases that failed in a, so that a change cannot be told."""
+        """By name of a judge or 0/1 score, cases that failed in a, so that a change is not known."""
         self.has_chunk_ids = False
         """A case expects a chunk, so that chunk ids matter."""
         self.n_unequal = 0
         """Cases whose scores differ in any way."""
 
     def _choose_columns(self, scored: Sequence[Column]) -> None:
-        """Which scores are compared, and by which rules; spans stand in for chunk ids of different chunkers."""
+        """Which scores are compared, and by which rules; spans replace chunk ids if the chunkers differ."""
         out = [column.name for column in scored if column.by_chunk_id] if self.match == "fallback_doc_span" else []
         self.left_out = tuple(dict.fromkeys(out))
         """Scores by chunk id that cannot be compared, since the runs have different chunkers."""
@@ -295,7 +295,7 @@ class PairedCases:
         return changes
 
     def _compared(self, scores: Scores, case: Case | None, output: SystemOutput | None, rank: int | None) -> Scores:
-        """The scores of one run as they are compared: with tokens, and with spans in the place of chunk ids."""
+        """The scores of one run as they are compared: with tokens, and spans instead of chunk ids if chunkers differ."""
         found = {**scores, **usage_outcomes(output)}
         if self._ks is None:
             return found

@@ -31,7 +31,7 @@ FORMATS = {"html": REPORT, "md": SUMMARY, "csv": "scores.csv", "parquet": "score
 """What a report can be, and the name that it gets in the run folder."""
 
 FEWEST_POINTS = 2
-"""Points from which a history is more than its one point."""
+"""Fewest points of a history that is shown."""
 
 WAIT_SECONDS = 2.0
 """How long a report waits for a database that another process writes; it is written without its history then."""

@@ -21,7 +21,7 @@ class TrendQuery:
 
     metric: str
     suite: str | None = None
-    """Left out: that of the newest run with the figure."""
+    """None: that of the newest run with the figure."""
     tag: str | None = None
     limit: int | None = None
     """The newest so many runs."""
@@ -69,7 +69,7 @@ def _no_figure(metric: str, found: Sequence[FoundRun]) -> str:
 
 
 def rests_on(metric: str, judges: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Families and judges that a figure comes from; one that nothing here owns may come from any judge of the run."""
+    """Families and judges that a figure comes from; one of no family may come from any judge of the run."""
     plain = _without_cutoff(metric)
     families = [(name, wanted) for name, (names, wanted) in _of_families().items() if plain in names]
     wanted = {judge for _, names in families for judge in names}

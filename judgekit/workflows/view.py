@@ -30,7 +30,7 @@ from judgekit.workflows.report import html_pieces
 from judgekit.workflows.trend import TrendQuery, find_trend
 
 HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
-"""Names under which this machine may be asked."""
+"""Host names that requests may use."""
 
 _IN_MEMORY = 16_000_000
 _HEAD_BYTES = 4096
@@ -180,7 +180,7 @@ def open_server(results_dir: Path, port: int) -> ThreadingHTTPServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Holds a request against the rules and sends the answer."""
+    """Checks a request and sends the answer."""
 
     answering: ResultsViewer
     port: int
@@ -237,4 +237,4 @@ class _Handler(BaseHTTPRequestHandler):
                 copyfileobj(body, self.wfile)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: what is read is nobody's business, and foreign text would reach the terminal."""
+        """Log nothing: requests are private, and foreign text would reach the terminal."""

@@ -295,7 +295,7 @@ class PairedCases:
         return changes
 
     def _compared(self, scores: Scores, case: Case | None, output: SystemOutput | None, rank: int | None) -> Scores:
-        """The scores of one run as they are compared: with tokens, and spans instead of chunk ids if chunkers differ."""
+        """The compared scores of one run: with tokens, and spans instead of chunk ids if chunkers differ."""
         found = {**scores, **usage_outcomes(output)}
         if self._ks is None:
             return found

@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, json_path
 from judgekit.core.text import clean_text
+from judgekit.storage.documents import CONFIG_VALUES, line_of_node, node_at, parsed_yaml
 from judgekit.storage.format_names import known_formats
 from judgekit.storage.problems import Location, kind_of, line_of, one_line, problems, repeated_keys
-from judgekit.storage.yaml_text import CONFIG_VALUES, line_of_node, node_at, parsed_yaml
 
 COMMENT = "$comment"
 """Key that may stand in every object and as often as one likes; what it holds is not read."""

@@ -13,8 +13,8 @@ from judgekit.core.cases import IndexedDocument
 from judgekit.core.collector import collector_paused
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
+from judgekit.storage.case_files import Intake
 from judgekit.storage.dotted import ABSENT, look_up
-from judgekit.storage.intake import Intake
 from judgekit.storage.problems import MISSING, problems
 from judgekit.storage.rows import OWN_FORMATS, Row, read_rows
 

@@ -1,4 +1,4 @@
-"""Prompt files: `<folder>/<judge>/<version>.toml`."""
+"""Prompt files, `<folder>/<judge>/<version>.toml`, and whatever else comes with judgekit."""
 
 import re
 import tomllib
@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+import judgekit
 from judgekit.core.errors import ConfigError, did_you_mean, json_path
 from judgekit.core.prompts import PromptTemplate, schema_problem
 from judgekit.storage.problems import problems
-from judgekit.storage.shipped import shipped
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
@@ -72,3 +72,10 @@ def _read(path: Path, judge: str, version: str) -> PromptTemplate:
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     return prompt
+
+
+def shipped(name: str) -> Path:
+    """Folder `prompts` or `configs`, in an installed wheel or a checkout."""
+    package = Path(judgekit.__file__).parent
+    installed = package / "_shipped" / name
+    return installed if installed.is_dir() else package.parent / name

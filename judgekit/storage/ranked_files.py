@@ -17,13 +17,12 @@ from judgekit.core.scores import Failed
 from judgekit.core.text import are_plain_ids, canonical_id, canonical_ids, normalise_path
 from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, heading_texts
 from judgekit.metrics.gold_positions import Gold, Ids, Positions, gold_of, positions_of_ids, positions_of_output
-from judgekit.storage.case_files import record_of
+from judgekit.storage.case_files import Intake, record_of
 from judgekit.storage.containers import container_of, first_row
 from judgekit.storage.encodings import Hashes, is_plain
 from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.formats.trec import Judged, Ranking, Trec, judgements, rankings
 from judgekit.storage.id_lists import RETRIEVED_IDS
-from judgekit.storage.intake import Intake
 from judgekit.storage.reading import Reading, reading_of
 from judgekit.storage.record_formats import Source
 from judgekit.storage.rows import Notices, Row, jsonl_row, read_jsonl

@@ -15,8 +15,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import discover
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean
-from judgekit.storage.column_files import split_files
-from judgekit.storage.containers import CONTAINERS, container_of, container_rows, first_row, json_files
+from judgekit.storage.containers import CONTAINERS, container_of, container_rows, first_row, json_files, split_files
 from judgekit.storage.dotted import field_heads
 from judgekit.storage.encodings import faults_named
 from judgekit.storage.format_names import STORED_AS, formats_named, known_formats

@@ -12,7 +12,7 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.case_files import iterate_cases
 from judgekit.storage.first_look import Look
 from judgekit.storage.format_names import known_formats
-from judgekit.storage.shipped import shipped
+from judgekit.storage.prompt_files import shipped
 
 _GOLDEN_HEADER = """# A golden set: one entry a case. Only id and question are needed.
 # expected_doc_ids: what the system should find; `expected_doc_ids: []` means that it should refuse to answer.

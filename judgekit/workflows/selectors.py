@@ -9,9 +9,9 @@ from typing import Any
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
 from judgekit.core.runs import MANIFEST, Manifest
+from judgekit.storage.prompt_files import shipped
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_tags
-from judgekit.storage.shipped import shipped
 from judgekit.workflows.models import Options
 
 LATEST = "latest"

@@ -6,7 +6,7 @@ from pathlib import Path
 import judgekit
 from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
-from judgekit.storage.shipped import shipped
+from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.job import RunJob

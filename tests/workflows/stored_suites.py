@@ -8,7 +8,7 @@ import judgekit
 from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
-from judgekit.storage.shipped import shipped
+from judgekit.storage.prompt_files import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options

@@ -10,7 +10,7 @@ import pytest
 import judgekit
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.engine.passes import Observer
-from judgekit.storage.shipped import shipped
+from judgekit.storage.prompt_files import shipped
 from judgekit.testing import FaultServer, verdict
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.label import LabelWanted, open_labels

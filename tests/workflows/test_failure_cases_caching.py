@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from judgekit.core.errors import StorageError
+from judgekit.storage.prompt_files import shipped
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.reply_cache import DiskReplyCache
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.shipped import shipped
 from judgekit.testing import (
     FaultServer,
     chat_reply,

@@ -15,7 +15,7 @@ from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.judges.groundedness import Groundedness
 from judgekit.metrics.answer_checks import AnswerChecks
-from judgekit.storage.shipped import shipped
+from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge

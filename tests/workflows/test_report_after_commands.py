@@ -7,7 +7,7 @@ import pytest
 
 import judgekit
 from judgekit.engine.passes import Observer
-from judgekit.storage.shipped import shipped
+from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.models import Options

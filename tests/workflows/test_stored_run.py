@@ -9,7 +9,7 @@ from judgekit.core.cases import Case
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.case_files import load_cases, load_outputs
-from judgekit.storage.shipped import shipped
+from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import StoredRun, models_of, open_stored, stored_models
 

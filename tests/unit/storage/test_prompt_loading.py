@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from judgekit.core.errors import ConfigError
-from judgekit.storage.prompt_files import load_prompt
-from judgekit.storage.shipped import shipped
+from judgekit.storage.prompt_files import load_prompt, shipped
 
 GOOD = '''judge = "groundedness"
 version = "own1"

@@ -12,7 +12,7 @@ import pytest
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.case_files import data_sha256
-from judgekit.storage.column_files import plain
+from judgekit.storage.containers import plain
 from judgekit.storage.reading import reading_of
 from tests.readers import cases_of, complaint, outputs_of, said, written
 

@@ -14,6 +14,7 @@ from judgekit.core.runs import Manifest, RunSummary
 from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.core.text import canonical_sha256
 from judgekit.judges.parsing import PARSER_VERSION
+from judgekit.storage.case_files import data_sha256
 from judgekit.storage.config_files import commit_of
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.workflows.case_scores import Unjudged
@@ -122,16 +123,21 @@ def job_of(
 def resolved_config(setup: Setup) -> dict[str, Any]:
     """config.json: the config as used, and hashes of everything that it names."""
     plans = [*setup.judges, *(check.second for check in setup.spot_checks)]
-    in_a_file = None if setup.corpus_chunk_ids is None else {"corpus_chunk_ids"}  # one of the run's own
+    config, corpus = setup.config, setup.corpus_chunk_ids
+    in_a_file = None if corpus is None else {"corpus_chunk_ids"}  # one of the run's own
+    cases_path = setup.config_path.resolve().parent / config.cases_file.path
     resolved = {
         **setup.files,
+        "cases": {"sha256": data_sha256(config.cases_file, cases_path), "n": len(setup.cases)},
         "prompts": {f"{plan.judge.name}/{plan.prompt.version}": plan.prompt.sha256 for plan in plans},
         "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in setup.judges},
         "metrics": {metric.name: metric.model_dump(mode="json", exclude=in_a_file) for metric in setup.metrics},
         "judgekit": judgekit.__version__,
         "parser_version": PARSER_VERSION,
     }
-    return {**setup.config.model_dump(mode="json", by_alias=True, exclude_none=True), "resolved": resolved}
+    if corpus is not None:
+        resolved["corpus_chunk_ids"] = {"sha256": canonical_sha256(sorted(corpus)), "n": len(corpus)}
+    return {**config.model_dump(mode="json", by_alias=True, exclude_none=True), "resolved": resolved}
 
 
 def versions() -> dict[str, str]:

@@ -23,7 +23,6 @@ from judgekit.core.judgments import Role
 from judgekit.core.protocols import System
 from judgekit.core.runs import CasePart, Notices
 from judgekit.core.spot_checks import RUN_CHECK, RUN_REPEAT
-from judgekit.core.text import canonical_sha256
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.metrics.extraction import Extraction
@@ -78,7 +77,7 @@ class Setup:
     indexing: Mapping[str, Any] | None = None
     """Indexing coverage, if the config names a file for it."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What a run stores of the data files: sha256 and number of records."""
+    """What a run stores of the files of outputs and of indexed documents: sha256 and number of records."""
     price_list: str | None = None
     warnings: Notices = field(default_factory=list)
 
@@ -129,12 +128,6 @@ def set_up(config_path: Path, options: Options) -> Setup:
     price_list = price_models(models, config.budget)
     notices = [*dict.fromkeys(notices), *_capped(models)]
     indexing, indexing_record = _indexing(config.indexing_file, base)
-    files = {
-        "cases": {"sha256": data_sha256(config.cases_file, cases_path), "n": len(cases)},
-        "outputs": outputs_record,
-        "corpus_chunk_ids": None if corpus is None else {"sha256": canonical_sha256(sorted(corpus)), "n": len(corpus)},
-        "indexing": indexing_record,
-    }
     return Setup(
         config=config,
         config_path=config_path,
@@ -150,7 +143,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
         panels=panels_of(config, judges),
         corpus_chunk_ids=corpus,
         indexing=indexing,
-        files={name: record for name, record in files.items() if record is not None},
+        files={"outputs": outputs_record, **indexing_record},
         price_list=price_list,
         warnings=notices,
     )
@@ -349,14 +342,14 @@ def _corpus_chunk_ids(entry: str | DataFile | None, base: Path) -> frozenset[str
     return load_ids(source, base / source.path)
 
 
-def _indexing(source: DataFile | None, base: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def _indexing(source: DataFile | None, base: Path) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Indexing coverage, and what a run stores of the file that it is of."""
     if source is None:
-        return None, None
+        return None, {}
     path = base / source.path
     documents = load_indexed_documents(source, path)
     try:
         coverage = indexing_coverage(documents)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return coverage, {"sha256": file_sha256(path), "n": len(documents)}
+    return coverage, {"indexing": {"sha256": file_sha256(path), "n": len(documents)}}

@@ -56,7 +56,7 @@ def render_markdown(summary: RunSummary) -> str:
     if any(SMALL in line for line in slices):
         slices += [
             "",
-            f"In brackets the number of cases; small: fewer than {summary.min_n}, too few to read much into.",
+            f"In brackets the number of cases; small: fewer than {summary.min_n}, too few for a conclusion.",
         ]
     parts += slices
     parts += ["", "All figures, with every cut-off and slice, are in `metrics.json`.", ""]

@@ -44,7 +44,7 @@ def test_small_slices_are_marked_wherever_figures_are_shown(tmp_path: Path) -> N
     assert metrics["overall"]["mrr_chunk"]["small"] is False
     assert "| rare | 0.00 (3, small) | 1.00 (3, small) |" in summary
     assert "| common | 0.00 (9) | 0.67 (9) |" in summary
-    assert "small: fewer than 5, too few to read much into." in summary
+    assert "small: fewer than 5, too few for a conclusion." in summary
     printed = runner.invoke(app, ["run", str(config), "--results-dir", str(tmp_path / "more")]).stdout
     assert "small slices, fewer than 5 cases: category=rare (3)" in printed
 

@@ -194,7 +194,7 @@
     if (n && view.active < first) lines.unshift(spacer(view.active * ROW), line(view.active), spacer((first - view.active - 1) * ROW));
     else lines.unshift(spacer(first * ROW));
     body.replaceChildren(...lines);
-    if (!n) body.replaceChildren(make("tr", { "aria-rowindex": "2" }, make("td", { colspan: columns().length, class: "na" }, "No case fits these filters.")));
+    if (!n) body.replaceChildren(make("tr", { "aria-rowindex": "2" }, make("td", { colspan: columns().length, class: "na" }, "No case matches these filters.")));
     table.setAttribute("aria-rowcount", n + 1);
     if (focused !== null) {
       const node = body.querySelector(`tr[data-row="${focused}"]`);
@@ -398,7 +398,7 @@
   }
   function quoted(quote) {
     const [kind, word] = quote[2] === true ? ["good", "real"] : quote[2] === false ? ["bad", "fabricated"] : ["plain", "not looked up"];
-    return make("div", { class: "quote" }, make("span", { class: `badge ${kind}`, title: kind === "bad" ? "this text stands in no passage" : null }, word), make("q", { class: "text", dir: "auto" }, whole(quote[1])), cutNote(quote[1], "judgments.jsonl"));
+    return make("div", { class: "quote" }, make("span", { class: `badge ${kind}`, title: kind === "bad" ? "this text is in no passage" : null }, word), make("q", { class: "text", dir: "auto" }, whole(quote[1])), cutNote(quote[1], "judgments.jsonl"));
   }
   function opinions(judged, labels) {
     const judges = [...new Set([...judged.map((judgment) => judgment.judge), ...labels.map((label) => label.judge).filter(Boolean)])];
@@ -479,7 +479,7 @@
     const pairs = Object.entries(DATA.checks).flatMap(([judge, sample]) => sample.filter((entry) => entry.disagrees).map((entry) => ({ judge, ...entry })));
     const gap = (entry) => Math.abs((entry.first ?? 0) - (entry.second ?? 0));
     pairs.sort((a, b) => gap(b) - gap(a));
-    if (!pairs.length) { target.replaceChildren(make("p", { class: "quiet" }, "They disagree nowhere in the sample.")); return; }
+    if (!pairs.length) { target.replaceChildren(make("p", { class: "quiet" }, "No pair in the sample disagrees.")); return; }
     let next = 0;
     const more = make("button", { type: "button" }, "Show more");
     const list = make("div", {});

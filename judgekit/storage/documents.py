@@ -13,19 +13,9 @@ from judgekit.storage.format_names import formats_named
 from judgekit.storage.problems import Location, kind_of
 
 LISTS = (
-    "records",
-    "results",
-    "data",
-    "rows",
-    "items",
-    "examples",
-    "samples",
-    "instances",
-    "cases",
-    "questions",
-    "queries",
-    "outputs",
-)
+    "records", "results", "data", "rows", "items", "examples", "samples", "instances", "cases", "questions",
+    "queries", "outputs"
+)  # fmt: skip
 """What the only list of objects in a document is called where it is read without being named."""
 
 

@@ -24,43 +24,12 @@ VALUE_COLUMNS = ("label", "score", "pass")
 """Columns with a label in a file of one label a row."""
 
 ID_COLUMNS = ("case_id", "id")
-OTHER_COLUMNS = frozenset(
-    {
-        "annotator",
-        "answer",
-        "citations",
-        "cluster",
-        "comment",
-        "comments",
-        "context",
-        "contexts",
-        "human_label",
-        "input_sha256",
-        "judge",
-        "key",
-        "key_facts",
-        "label",
-        "labelled_at",
-        "labels",
-        "license",
-        "metadata",
-        "note",
-        "notes",
-        "pass",
-        "passages",
-        "question",
-        "reference",
-        "reference_answers",
-        "references",
-        "revised",
-        "row",
-        "scale",
-        "score",
-        "sheet",
-        "skipped",
-        "source",
-    }
-)
+OTHER_COLUMNS = frozenset({
+    "annotator", "answer", "citations", "cluster", "comment", "comments", "context", "contexts", "human_label",
+    "input_sha256", "judge", "key", "key_facts", "label", "labelled_at", "labels", "license", "metadata", "note",
+    "notes", "pass", "passages", "question", "reference", "reference_answers", "references", "revised", "row",
+    "scale", "score", "sheet", "skipped", "source"
+})  # fmt: skip
 """Columns that are never the name of an annotator."""
 
 YES = frozenset({"yes", "y", "true", "pass", "passed"})

@@ -20,19 +20,9 @@ from judgekit.storage.encodings import faults_named
 from judgekit.storage.label_files import read_value, table_rows
 
 SHEET_COLUMNS = (
-    "key",
-    "case_id",
-    "question",
-    "answer",
-    "passages",
-    "references",
-    "key_facts",
-    "citations",
-    "label",
-    "annotator",
-    "comment",
-    "sheet",
-)
+    "key", "case_id", "question", "answer", "passages", "references", "key_facts", "citations", "label",
+    "annotator", "comment", "sheet"
+)  # fmt: skip
 
 MOST_CHARACTERS = 32_000
 """Of a cell; a spreadsheet program cuts what is longer and breaks the row."""

@@ -32,15 +32,9 @@ from judgekit.storage.record_formats import (
 from judgekit.storage.rows import Notices, Row, has_own_suffix, is_folder, is_plain_file, unknown_extension
 
 _OURS = {
-    "case_id",
-    "reference_answers",
-    "retrieved",
-    "gold_supports",
-    "expected_chunk_ids",
-    "expected_doc_ids",
-    "expected_spans",
-    "expected_fields",
-}
+    "case_id", "reference_answers", "retrieved", "gold_supports", "expected_chunk_ids", "expected_doc_ids",
+    "expected_spans", "expected_fields"
+}  # fmt: skip
 """A record with one of these is one of ours, whatever else it holds."""
 
 

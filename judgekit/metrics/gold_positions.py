@@ -68,6 +68,8 @@ class Positions(NamedTuple):
     def up_to(self, depth: int) -> "Positions":
         """What decides figures with cut-offs up to a depth: ranks so near, or the first if there is none."""
         n_chunks, chunks, n_docs, docs, n_supports, right, gaining, groups, is_empty = self
+        if chunks is docs is right is gaining and (not chunks or chunks[-1] <= depth):
+            return self
         near = _near(depth, chunks)
         near_docs = near if docs is chunks else _near(depth, docs)
         near_right = near_docs if right is docs else _near(depth, right)

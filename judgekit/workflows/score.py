@@ -225,7 +225,10 @@ def score_in_memory(
     for case_id, relevant in gold.items():
         try:
             wanted = tuple(dict.fromkeys(_checked_ids(list(_ids(relevant)))))
-            found = positions_in_list(wanted, _checked_ids(_by_rank(rankings.get(case_id, ()))))
+            ids = _by_rank(rankings.get(case_id, ()))
+            found = positions_in_list(wanted, _checked_ids(ids[: columns.depth]))
+            if not found.docs:  # then the first that is right decides, wherever it is
+                found = positions_in_list(wanted, _checked_ids(ids))
         except (ValueError, TypeError) as error:
             raise InputError(f"case {case_id!r}: {error}") from None
         columns.add(case_id, found)

@@ -16,30 +16,21 @@ from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.prompts import unfence
 from judgekit.core.protocols import CallError, ModelIdentity, Provider
 from judgekit.core.sentences import CITATION, abstention_rule, sentences
-from judgekit.core.text import clean_text
 from judgekit.providers.overlap import NOTE, Passages, judge_correctness, judge_groundedness, read, shortened
-from judgekit.providers.overlap_words import Forms
+from judgekit.providers.overlap_words import LISTS
 
 MODELS = {"overlap-2": False, "overlap-strict-2": True}
 """Model name -> whether it is the stricter variant. A change of the rules is a new name."""
 
 LONG_PROMPT = 50_000
 """Characters from which a prompt is judged in a thread, so that it holds up nothing else."""
-_CONFLICT = re.compile(
-    r"""\b(?:contradict\w{0,6}|conflict(?:s|ed|ing)?|disagree\w{0,5}|discrepanc\w{1,3}|inconsisten\w{1,3}|incompatible
-        |at\sodds|(?:do|does|did)(?:\snot|\s?n[o']t)\s(?:agree|match|tally)
-        |differ\sfrom\seach\sother|(?:sources?|notes?|documents?|passages?|files?|records?)\s(?:differ|vary)
-        |different\s(?:figures?|numbers?|dates?|values?|accounts?|versions?)
-        |widersprech\w{1,3}|widerspruch|widersprüch\w{1,6}|uneins)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
+_CONFLICT = re.compile(rf"\b(?:{'|'.join(LISTS['disagreement'])})\b", re.IGNORECASE)
 _DENIED = re.compile(
     r"\b(?:no|not|never|without|any|kein\w{0,2}|nicht)\s(?:\w{1,20}\s){0,1}$|n't\s(?:\w{1,20}\s)?$", re.IGNORECASE
 )
-_SAYS = r"(?:says?|states?|gives?|lists?|reports?|writes?|puts?|claims?|according\sto|mentions?|notes\sthat)"
+_SAYS = LISTS["says"]
 _CONTRAST = re.compile(
-    rf"\b{_SAYS}\b[^\n]{{1,300}}?(?:\bwhile\b|\bwhereas\b|\bbut\b|\bhowever\b|\bon\sthe\sother\shand\b)"
-    rf"[^\n]{{1,200}}?\b{_SAYS}\b",
+    rf"\b{_SAYS}\b[^\n]{{1,300}}?\b(?:while|whereas|but|however|on\sthe\sother\shand)\b[^\n]{{1,200}}?\b{_SAYS}\b",
     re.IGNORECASE,
 )
 
@@ -95,9 +86,11 @@ def _verdict(request: ModelRequest, blocks: Mapping[str, Sequence[str]], *, stri
     wanted = request.reply_schema.get("properties", {})
     answer, passages = blocks["answer"][0], blocks.get("passage", [])
     if "supported_claims" in wanted:
-        cited = blocks.get("citations")
-        reported = cited is not None or "answer cites nothing" in request.messages[-1]["content"]
-        n_cited = _n_cited(cited[0]) if cited else (0 if reported else None)
+        cited = blocks.get("citations", [])[:1]
+        n_cited = None
+        if cited or "answer cites nothing" in request.messages[-1]["content"]:
+            # An id of a passage that is not shown proves nothing.
+            n_cited = sum(not line.endswith("(not shown)") for text in cited for line in text.splitlines())
         verdict = judge_groundedness(answer, passages, citations=n_cited, strict=strict)
         if "quotes" in wanted:
             verdict["quotes"] = quotes_of(verdict["supported_claims"], passages)
@@ -113,19 +106,14 @@ def _verdict(request: ModelRequest, blocks: Mapping[str, Sequence[str]], *, stri
     raise CallError("bad_request", f"the lexical judge knows {', '.join(sorted(Lexical.judges or ()))} only")
 
 
-def _n_cited(citations: str) -> int:
-    """Citations that lead somewhere: an id of a passage that is not shown proves nothing."""
-    return sum(not line.endswith("(not shown)") for line in citations.splitlines())
-
-
 def quotes_of(claims: Sequence[str], contexts: Sequence[str]) -> list[dict[str, str]]:
     """`{"claim", "quote"}` of each claim: the first of the context sentences that share most content words with it.
 
     A claim that shares no word with any sentence gets none.
     """
-    forms_of = Forms()
-    passages = Passages(contexts, forms_of)
-    closest = ((claim, passages.closest(read(claim, forms_of).content)[1]) for claim in claims)
+    statements = list(map(read, claims))
+    passages = Passages(contexts, statements)
+    closest = ((claim.text, passages.closest(claim.content)[1]) for claim in statements)
     return [{"claim": claim, "quote": found[0].text} for claim, found in closest if found]
 
 
@@ -137,7 +125,7 @@ def judge_abstention(answer: str, *, strict: bool = False) -> dict[str, Any]:
     said = [text for sentence in sentences(CITATION.sub("", answer)) if (text := sentence.strip())]
     declining = [text for text in said if abstention_rule(text)]
     abstains = bool(declining) and (declining == said if strict else declining[0] == said[0])
-    why = f'It says "{_quoted(declining[0])}"' if declining else "No sentence says that the answer is not known"
+    why = f'It says "{shortened(declining[0])}"' if declining else "No sentence says that the answer is not known"
     but = "" if abstains or not declining else ", among other things"
     return {"reasoning": f"{NOTE} {why}{but}.", "abstains": abstains}
 
@@ -151,9 +139,5 @@ def judge_conflict(answer: str, *, strict: bool = False) -> dict[str, Any]:
     words = [match for match in _CONFLICT.finditer(answer) if not _DENIED.search(answer[: match.start()][-40:])]
     contrast = None if strict or words else _CONTRAST.search(answer)
     found = words[0] if words else contrast
-    why = f'It says "{_quoted(found[0])}"' if found else "No word says that sources disagree"
+    why = f'It says "{shortened(found[0])}"' if found else "No word says that sources disagree"
     return {"reasoning": f"{NOTE} {why}.", "states_conflict": found is not None}
-
-
-def _quoted(text: str) -> str:
-    return shortened(clean_text(" ".join(text.split())))

@@ -27,8 +27,8 @@ WEEKLY = 20
 """Verdicts that are checked each week."""
 
 
-def weekly_check(week: int, n_disagree: int, n: int = WEEKLY) -> HistoryPoint:
-    """One weekly check of a judge by itself; nothing else changes."""
+def weekly_point(week: int, n_disagree: int, n: int = WEEKLY) -> HistoryPoint:
+    """One weekly point of a judge by itself; nothing else changes."""
     return HistoryPoint(
         run_id=f"week-{week + 1:02}",
         judge="judge",
@@ -47,7 +47,7 @@ def weekly_check(week: int, n_disagree: int, n: int = WEEKLY) -> HistoryPoint:
 
 
 def snapshot_change(data: Path) -> Figure:
-    """The real change of a judge's snapshot behind one name, found by weekly checks of twenty stored verdicts.
+    """The real change of a judge's snapshot behind one name, found by weekly points of twenty stored verdicts.
 
     Verdicts of gpt-3.5-turbo-0301 are stored, those of 0613 are what it says now; wording `Vanilla`, temperature 0,
     preferences on LLMBar. Each week draws its own sample without replacement.
@@ -60,15 +60,15 @@ def snapshot_change(data: Path) -> Figure:
     by_week = [0] * n_weeks
     for seed in range(SEEDS):
         rng = random.Random(seed)  # a simulation
-        checks = [weekly_check(week, sum(rng.sample(flips, WEEKLY))) for week in range(n_weeks)]
-        states = [row["state"] for row in drift_report(checks).timeline]
+        points = [weekly_point(week, sum(rng.sample(flips, WEEKLY))) for week in range(n_weeks)]
+        states = [row["state"] for row in drift_report(points).timeline]
         if "judge" in states:
             found += 1
             by_week[states.index("judge")] += 1
     share = found / SEEDS
     return Figure(
         "snapshot_change",
-        f"share of {SEEDS} seeds in which {n_weeks} weekly checks of {WEEKLY} find the change",
+        f"share of {SEEDS} seeds in which {n_weeks} weekly points of {WEEKLY} find the change",
         share,
         ">= 0.90",
         share >= 0.90,
@@ -79,7 +79,7 @@ def snapshot_change(data: Path) -> Figure:
 def _simulated(n_weeks: int, flips: Callable[[int], float], seed: int) -> DriftReport:
     rng = random.Random(seed)  # a simulation
     counts = [sum(rng.random() < flips(week) for _ in range(WEEKLY)) for week in range(n_weeks)]
-    return drift_report([weekly_check(week, n) for week, n in enumerate(counts)])
+    return drift_report([weekly_point(week, n) for week, n in enumerate(counts)])
 
 
 def quiet_streams(_: Path) -> Figure:
@@ -89,7 +89,7 @@ def quiet_streams(_: Path) -> Figure:
     share = n_alarms / n_streams
     return Figure(
         "quiet_streams",
-        f"share of {n_streams} histories of 26 weekly checks with 5% noise that raise an alarm",
+        f"share of {n_streams} histories of 26 weekly points with 5% noise that raise an alarm",
         share,
         "<= 0.05",
         share <= 0.05,
@@ -103,7 +103,7 @@ def scripted_flips(_: Path) -> Figure:
     share = found / SEEDS
     return Figure(
         "scripted_flips",
-        f"share of {SEEDS} seeds in which 30% flips from week 9 are found within 4 checks",
+        f"share of {SEEDS} seeds in which 30% flips from week 9 are found within 4 points",
         share,
         ">= 0.90",
         share >= 0.90,
@@ -115,13 +115,13 @@ def _routine(n_weeks: int, flips: Callable[[int], float], seed: int) -> DriftRep
     """The default weekly routine: 300 cached verdicts, twenty second opinions and twenty repeats on fresh samples."""
     rng = random.Random(seed)  # a simulation
     ids = [str(number) for number in range(300)]
-    checks = []
+    points = []
     for week in range(n_weeks):
         for kind, rate in (("spot_check", 0.08), ("rejudge", flips(week)))[: 2 if week else 1]:
             sample = drawn(ids, WEEKLY, random.Random(rng.getrandbits(32)), adaptive=False)
-            check = weekly_check(week, sum(rng.random() < rate for _ in sample))
-            checks.append(check.model_copy(update={"kind": kind, "comparator": f"judge, {kind}"}))
-    return drift_report(checks)
+            point = weekly_point(week, sum(rng.random() < rate for _ in sample))
+            points.append(point.model_copy(update={"kind": kind, "comparator": f"judge, {kind}"}))
+    return drift_report(points)
 
 
 def quiet_routine(_: Path) -> Figure:

@@ -90,8 +90,8 @@ def seal_again(folder: Path) -> None:
     RunFolder(folder).seal()
 
 
-def weekly_check(week: int, n_disagree: int, **fields: Any) -> HistoryPoint:
-    """One of the weekly checks of a judge: 20 pairs, of which some disagree."""
+def weekly_point(week: int, n_disagree: int, **fields: Any) -> HistoryPoint:
+    """One of the weekly points of a judge: 20 pairs, of which some disagree."""
     values = {
         "run_id": f"week-{week:02}",
         "judge": "groundedness",

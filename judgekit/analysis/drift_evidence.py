@@ -8,10 +8,10 @@ from judgekit.core.history_points import HistoryPoint
 from judgekit.stats.proportions import fisher_exact_rise, wilson_interval
 from judgekit.stats.sequential import DECIDED, e_detector, log_e_value
 
-HORIZON_CHECKS = 26
-"""Half a year of weekly checks: within so many, the detector raises a false alarm at most once in 20 times."""
-BASELINE_CHECKS = 4
-"""Checks at the start of a history that say what is usual, where nothing else does."""
+HORIZON_POINTS = 26
+"""Half a year of weekly points: within so many, the detector raises a false alarm at most once in 20 times."""
+BASELINE_POINTS = 4
+"""Points at the start of a history that say what is usual, where nothing else does."""
 LEAST_RATE = 0.05
 """Flips up to this rate are noise."""
 MOST_NOISE = 0.10
@@ -19,36 +19,36 @@ MOST_NOISE = 0.10
 MOST_ABOVE_NOISE = 0.10
 """A comparator that flips by more than this above the noise floor cannot show that nothing drifts."""
 TREND_P = 0.05
-"""Checks of a baseline rose if so small a p value says so, times the number of places where they could have."""
+"""Points of a baseline rose if so small a p value says so, times the number of places where they could have."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """One check: of which run, and when."""
+class PointId:
+    """One point: of which run, and when."""
 
     run_id: str
     created_at: str
     check_id: str
 
     @classmethod
-    def of(cls, check: HistoryPoint) -> "Point":
-        """Which check it is."""
-        return cls(check.run_id, check.created_at, check.check_id)
+    def of(cls, point: HistoryPoint) -> "PointId":
+        """Which point it is."""
+        return cls(point.run_id, point.created_at, point.check_id)
 
 
 @dataclass(frozen=True)
 class Row:
-    """The evidence after a check."""
+    """The evidence after a point."""
 
-    at: Point
+    at: PointId
     log_e_value: float
-    """Of all checks tested so far together."""
+    """Of all points tested so far together."""
     log_e_detector: float
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Whether a rate rose, and with which check that most likely began."""
+    """Whether a rate rose, and with which point that most likely began."""
 
     m0: float
     """Largest rate that is usual."""
@@ -60,28 +60,28 @@ class Evidence:
     rate: float | None
     counts: tuple[tuple[int, int], ...]
     rows: tuple[Row, ...]
-    alarm_at: Point | None
-    """The check that raised the alarm; an alarm stays."""
-    since: Point | None
-    """The start with the largest e-value, at the time when the detector was at its highest; None without checks."""
+    alarm_at: PointId | None
+    """The point that raised the alarm; an alarm stays."""
+    since: PointId | None
+    """The start with the largest e-value, at the time when the detector was at its highest; None without points."""
 
     @property
     def pairs(self) -> list[tuple[str, int]]:
-        """Time and number of pairs of each check."""
+        """Time and number of pairs of each point."""
         return [(row.at.created_at, n) for row, (_, n) in zip(self.rows, self.counts, strict=True)]
 
     @property
-    def alarm_since(self) -> Point | None:
+    def alarm_since(self) -> PointId | None:
         """The start of what raised an alarm; None without an alarm."""
         return None if self.alarm_at is None else self.since
 
     def is_alarm(self, when: str | None) -> bool:
-        """Whether the alarm was raised up to a time; None: after all checks."""
+        """Whether the alarm was raised up to a time; None: after all points."""
         return self.alarm_at is not None and (when is None or self.alarm_at.created_at <= when)
 
     @property
     def log_e_value(self) -> float:
-        """After the last check; 0.0 without any."""
+        """After the last point; 0.0 without any."""
         return self.rows[-1].log_e_value if self.rows else 0.0
 
     def line(self, what: str, usual: str) -> str:
@@ -104,34 +104,34 @@ def _share(counts: Sequence[tuple[int, int]], what: str = "") -> str:
     return f"{high} of {n}{f' {what}' if what else ''}{share}"
 
 
-def gather(checks: Sequence[HistoryPoint], counts: Sequence[tuple[int, int]], m0: float, n_tests: int) -> Evidence:
-    """Test each check of a timeline as it comes.
+def gather(points: Sequence[HistoryPoint], counts: Sequence[tuple[int, int]], m0: float, n_tests: int) -> Evidence:
+    """Test each point of a timeline as it comes.
 
-    An alarm is `E >= 20 n_tests` for the e-value of all checks together, valid at every look, or
-    `M >= 20 n_tests HORIZON_CHECKS` for the e-detector, whose chance of a false alarm within T checks is at most
+    An alarm is `E >= 20 n_tests` for the e-value of all points together, valid at every look, or
+    `M >= 20 n_tests HORIZON_POINTS` for the e-detector, whose chance of a false alarm within T points is at most
     T over that limit.
 
     Args:
-        checks: in the order of time.
-        counts: of each check, how many are high and of how many.
+        points: in the order of time.
+        counts: of each point, how many are high and of how many.
         m0: largest rate that is usual, in (0, 1).
         n_tests: number of timelines that are tested side by side, at least 1.
 
     Raises:
         ValueError: counts outside 0 to n, or m0 outside (0, 1).
     """
-    points = [Point.of(check) for check in checks]
+    ids = [PointId.of(point) for point in points]
     high = n = 0
     alarm_value = math.log(DECIDED * n_tests)
-    alarm_detector = math.log(DECIDED * n_tests * HORIZON_CHECKS)
+    alarm_detector = math.log(DECIDED * n_tests * HORIZON_POINTS)
     rows = []
     alarm_at = None
-    for point, (s, t), detector in zip(points, counts, e_detector(counts, m0), strict=True):
+    for point_id, (s, t), detector in zip(ids, counts, e_detector(counts, m0), strict=True):
         high, n = high + s, n + t
-        row = Row(point, log_e_value(high, n, m0), detector)
+        row = Row(point_id, log_e_value(high, n, m0), detector)
         rows.append(row)
         if alarm_at is None and (row.log_e_value >= alarm_value or detector >= alarm_detector):
-            alarm_at = point
+            alarm_at = point_id
     return Evidence(
         m0=m0,
         log_alarm_e_value=alarm_value,
@@ -142,11 +142,11 @@ def gather(checks: Sequence[HistoryPoint], counts: Sequence[tuple[int, int]], m0
         counts=tuple(counts),
         rows=tuple(rows),
         alarm_at=alarm_at,
-        since=_onset(counts, points, rows, m0),
+        since=_onset(counts, ids, rows, m0),
     )
 
 
-def _onset(counts: Sequence[tuple[int, int]], points: Sequence[Point], rows: Sequence[Row], m0: float) -> Point | None:
+def _onset(counts: Sequence[tuple[int, int]], ids: Sequence[PointId], rows: Sequence[Row], m0: float) -> PointId | None:
     if not rows:
         return None
     end = max(range(len(rows)), key=lambda position: rows[position].log_e_detector)
@@ -157,7 +157,7 @@ def _onset(counts: Sequence[tuple[int, int]], points: Sequence[Point], rows: Seq
         value = log_e_value(high, n, m0)
         if value > best:
             best, start = value, position
-    return points[start]
+    return ids[start]
 
 
 @dataclass(frozen=True)
@@ -168,28 +168,28 @@ class Usual:
     """Flips up to this rate are not drift."""
     source: str
     """Where it is from."""
-    n_checks: int
+    n_points: int
     n_pairs: int
     tested: tuple[HistoryPoint, ...]
-    """Checks that are held against it."""
+    """Points that are held against it."""
     is_wide: bool = False
-    """It is so high that quiet checks do not show that nothing drifts."""
+    """It is so high that quiet points do not show that nothing drifts."""
 
 
 def rate_to_test(n_high: int, n: int) -> float:
     """The upper end of Wilson's 95% interval, at least 0.05 and below 1; 0.05 for no pairs."""
     interval = wilson_interval(n_high, n)
-    # A rate to test against is below 1, also where every check of the baseline flipped.
+    # A rate to test against is below 1, also where every point of the baseline flipped.
     return LEAST_RATE if interval is None else min(max(LEAST_RATE, interval[1]), 0.999)
 
 
-def noise(checks: Sequence[HistoryPoint], accepted: float | None) -> tuple[float, str, int, int]:
-    """What the judge's noise may be at most: rate, where it is from, and how many checks and pairs that rests on.
+def noise(points: Sequence[HistoryPoint], accepted: float | None) -> tuple[float, str, int, int]:
+    """What the judge's noise may be at most: rate, where it is from, and how many points and pairs that rests on.
 
     The upper end over all pairs that were asked again within a day, together; more than 0.10 counts as 0.10. A rate
     that the user accepts goes before it.
     """
-    floors = [check for check in checks if check.kind == "noise_floor" and check.n_pairs]
+    floors = [point for point in points if point.kind == "noise_floor" and point.n_pairs]
     n_flips, n_pairs = _flips(floors)
     if accepted is not None:
         return max(LEAST_RATE, accepted), "accepted", len(floors), n_pairs
@@ -201,36 +201,36 @@ def noise(checks: Sequence[HistoryPoint], accepted: float | None) -> tuple[float
     return MOST_NOISE, f"noise floor up to {upper:.1%}, taken as {MOST_NOISE:.0%} at most", len(floors), n_pairs
 
 
-def usual_of_others(checks: Sequence[HistoryPoint], noise_rate: float, accepted: float | None) -> Usual:
-    """What is usual where another wording or model is asked: the rate of the first four checks.
+def usual_of_others(points: Sequence[HistoryPoint], noise_rate: float, accepted: float | None) -> Usual:
+    """What is usual where another wording or model is asked: the rate of the first four points.
 
     If these rise among themselves (Fisher's exact test at each place, Bonferroni over the places), only those before
     the rise are usual, and the others are tested. A rate that the user accepts goes before all.
     """
     if accepted is not None:
-        return Usual(max(noise_rate, accepted), "accepted", 0, 0, tuple(checks))
-    start = _rise(checks[:BASELINE_CHECKS])
-    usual = checks[: start or BASELINE_CHECKS]
+        return Usual(max(noise_rate, accepted), "accepted", 0, 0, tuple(points))
+    start = _rise(points[:BASELINE_POINTS])
+    usual = points[: start or BASELINE_POINTS]
     n_flips, n_pairs = _flips(usual)
     rate, most = rate_to_test(n_flips, n_pairs), noise_rate + MOST_ABOVE_NOISE
     is_wide = rate > most
-    source = f"first {len(usual)} checks"
+    source = f"first {len(usual)} points"
     if start:
         source += ", since the next ones rose"
     if is_wide:
         source += f"; more than the noise allows, {most:.0%}, so it shows large changes only"
-    return Usual(rate, source, len(usual), n_pairs, tuple(checks[len(usual) :]), is_wide)
+    return Usual(rate, source, len(usual), n_pairs, tuple(points[len(usual) :]), is_wide)
 
 
-def _rise(checks: Sequence[HistoryPoint]) -> int:
-    """How many checks come before a rise of the rate; 0 where none is shown."""
+def _rise(points: Sequence[HistoryPoint]) -> int:
+    """How many points come before a rise of the rate; 0 where none is shown."""
     found = [
-        (fisher_exact_rise(*_flips(checks[:place]), *_flips(checks[place:])), place) for place in range(1, len(checks))
+        (fisher_exact_rise(*_flips(points[:place]), *_flips(points[place:])), place) for place in range(1, len(points))
     ]
     p, place = min(found, default=(1.0, 0))
     return place if p * len(found) <= TREND_P else 0
 
 
-def _flips(checks: Sequence[HistoryPoint]) -> tuple[int, int]:
+def _flips(points: Sequence[HistoryPoint]) -> tuple[int, int]:
     """Pairs that disagree, and all pairs."""
-    return sum(check.n_disagree for check in checks), sum(check.n_pairs for check in checks)
+    return sum(point.n_disagree for point in points), sum(point.n_pairs for point in points)

@@ -68,7 +68,7 @@ def checked_verdicts(
 
 
 def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | None) -> dict[str, Any]:
-    """One row of a check: `first` (stored), `second` (later) and whether it `disagrees`, None without two verdicts.
+    """One row of a sample: `first` (stored), `second` (later) and whether it `disagrees`, None without two verdicts.
 
     See `compare_verdicts` for the rest.
     """
@@ -82,7 +82,7 @@ def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | No
 
 
 def history_point(verdicts: HistoryPoint, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
-    """What was said of stored verdicts, from `checked_verdicts` and the rows of the check's report or of `pair_row`."""
+    """What was said of stored verdicts, from `checked_verdicts` and from rows of a spot check or of `pair_row`."""
     pairs = [row for row in sample if row["disagrees"] is not None]
     shift_mean, shift_sd = _mean_and_sd([(float(row["second"]) - float(row["first"]), 1) for row in pairs])
     said = ("served_models", "fingerprints", "upstreams", "builds", "verdict_builds")

@@ -5,29 +5,29 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from operator import itemgetter
 
-from judgekit.analysis.drift_evidence import HORIZON_CHECKS, Point
+from judgekit.analysis.drift_evidence import HORIZON_POINTS, PointId
 from judgekit.core.history_points import HistoryPoint
 from judgekit.stats.means import welch_p
 from judgekit.stats.sequential import DECIDED
 
-MOST_P = 1.0 / (DECIDED * HORIZON_CHECKS)
+MOST_P = 1.0 / (DECIDED * HORIZON_POINTS)
 """A difference counts at this p value: in half a year of weekly looks, a false one comes at most once in 20 times."""
 
 
 @dataclass(frozen=True)
 class InstrumentChange:
-    """A part of the instrument that is another one than in the first check."""
+    """A part of the instrument that is another one than in the first point."""
 
     what: str
     before: str
     now: str
-    at: Point
-    """The first check with the new one."""
+    at: PointId
+    """The first point with the new one."""
     until: str | None
-    """When a check first had the old one again; None: it is in force."""
+    """When a point first had the old one again; None: it is in force."""
 
     def is_in_force(self, when: str | None) -> bool:
-        """Whether the instrument is another one at a time; None: after all checks."""
+        """Whether the instrument is another one at a time; None: after all points."""
         if when is None:
             return self.until is None
         return self.at.created_at <= when and (self.until is None or when < self.until)
@@ -37,47 +37,47 @@ class InstrumentChange:
         return f"{self.what}: {self.now} since run {self.at.run_id}, {self.before} before"
 
 
-def instrument_changes(checks: Sequence[HistoryPoint]) -> list[InstrumentChange]:
-    """All changes against the first check, in the order of time; one that was taken back says until when.
+def instrument_changes(points: Sequence[HistoryPoint]) -> list[InstrumentChange]:
+    """All changes against the first point, in the order of time; one that was taken back says until when.
 
-    Wording and parser are compared over the whole history. Names that servers give are compared among checks of one
-    kind and comparator, since another comparator has names of its own; a check whose servers say nothing is passed
-    over. A served model or an upstream is another one where a name comes up that the first check did not have.
-    Fingerprints are where none of the first check's is left, since a large server runs several at a time. Builds are
+    Wording and parser are compared over the whole history. Names that servers give are compared among points of one
+    kind and comparator, since another comparator has names of its own; a point whose servers say nothing is passed
+    over. A served model or an upstream is another one where a name comes up that the first point did not have.
+    Fingerprints are where none of the first point's is left, since a large server runs several at a time. Builds are
     too; a judge that is asked the same again is held against the build of the first stored verdicts.
     """
-    found = [*_changes("prompt hash", checks, lambda check: (check.prompt_sha256[:12],), _is_other)]
-    found += _changes("parser version", checks, lambda check: (check.parser_version,), _is_other)
+    found = [*_changes("prompt hash", points, lambda point: (point.prompt_sha256[:12],), _is_other)]
+    found += _changes("parser version", points, lambda point: (point.parser_version,), _is_other)
     streams: dict[tuple[str, str], list[HistoryPoint]] = {}
-    for check in checks:
-        streams.setdefault((check.kind, check.comparator), []).append(check)
+    for point in points:
+        streams.setdefault((point.kind, point.comparator), []).append(point)
     for stream in streams.values():
-        found += _changes("served model", stream, lambda check: check.served_models, _has_new)
-        found += _changes("upstream", stream, lambda check: check.upstreams, _has_new)
-        found += _changes("fingerprint", stream, lambda check: check.fingerprints, _has_none_of)
+        found += _changes("served model", stream, lambda point: point.served_models, _has_new)
+        found += _changes("upstream", stream, lambda point: point.upstreams, _has_new)
+        found += _changes("fingerprint", stream, lambda point: point.fingerprints, _has_none_of)
         first = () if stream[0].kind == "spot_check" else stream[0].verdict_builds
-        found += _changes("build", stream, lambda check: check.builds, _has_none_of, first)
+        found += _changes("build", stream, lambda point: point.builds, _has_none_of, first)
     return sorted(found, key=lambda change: change.at.created_at)
 
 
 def _changes(
     what: str,
-    checks: Sequence[HistoryPoint],
+    points: Sequence[HistoryPoint],
     value_of: Callable[[HistoryPoint], tuple[str, ...]],
     differs: Callable[[tuple[str, ...], tuple[str, ...]], bool],
     first: tuple[str, ...] = (),
 ) -> Iterator[InstrumentChange]:
-    """Changes of one part against `first`, or if that is empty, against the first check that says anything of it."""
-    said = [(check, value) for check in checks if (value := value_of(check)) and any(value)]
+    """Changes of one part against `first`, or if that is empty, against the first point that says anything of it."""
+    said = [(point, value) for point in points if (value := value_of(point)) and any(value)]
     if not said:
         return
     first = first or said[0][1]
     begun: InstrumentChange | None = None
-    for check, value in said:
+    for point, value in said:
         if begun is None and differs(first, value):
-            begun = InstrumentChange(what, ", ".join(first), ", ".join(value), Point.of(check), until=None)
+            begun = InstrumentChange(what, ", ".join(first), ", ".join(value), PointId.of(point), until=None)
         elif begun is not None and not differs(first, value):
-            yield replace(begun, until=check.created_at)
+            yield replace(begun, until=point.created_at)
             begun = None
     if begun is not None:
         yield begun
@@ -99,9 +99,9 @@ def _has_none_of(first: tuple[str, ...], now: tuple[str, ...]) -> bool:
 class SystemShift:
     """The newest answers beside the first ones, as the judge scored each at its time."""
 
-    first: Point
+    first: PointId
     first_mean: float
-    now: Point
+    now: PointId
     now_mean: float
     delta: float
     """`now_mean - first_mean`."""
@@ -112,12 +112,12 @@ class SystemShift:
     judge_shift: float | None
     """How far the judge moved on unchanged inputs, from re-judging; None if that is not known."""
     moved: tuple[tuple[str, bool], ...]
-    """Time of each check with scores, and whether the answers of its run differ from the first ones in score."""
-    since: Point | None
+    """Time of each point with scores, and whether the answers of its run differ from the first ones in score."""
+    since: PointId | None
     """The first of the runs up to the newest that all differ in score; None if the newest does not."""
 
     def has_moved(self, when: str | None) -> bool:
-        """Whether the newest answers at a time differ in score; None: after all checks."""
+        """Whether the newest answers at a time differ in score; None: after all points."""
         found = [is_moved for at, is_moved in self.moved if when is None or at <= when]
         return bool(found) and found[-1]
 
@@ -134,7 +134,7 @@ class SystemShift:
         return f"new answers score differently: {change}; the judge moved by {self.judge_shift:+.3f} of it"
 
 
-def system_shift(checks: Sequence[HistoryPoint], judge_since: str | None) -> SystemShift | None:
+def system_shift(points: Sequence[HistoryPoint], judge_since: str | None) -> SystemShift | None:
     """Compare the scores of each run with other answers to those of the first run.
 
     If the judge moved too, its mean shift on unchanged inputs since then is taken off before the difference is
@@ -146,24 +146,24 @@ def system_shift(checks: Sequence[HistoryPoint], judge_since: str | None) -> Sys
     Returns:
         None if fewer than two sets of answers have scores.
     """
-    scored = [check for check in checks if check.score_mean is not None and check.answers_sha256 is not None]
-    if len({check.answers_sha256 for check in scored}) < 2:
+    scored = [point for point in points if point.score_mean is not None and point.answers_sha256 is not None]
+    if len({point.answers_sha256 for point in scored}) < 2:
         return None
     first, now = scored[0], scored[-1]
-    moved = [_differs(first, check) for check in scored]
-    since = [check for check, _ in takewhile(itemgetter(1), zip(reversed(scored), reversed(moved), strict=True))]
-    shift = None if judge_since is None else _judge_shift(checks, judge_since)
+    moved = [_differs(first, point) for point in scored]
+    since = [point for point, _ in takewhile(itemgetter(1), zip(reversed(scored), reversed(moved), strict=True))]
+    shift = None if judge_since is None else _judge_shift(points, judge_since)
     return SystemShift(
-        first=Point.of(first),
+        first=PointId.of(first),
         first_mean=_mean(first),
-        now=Point.of(now),
+        now=PointId.of(now),
         now_mean=_mean(now),
         delta=_mean(now) - _mean(first),
         p=_p(first, now),
         beyond_judge=shift is not None and _differs(first, now, shift),
         judge_shift=None if shift is None else shift[0],
-        moved=tuple((check.created_at, is_moved) for check, is_moved in zip(scored, moved, strict=True)),
-        since=Point.of(since[-1]) if since else None,
+        moved=tuple((point.created_at, is_moved) for point, is_moved in zip(scored, moved, strict=True)),
+        since=PointId.of(since[-1]) if since else None,
     )
 
 
@@ -186,33 +186,33 @@ def _p(first: HistoryPoint, now: HistoryPoint, shift: tuple[float, float, int] |
     return welch_p(_mean(first), first.score_sd, first.n_scores, mean, deviation, now.n_scores)
 
 
-def _judge_shift(checks: Sequence[HistoryPoint], since: str) -> tuple[float, float, int] | None:
+def _judge_shift(points: Sequence[HistoryPoint], since: str) -> tuple[float, float, int] | None:
     """Mean shift of re-judged verdicts since a time, its standard deviation, and the number of pairs."""
     amount = squares = 0.0
     n = 0
-    for check in checks:
-        if check.kind == "rejudge" and check.created_at >= since and check.shift_mean is not None and check.n_pairs:
+    for point in points:
+        if point.kind == "rejudge" and point.created_at >= since and point.shift_mean is not None and point.n_pairs:
             # Where the spread is not known, that of two independent scores is not exceeded.
-            spread = check.shift_sd if check.shift_sd is not None else 2.0**0.5 * (check.score_sd or 0.0)
-            amount += check.n_pairs * check.shift_mean
-            squares += check.n_pairs * spread**2
-            n += check.n_pairs
+            spread = point.shift_sd if point.shift_sd is not None else 2.0**0.5 * (point.score_sd or 0.0)
+            amount += point.n_pairs * point.shift_mean
+            squares += point.n_pairs * spread**2
+            n += point.n_pairs
     return (amount / n, (squares / n) ** 0.5, n) if n else None
 
 
-def _mean(check: HistoryPoint) -> float:
-    assert check.score_mean is not None  # noqa: S101  # for the type checker: only checks with scores come here
-    return check.score_mean
+def _mean(point: HistoryPoint) -> float:
+    assert point.score_mean is not None  # noqa: S101  # for the type checker: only points with scores come here
+    return point.score_mean
 
 
 @dataclass(frozen=True)
 class VerdictShift:
     """The verdicts of a later run on the same answers, which were asked for again, beside the first ones."""
 
-    first: Point
+    first: PointId
     first_mean: float
-    now: Point
-    """The first check whose mean differs."""
+    now: PointId
+    """The first point whose mean differs."""
     now_mean: float
     p: float
 
@@ -224,7 +224,7 @@ class VerdictShift:
         )
 
 
-def verdict_shift(checks: Sequence[HistoryPoint]) -> VerdictShift | None:
+def verdict_shift(points: Sequence[HistoryPoint]) -> VerdictShift | None:
     """The first run whose stored verdicts differ in mean from those of the first run of the same answers.
 
     By Welch's test, at 1 in 20 over half a year of weekly looks. Verdicts from the cache are the same verdicts, so that
@@ -236,11 +236,11 @@ def verdict_shift(checks: Sequence[HistoryPoint]) -> VerdictShift | None:
         None if no mean is shown to differ.
     """
     firsts: dict[tuple[str, str], HistoryPoint] = {}
-    for check in checks:
-        if check.answers_sha256 is None or check.verdict_model is None or check.score_mean is None:
+    for point in points:
+        if point.answers_sha256 is None or point.verdict_model is None or point.score_mean is None:
             continue
-        first = firsts.setdefault((check.answers_sha256, check.verdict_model), check)
-        p = _p(first, check)
+        first = firsts.setdefault((point.answers_sha256, point.verdict_model), point)
+        p = _p(first, point)
         if p is not None and p <= MOST_P:
-            return VerdictShift(Point.of(first), _mean(first), Point.of(check), _mean(check), p)
+            return VerdictShift(PointId.of(first), _mean(first), PointId.of(point), _mean(point), p)
     return None

@@ -1,4 +1,4 @@
-"""Drift: whether a judge, the system under test or the instrument changed, from a history of checks.
+"""Drift: whether a judge, the system under test or the instrument changed, from a history of points.
 
 Three things can make a score move, and each leaves its own trace. A judge that drifts contradicts stored verdicts on
 unchanged inputs. A system that drifts gets other scores on new answers while the judge stays with its old verdicts. An
@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from judgekit.analysis.drift_evidence import (
-    BASELINE_CHECKS,
+    BASELINE_POINTS,
     Evidence,
-    Point,
+    PointId,
     Row,
     Usual,
     gather,
@@ -47,7 +47,7 @@ FAILING: frozenset[State] = DRIFTED | {"not asked"}
 
 @dataclass(frozen=True)
 class Stream:
-    """Checks that were asked of the same comparator, against its usual rate of flips."""
+    """Points that were asked of the same comparator, against its usual rate of flips."""
 
     kind: str
     comparator: str
@@ -57,12 +57,12 @@ class Stream:
     m0_source: str
     """Where the usual rate is from."""
     is_wide: bool = False
-    """The usual rate is so high that quiet checks do not show that nothing drifts."""
+    """The usual rate is so high that quiet points do not show that nothing drifts."""
 
 
 @dataclass(frozen=True)
 class DriftReport:
-    """What a history of checks of one judge says."""
+    """What a history of points of one judge says."""
 
     judge: str
     prompt_version: str
@@ -70,14 +70,14 @@ class DriftReport:
     state: State
     why: tuple[str, ...]
     """One line for each reason."""
-    since: Point | None
-    """The check with which the change most likely began; None if there is none."""
+    since: PointId | None
+    """The point with which the change most likely began; None if there is none."""
     streams: tuple[Stream, ...]
     failures: Evidence | None
-    """Failed calls against their usual rate; None if there are too few checks."""
+    """Failed calls against their usual rate; None if there are too few points."""
     changes: tuple[InstrumentChange, ...]
     system: SystemShift | None
-    """None if the answers were the same in all checks."""
+    """None if the answers were the same in all points."""
     verdicts: VerdictShift | None
     """Other scores for the same answers, in runs that asked again; None if there are none."""
     accepted: dict[str, Any] | None
@@ -89,58 +89,58 @@ class DriftReport:
         return asdict(self)
 
 
-def histories(checks: Sequence[HistoryPoint]) -> list[list[HistoryPoint]]:
-    """Checks apart by judge, wording and data set, each in the order of time."""
+def histories(points: Sequence[HistoryPoint]) -> list[list[HistoryPoint]]:
+    """Points apart by judge, wording and data set, each in the order of time."""
     found: dict[tuple[str, str, str], dict[str, HistoryPoint]] = {}
-    for check in checks:
-        key = (check.judge, check.prompt_version, check.dataset_sha256)
-        found.setdefault(key, {})[check.check_id] = check
+    for point in points:
+        key = (point.judge, point.prompt_version, point.dataset_sha256)
+        found.setdefault(key, {})[point.check_id] = point
     return [_in_order(list(group.values())) for _, group in sorted(found.items())]
 
 
-def _in_order(checks: Sequence[HistoryPoint]) -> list[HistoryPoint]:
-    """By time, without the points of runs that say that nobody was asked, if a later check did ask."""
-    asked = {check.run_id for check in checks if check.n_asked}
-    needed = [check for check in checks if check.kind != "run" or check.run_id not in asked]
-    return sorted(needed, key=lambda check: (check.created_at, check.check_id))
+def _in_order(points: Sequence[HistoryPoint]) -> list[HistoryPoint]:
+    """By time, without the points of runs that say that nobody was asked, if a later point did ask."""
+    asked = {point.run_id for point in points if point.n_asked}
+    needed = [point for point in points if point.kind != "run" or point.run_id not in asked]
+    return sorted(needed, key=lambda point: (point.created_at, point.check_id))
 
 
-def drift_report(checks: Sequence[HistoryPoint]) -> DriftReport:
+def drift_report(points: Sequence[HistoryPoint]) -> DriftReport:
     """The state of a judge, from its history.
 
     A judge's flips are held against H0 "the rate is at most m0", m0 what is usual: see `drift_evidence`. An alarm is an
-    e-value of all tested checks of 20 or more, or an e-detector of 520 or more, times the number of comparators tested.
+    e-value of all tested points of 20 or more, or an e-detector of 520 or more, times the number of comparators tested.
     Once raised it stays, until an acceptance: what came before it is not tested. Failures are tested in the same way.
     Another mean score for the same answers is an alarm too, see `verdict_shift`.
 
-    `none` takes 20 pairs or more that were tested since the last check with drift, of comparators that could show one.
+    `none` takes 20 pairs or more that were tested since the last point with drift, of comparators that could show one.
     If nothing was asked the state is `not asked`.
 
     `instrument` goes before `judge`, since flips of another instrument do not show that this one drifts. `system` needs
     new answers whose mean score differs from that of the first answers while the judge is quiet, and `judge+system`
     that it differs by more than the judge moved.
 
-    Assumptions: each check draws its own cases; see `stats.sequential` for the rest.
+    Assumptions: each point draws its own cases; see `stats.sequential` for the rest.
 
     Args:
-        checks: one history, in the order of time, at least one check; see `histories`.
+        points: one history, in the order of time, at least one point; see `histories`.
 
     Raises:
-        ValueError: no checks, or checks of several histories.
+        ValueError: no points, or points of several histories.
     """
-    if len({(check.judge, check.prompt_version, check.dataset_sha256) for check in checks}) != 1:
+    if len({(point.judge, point.prompt_version, point.dataset_sha256) for point in points}) != 1:
         raise ValueError("a report is about one history: one judge, wording and data set")
     timeline: list[dict[str, Any]] = []
-    for accepted, part in _parts(checks):  # the last one is what the report is about
+    for accepted, part in _parts(points):  # the last one is what the report is about
         flags = _flags_of(accepted, part)
         timeline += [_row(accepted, "not asked", None)] if accepted is not None else []
         rows = list(_timeline(part, flags))
         timeline += rows
         state: State = rows[-1]["state"] if rows else "not asked"
     return DriftReport(
-        judge=checks[0].judge,
-        prompt_version=checks[0].prompt_version,
-        dataset_sha256=checks[0].dataset_sha256,
+        judge=points[0].judge,
+        prompt_version=points[0].prompt_version,
+        dataset_sha256=points[0].dataset_sha256,
         state=state,
         why=tuple(_why(flags, accepted)),
         since=_since(flags, state),
@@ -158,31 +158,31 @@ ACCEPTANCE = ("created_at", "accepted_rate", "reason")
 """Fields of an acceptance that a report shows."""
 
 
-def _parts(checks: Sequence[HistoryPoint]) -> list[tuple[HistoryPoint | None, list[HistoryPoint]]]:
+def _parts(points: Sequence[HistoryPoint]) -> list[tuple[HistoryPoint | None, list[HistoryPoint]]]:
     """The history in parts that each begin with an acceptance, the first one perhaps without."""
     parts: list[tuple[HistoryPoint | None, list[HistoryPoint]]] = [(None, [])]
-    for check in checks:
-        if check.kind == "acceptance":
-            parts.append((check, []))
+    for point in points:
+        if point.kind == "acceptance":
+            parts.append((point, []))
         else:
-            parts[-1][1].append(check)
+            parts[-1][1].append(point)
     return parts
 
 
-def _flags_of(accepted: HistoryPoint | None, checks: Sequence[HistoryPoint]) -> "_Flags":
-    streams = _streams(checks, None if accepted is None else accepted.accepted_rate)
-    verdicts = verdict_shift(checks)
+def _flags_of(accepted: HistoryPoint | None, points: Sequence[HistoryPoint]) -> "_Flags":
+    streams = _streams(points, None if accepted is None else accepted.accepted_rate)
+    verdicts = verdict_shift(points)
     moved = _judge_since(streams, verdicts)
-    system = system_shift(checks, None if moved is None else moved.created_at)
-    return _Flags(checks, streams, _failures(checks), instrument_changes(checks), system, verdicts)
+    system = system_shift(points, None if moved is None else moved.created_at)
+    return _Flags(points, streams, _failures(points), instrument_changes(points), system, verdicts)
 
 
-def _streams(checks: Sequence[HistoryPoint], accepted: float | None) -> list[Stream]:
+def _streams(points: Sequence[HistoryPoint], accepted: float | None) -> list[Stream]:
     groups: dict[tuple[str, str], list[HistoryPoint]] = {}
-    for check in checks:
-        if check.kind in ("rejudge", "spot_check"):
-            groups.setdefault((check.kind, check.comparator), []).append(check)
-    floor = noise(checks, accepted)
+    for point in points:
+        if point.kind in ("rejudge", "spot_check"):
+            groups.setdefault((point.kind, point.comparator), []).append(point)
+    floor = noise(points, accepted)
     usuals = {  # the same judge asked again flips by its noise
         key: Usual(*floor, tuple(group)) if key[0] == "rejudge" else usual_of_others(group, floor[0], accepted)
         for key, group in groups.items()
@@ -193,9 +193,9 @@ def _streams(checks: Sequence[HistoryPoint], accepted: float | None) -> list[Str
             kind=kind,
             comparator=comparator,
             evidence=gather(
-                usual.tested, [(check.n_disagree, check.n_pairs) for check in usual.tested], usual.rate, n_tested
+                usual.tested, [(point.n_disagree, point.n_pairs) for point in usual.tested], usual.rate, n_tested
             ),
-            n_baseline_checks=usual.n_checks,
+            n_baseline_checks=usual.n_points,
             n_baseline_pairs=usual.n_pairs,
             m0_source=usual.source,
             is_wide=usual.is_wide,
@@ -204,21 +204,21 @@ def _streams(checks: Sequence[HistoryPoint], accepted: float | None) -> list[Str
     ]
 
 
-def _failures(checks: Sequence[HistoryPoint]) -> Evidence | None:
-    """Failed calls of all checks after the first four against those."""
-    asked = [check for check in checks if check.n_asked]
-    usual, tested = asked[:BASELINE_CHECKS], asked[BASELINE_CHECKS:]
+def _failures(points: Sequence[HistoryPoint]) -> Evidence | None:
+    """Failed calls of all points after the first four against those."""
+    asked = [point for point in points if point.n_asked]
+    usual, tested = asked[:BASELINE_POINTS], asked[BASELINE_POINTS:]
     if not tested:
         return None
-    m0 = rate_to_test(sum(check.n_failed for check in usual), sum(check.n_asked for check in usual))
-    return gather(tested, [(check.n_failed, check.n_asked) for check in tested], m0, 1)
+    m0 = rate_to_test(sum(point.n_failed for point in usual), sum(point.n_asked for point in usual))
+    return gather(tested, [(point.n_failed, point.n_asked) for point in tested], m0, 1)
 
 
 @dataclass(frozen=True)
 class _Flags:
     """All that the state is read from."""
 
-    checks: Sequence[HistoryPoint]
+    points: Sequence[HistoryPoint]
     streams: Sequence[Stream]
     failures: Evidence | None
     changes: Sequence[InstrumentChange]
@@ -237,7 +237,7 @@ class _Flags:
         return fails or any(change.is_in_force(when) for change in self.changes)
 
     def state(self, when: str, alarm_at: str | None) -> State:
-        """The state after the checks up to a time, of which the last one with drift was at `alarm_at`."""
+        """The state after the points up to a time, of which the last one with drift was at `alarm_at`."""
         if self.instrument(when):
             return "instrument"
         system = self.system is not None and self.system.has_moved(when)
@@ -245,7 +245,7 @@ class _Flags:
             return "judge+system" if system and self.system is not None and self.system.beyond_judge else "judge"
         if system:
             return "system"
-        if not any(check.n_asked for check in self.checks if check.created_at <= when):
+        if not any(point.n_asked for point in self.points if point.created_at <= when):
             return "not asked"
         n_pairs = sum(
             n
@@ -257,18 +257,18 @@ class _Flags:
         return "none" if n_pairs >= ENOUGH_PAIRS else "insufficient"
 
 
-def _judge_since(streams: Sequence[Stream], verdicts: VerdictShift | None) -> Point | None:
+def _judge_since(streams: Sequence[Stream], verdicts: VerdictShift | None) -> PointId | None:
     """When the judge began to differ: the earliest of what raised an alarm."""
     starts = [stream.evidence.alarm_since for stream in streams] + [None if verdicts is None else verdicts.now]
     return _earliest(starts)
 
 
-def _earliest(points: Iterable[Point | None]) -> Point | None:
+def _earliest(points: Iterable[PointId | None]) -> PointId | None:
     found = [point for point in points if point is not None]
     return min(found, key=lambda point: point.created_at, default=None)
 
 
-def _since(flags: _Flags, state: State) -> Point | None:
+def _since(flags: _Flags, state: State) -> PointId | None:
     if state == "instrument":
         changes = [change.at for change in flags.changes if change.is_in_force(None)]
         return _earliest([*changes, None if flags.failures is None else flags.failures.alarm_since])
@@ -281,7 +281,7 @@ def _why(flags: _Flags, accepted: HistoryPoint | None) -> list[str]:
     lines = [] if accepted is None else [_acceptance_line(accepted)]
     lines += [change.line() for change in flags.changes if change.is_in_force(None)]
     if flags.failures is not None and flags.failures.alarm_at is not None:
-        lines.append(f"calls: {flags.failures.line('failed', f'first {BASELINE_CHECKS} checks')}")
+        lines.append(f"calls: {flags.failures.line('failed', f'first {BASELINE_POINTS} points')}")
     if flags.verdicts is not None:
         lines.append(flags.verdicts.line())
     for stream in flags.streams:
@@ -289,10 +289,10 @@ def _why(flags: _Flags, accepted: HistoryPoint | None) -> list[str]:
         if stream.evidence.counts:
             lines.append(f"{name}: {stream.evidence.line('contradict the stored verdict', stream.m0_source)}")
         else:
-            lines.append(f"{name}: {stream.n_baseline_checks} of {BASELINE_CHECKS} checks of the baseline, none tested")
-    if not flags.streams and any(check.n_asked for check in flags.checks):
-        lines.append("only checks of the noise floor: asked again within a day, a judge shows its noise and not drift")
-    lines += _silence(flags.checks)
+            lines.append(f"{name}: {stream.n_baseline_checks} of {BASELINE_POINTS} points of the baseline, none tested")
+    if not flags.streams and any(point.n_asked for point in flags.points):
+        lines.append("only points of the noise floor: asked again within a day, a judge shows its noise and not drift")
+    lines += _silence(flags.points)
     if flags.system is not None:
         lines.append(flags.system.line(judge_moved=flags.judge(None)))
     return lines
@@ -304,40 +304,40 @@ def _acceptance_line(accepted: HistoryPoint) -> str:
     return f"accepted {accepted.created_at[:16].replace('T', ' ')}{rate}{reason}; only what was asked since counts"
 
 
-def _silence(checks: Sequence[HistoryPoint]) -> list[str]:
+def _silence(points: Sequence[HistoryPoint]) -> list[str]:
     """Since when nothing was asked, where the newest runs did not ask."""
-    asked = [check for check in checks if check.n_asked]
+    asked = [point for point in points if point.n_asked]
     if not asked:
-        runs = dict.fromkeys(check.run_id for check in checks)
+        runs = dict.fromkeys(point.run_id for point in points)
         which = f" in {len(runs)} runs" if runs else " since"
         return [
             f"no verdict was checked{which}, so nothing is known about drift; a `spot_check` in the config checks some"
         ]
-    silent = dict.fromkeys(check.run_id for check in checks if check.created_at > asked[-1].created_at)
+    silent = dict.fromkeys(point.run_id for point in points if point.created_at > asked[-1].created_at)
     return [f"nothing was asked in the {len(silent)} runs since {asked[-1].created_at[:10]}"] if silent else []
 
 
-def _timeline(checks: Sequence[HistoryPoint], flags: _Flags) -> Iterator[dict[str, Any]]:
+def _timeline(points: Sequence[HistoryPoint], flags: _Flags) -> Iterator[dict[str, Any]]:
     found = {row.at.check_id: row for stream in flags.streams for row in stream.evidence.rows}
     alarm_at: str | None = None
-    for check in checks:
-        state = flags.state(check.created_at, alarm_at)
+    for point in points:
+        state = flags.state(point.created_at, alarm_at)
         if state in DRIFTED:
-            alarm_at = check.created_at
-        yield _row(check, state, found.get(check.check_id))
+            alarm_at = point.created_at
+        yield _row(point, state, found.get(point.check_id))
 
 
-def _row(check: HistoryPoint, state: State, evidence: Row | None) -> dict[str, Any]:
+def _row(point: HistoryPoint, state: State, evidence: Row | None) -> dict[str, Any]:
     return {
-        **asdict(Point.of(check)),
-        "kind": check.kind,
-        "comparator": check.comparator,
-        "n_asked": check.n_asked,
-        "n_pairs": check.n_pairs,
-        "n_disagree": check.n_disagree,
-        "rate": check.n_disagree / check.n_pairs if check.n_pairs else None,
-        "n_failed": check.n_failed,
-        "score_mean": check.score_mean,
+        **asdict(PointId.of(point)),
+        "kind": point.kind,
+        "comparator": point.comparator,
+        "n_asked": point.n_asked,
+        "n_pairs": point.n_pairs,
+        "n_disagree": point.n_disagree,
+        "rate": point.n_disagree / point.n_pairs if point.n_pairs else None,
+        "n_failed": point.n_failed,
+        "score_mean": point.score_mean,
         "log_e_value": None if evidence is None else evidence.log_e_value,
         "log_e_detector": None if evidence is None else evidence.log_e_detector,
         "state": state,

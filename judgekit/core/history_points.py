@@ -37,7 +37,7 @@ class HistoryPoint(Frozen):
     differs by noise only. `spot_check`: another wording or another model asked. `run`: the verdicts of a run that
     nobody was asked about. `acceptance`: a user took what the judge is now for normal; nothing before it counts."""
     comparator: str
-    """Who was asked now, such as `judge-2025-01-01 with v1`; checks of one kind and comparator can be compared."""
+    """Who was asked now, such as `judge-2025-01-01 with v1`; points of one kind and comparator can be compared."""
     created_at: str
     """UTC, ISO 8601."""
     n_asked: int
@@ -78,7 +78,7 @@ class HistoryPoint(Frozen):
 
     @property
     def check_id(self) -> str:
-        """The same for the same check, so that writing it twice counts once."""
+        """The same for the same point, so that writing it twice counts once."""
         parts = [self.run_id, self.judge, self.prompt_version, self.kind, self.comparator, self.created_at]
         return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:24]
 

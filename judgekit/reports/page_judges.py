@@ -128,7 +128,7 @@ def _panel(found: Part | None) -> dict[str, Any] | None:
 
 
 def _history(found: Part) -> dict[str, Any]:
-    """A history of checks: its state, why, and the checks drawn and listed, the newest first."""
+    """A history: its state, why, and its points drawn and listed, the newest first."""
     since = found["since"]
     return {
         **found,

@@ -11,9 +11,9 @@ from judgekit.reports.tables import aligned
 
 BARS = "▁▂▃▄▅▆▇█"
 MOST_ROWS = 12
-"""Checks that the table shows, from the newest back."""
+"""Points that the table shows, from the newest back."""
 
-DRIFT_HEADER = ("when", "run", "check", "flips", "failed", "log E", "log M", "state")
+DRIFT_HEADER = ("when", "run", "point", "flips", "failed", "log E", "log M", "state")
 _THIN = ("#757575", "thin-bar")
 _STATES = {"none": ("#2e7d32", "quiet-bar"), "insufficient": _THIN, "not asked": _THIN}
 """Colour of a bar by state, and the class that lets a page set its own colour."""
@@ -37,10 +37,10 @@ def drift_text(report: Mapping[str, Any]) -> str:
     name = f"{report['judge']} {report['prompt_version']} on data set {report['dataset_sha256'][:12]}"
     lines = [f"{name}: {report['state']}{since}", *(f"  {line}" for line in report["why"])]
     timeline = report["timeline"]
-    lines += [f"  flips by check (a full bar is 100%): {''.join(_bar(row['rate']) for row in timeline)}", ""]
+    lines += [f"  flips by point (a full bar is 100%): {''.join(_bar(row['rate']) for row in timeline)}", ""]
     shown = timeline[-MOST_ROWS:]
     if len(shown) < len(timeline):
-        lines.append(f"  the newest {len(shown)} of {len(timeline)} checks:")
+        lines.append(f"  the newest {len(shown)} of {len(timeline)} points:")
     lines += [f"  {line}" for line in aligned([DRIFT_HEADER, *map(timeline_cells, shown)])]
     return "\n".join(map(printable_line, lines))
 
@@ -51,7 +51,7 @@ def _bar(rate: float | None) -> str:
 
 
 def timeline_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """One check of a timeline, in the order of `DRIFT_HEADER`."""
+    """One point of a timeline, in the order of `DRIFT_HEADER`."""
     rate = "n/a" if row["rate"] is None else f"{row['n_disagree']} of {row['n_pairs']} ({row['rate']:.0%})"
     return (
         row["created_at"][:16].replace("T", " "),

@@ -191,7 +191,7 @@ class Database:
         try:
             return [HistoryPoint.model_validate_json(row[0]) for row in rows]
         except ValueError as error:
-            raise StorageError(f"{self.path}: damaged check: {error}; run `judgekit runs reindex`") from None
+            raise StorageError(f"{self.path}: damaged history point: {error}; run `judgekit runs reindex`") from None
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -57,7 +57,7 @@ def read_points(folder: RunFolder) -> list[HistoryPoint]:
     Raises:
         ConfigError, StorageError: a file is missing or damaged.
     """
-    found = {point.check_id: point for point in _spot_checks(folder)}
+    found = {point.check_id: point for point in _spot_check_points(folder)}
     for number, line in folder.lines(DRIFT_CHECKS):
         try:
             point = HistoryPoint.model_validate_json(line)
@@ -81,7 +81,7 @@ def append_point(folder: RunFolder, point: HistoryPoint) -> None:
             append(point.model_dump_json().encode())
 
 
-def _spot_checks(folder: RunFolder) -> Iterator[HistoryPoint]:
+def _spot_check_points(folder: RunFolder) -> Iterator[HistoryPoint]:
     """The spot checks of a finished run, and a point for each judge whose verdicts nobody was asked about.
 
     Raises:
@@ -96,13 +96,13 @@ def _spot_checks(folder: RunFolder) -> Iterator[HistoryPoint]:
     try:
         found = list(_listed(folder, manifest, metrics) if is_listed else _told(folder, manifest, metrics))
         yield from found
-        yield from _unchecked(folder, manifest, metrics, {check.judge for check in found})
+        yield from _unchecked(folder, manifest, metrics, {point.judge for point in found})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{folder.path / name}: damaged: {error!r}") from None
 
 
 def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> Iterator[HistoryPoint]:
-    """From checks.json and the judgments of each check."""
+    """From checks.json and the judgments of each spot check."""
     records = [record for record in folder.spot_checks() if record.complete]
     if not records:
         return
@@ -116,7 +116,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
             continue
         pass_score = arguments.get(judge, {}).get("pass_score")
         for kind, cases in _by_kind(record, first, second).items():
-            # Those of the stored verdicts would be in every check of this run, and hide that the server changed.
+            # Those of the stored verdicts would be in every spot check of this run, and hide that the server changed.
             fingerprints = second.fingerprints if record.kind == "repeat" else first.fingerprints | second.fingerprints
             asked = AskedAgain(
                 kind=kind,
@@ -133,7 +133,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
 
 
 def _by_kind(record: SpotCheckRecord, first: _Opinions, second: _Opinions) -> dict[PointKind, list[str]]:
-    """The sample of a check, apart by what it shows: a repeat may hold verdicts of today and older ones."""
+    """The sample of a spot check, apart by what it shows: a repeat may hold verdicts of today and older ones."""
     cases = record.case_ids
     if record.kind != "repeat":
         return {"spot_check": [*cases]}
@@ -161,7 +161,7 @@ def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> 
 def _unchecked(
     folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], checked: Collection[str]
 ) -> Iterator[HistoryPoint]:
-    """Judges without a check, so that their history shows that nothing was asked; embedded ones do not change."""
+    """Judges without a spot check, so that their history shows that nothing was asked; embedded ones do not change."""
     if manifest.kind != "run":
         return
     for judge, about in metrics["judges"].items():
@@ -185,7 +185,7 @@ def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any],
 
 
 def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
-    """By judge and check (None: the run's own verdicts), what was said; the last verdict of a case counts."""
+    """By judge and spot check (None: the run's own verdicts), what was said; the last verdict of a case counts."""
     found: dict[tuple[str, str | None], _Opinions] = {}
     for judgment in folder.judgments():
         if judgment.role == "primary":

@@ -59,7 +59,7 @@ def accept_drift(query: DriftQuery, options: Options, usual: float | None, reaso
         last = history[-1]
         folder = place / last.run_id
         if not folder.is_dir():
-            raise StorageError(f"{folder}: the run of the last check is gone; `judgekit runs reindex` first")
+            raise StorageError(f"{folder}: the run of the last point is gone; `judgekit runs reindex` first")
         accepted = HistoryPoint(
             run_id=last.run_id,
             judge=last.judge,
@@ -98,14 +98,14 @@ def _histories(query: DriftQuery, options: Options) -> list[list[HistoryPoint]]:
         hint = did_you_mean(query.judge, judges) if query.judge is not None and query.judge not in judges else ""
         such = "" if (query.judge, query.dataset, query.suite) == (None, None, None) else "such "
         raise ConfigError(
-            f"no {such}checks of judges in {database.path}{hint}; `judgekit spotcheck RUN` "
+            f"no {such}history points of judges in {database.path}{hint}; `judgekit spotcheck RUN` "
             "or a `spot_check` in the config makes one, and `judgekit runs reindex` reads those of older runs"
         )
     if query.since is not None:
         run_id = find_run(query.since, options).name
         first = min((point.created_at for point in points if point.run_id == run_id), default=None)
         if first is None:
-            raise ConfigError(f"--since {query.since}: run {run_id} has no such checks")
+            raise ConfigError(f"--since {query.since}: run {run_id} has no such points")
         points = [point for point in points if point.created_at >= first]
     return histories(points)
 

@@ -9,7 +9,7 @@ import pytest
 
 from judgekit.analysis.drift_states import drift_report
 from judgekit.reports.timelines import drift_text
-from tests.builders import REPOSITORY, weekly_check
+from tests.builders import REPOSITORY, weekly_point
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +66,6 @@ def test_what_the_page_shows_is_what_the_commands_print(printed: str, excerpt: s
 
 def test_the_drift_that_the_page_shows_is_what_is_said_of_such_a_history() -> None:
     judge = {"comparator": "judge-2025-01-01 with v1", "dataset_sha256": "adc514737fa5" + "0" * 52}
-    checks = [weekly_check(week, n_disagree, **judge) for week, n_disagree in enumerate(FLIPS, start=1)]
-    said = drift_text(drift_report(checks).document()).splitlines()
+    points = [weekly_point(week, n_disagree, **judge) for week, n_disagree in enumerate(FLIPS, start=1)]
+    said = drift_text(drift_report(points).document()).splitlines()
     assert [line for line in DRIFTED.splitlines() if line not in said] == []

@@ -21,7 +21,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import add_point
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored_runs import delete_run
-from tests.builders import read_json, seal_again, weekly_check, write_suite
+from tests.builders import read_json, seal_again, weekly_point, write_suite
 from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 
 
@@ -194,8 +194,8 @@ def test_rescoring_says_what_changed_and_ends_with_the_gates(tmp_path: Path) -> 
 def weekly(results: Path, run_id: str, flips: list[int]) -> None:
     """A history of weekly re-judgings of a run."""
     for week, n_disagree in enumerate(flips):
-        check = weekly_check(week + 1, n_disagree, run_id=run_id)
-        assert add_point(results / run_id, check) == []
+        point = weekly_point(week + 1, n_disagree, run_id=run_id)
+        assert add_point(results / run_id, point) == []
 
 
 @pytest.mark.parametrize(("flips", "state", "code"), [([1] * 8, "none", 0), ([1, 0, 1, 1, 9, 8, 7], "judge", 1)])
@@ -237,7 +237,7 @@ def test_a_spot_check_of_a_stored_run_and_a_rejudge_are_points_of_the_history(tm
     assert [(row["kind"], row["n_pairs"]) for row in document["timeline"]] == [("noise_floor", 6)] * 3
 
 
-def test_drift_without_checks_says_how_to_get_some(tmp_path: Path) -> None:
+def test_drift_without_points_says_how_to_get_some(tmp_path: Path) -> None:
     results = suite(tmp_path, "demo-1")
     error = judgekit("drift", cwd=tmp_path)
     assert error.returncode == 2
@@ -246,7 +246,7 @@ def test_drift_without_checks_says_how_to_get_some(tmp_path: Path) -> None:
     error = judgekit("drift", "--judge", "grounded", cwd=tmp_path)
     assert "did you mean 'groundedness'?" in one_error_line(error)
     error = judgekit("drift", "--since", "nothing", cwd=tmp_path)
-    assert one_error_line(error) == "--since nothing: run nothing has no such checks"
+    assert one_error_line(error) == "--since nothing: run nothing has no such points"
     assert judgekit("drift", "--since", "latest", cwd=tmp_path).returncode == 0
 
 
@@ -254,8 +254,8 @@ def test_hostile_names_cannot_write_into_the_terminal_or_the_picture(tmp_path: P
     results = suite(tmp_path, "demo-1")
     bad = "\x1b[31mx</title><script>alert(1)</script>\u202e"
     weekly(results, "demo-1", [1])
-    check = HistoryPoint.model_validate_json((results / "demo-1" / "drift_checks.jsonl").read_bytes())
-    add_point(results / "demo-1", check.model_copy(update={"comparator": bad, "judge": "bad"}))
+    point = HistoryPoint.model_validate_json((results / "demo-1" / "drift_checks.jsonl").read_bytes())
+    add_point(results / "demo-1", point.model_copy(update={"comparator": bad, "judge": "bad"}))
     result = judgekit("drift", "--judge", "bad", "--svg", "drift.svg", cwd=tmp_path)
     assert "\x1b" not in result.stdout
     assert "\u202e" not in result.stdout

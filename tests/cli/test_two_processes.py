@@ -114,7 +114,9 @@ def test_two_starts_under_one_name_at_once_give_one_whole_run(tmp_path: Path, se
     assert judged(tmp_path / "results" / "r") == ALL
 
 
-def test_a_run_two_rejudges_a_check_and_new_indexes_at_once_lose_nothing(tmp_path: Path, server: FaultServer) -> None:
+def test_a_run_two_rejudges_a_spot_check_and_new_indexes_at_once_lose_nothing(
+    tmp_path: Path, server: FaultServer
+) -> None:
     at = {"base_url": server.base_url, "max_concurrency": 8}
     config = write_suite(
         tmp_path,
@@ -131,7 +133,7 @@ def test_a_run_two_rejudges_a_check_and_new_indexes_at_once_lose_nothing(tmp_pat
         "b": ("run", str(config), "--run-id", "b", "--no-cache"),
         "same": ("rejudge", "a", "--run-id", "same", "--no-cache", *where),
         "other": ("rejudge", "a", "--run-id", "other", "--model", "other", *where),
-        "check": ("spotcheck", "a", "--against", "repeat", "--n", "20", *where),
+        "spotcheck": ("spotcheck", "a", "--against", "repeat", "--n", "20", *where),
     }
     running = {name: started(*command) for name, command in commands.items()}
     n_indexed = 0
@@ -151,7 +153,7 @@ def test_a_run_two_rejudges_a_check_and_new_indexes_at_once_lose_nothing(tmp_pat
         assert not [code for code in codes if code.startswith(("cache", "index", "drift"))]
     database = Database(results)
     assert {run.run_id: run.status for run in database.runs()} == dict.fromkeys(("a", "b", "same", "other"), "complete")
-    # The check of the run, and a point of each rejudge.
+    # The spot check of the run, and a point of each rejudge.
     points = sorted((check.kind, check.comparator, check.n_pairs) for check in database.points() if check.kind != "run")
     assert points == [
         ("noise_floor", "m-2025-01-01 with v1", 20),

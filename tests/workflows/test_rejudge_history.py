@@ -38,7 +38,7 @@ def server() -> Iterator[FaultServer]:
 
 def points(run: Path) -> list[HistoryPoint]:
     """What was asked about the verdicts of a run."""
-    return [check for check in read_points(RunFolder(run)) if check.kind != "run"]
+    return [point for point in read_points(RunFolder(run)) if point.kind != "run"]
 
 
 def aged(run: Path) -> None:
@@ -69,16 +69,16 @@ def test_the_same_judge_asked_again_is_compared_with_itself(
         aged(run)
     summary = rejudge(run, "b", use_cache=False)
     found = points(run)
-    assert {check.judge for check in found} == {"groundedness", "correctness"}
+    assert {point.judge for point in found} == {"groundedness", "correctness"}
     metrics = read_json(run / "metrics.json")
-    for check in found:
-        assert (check.run_id, check.kind, check.comparator) == ("a", kind, "m-2025-01-01 with v1")
-        assert (check.n_asked, check.n_pairs, check.n_disagree, check.n_failed) == (6, 6, 0, 0)
-        assert (check.score_mean, check.shift_mean, check.n_scores) == (5.0, 0.0, 6)
-        assert check.dataset_sha256 == metrics["cases"]["sha256"]
-        own = [line for line in read_lines(run.parent / "b" / "judgments.jsonl") if line["judge"] == check.judge]
-        assert check.created_at == max(line["created_at"] for line in own)
-        assert check.fingerprints == ("fp_test",)
+    for point in found:
+        assert (point.run_id, point.kind, point.comparator) == ("a", kind, "m-2025-01-01 with v1")
+        assert (point.n_asked, point.n_pairs, point.n_disagree, point.n_failed) == (6, 6, 0, 0)
+        assert (point.score_mean, point.shift_mean, point.n_scores) == (5.0, 0.0, 6)
+        assert point.dataset_sha256 == metrics["cases"]["sha256"]
+        own = [line for line in read_lines(run.parent / "b" / "judgments.jsonl") if line["judge"] == point.judge]
+        assert point.created_at == max(line["created_at"] for line in own)
+        assert point.fingerprints == ("fp_test",)
     assert summary.rejudged is not None
     assert {name: part["n_asked"] for name, part in summary.rejudged["by_judge"].items()} == {
         "groundedness": 6,
@@ -94,25 +94,25 @@ def test_another_model_under_the_same_name_is_the_instrument_and_no_noise(tmp_pa
     run = first_run(tmp_path, server)
     server.info.model_path = "/models/another.gguf"
     summary = rejudge(run, "b", use_cache=False, judges=("groundedness",))
-    (check,) = points(run)
+    (point,) = points(run)
     said = {notice.code: notice.message for notice in summary.warnings}["rejudged_by_another_build"]
-    assert f"has build {check.builds[0]} loaded, the verdicts of a are of build {check.verdict_builds[0]}" in said
-    assert (check.kind, check.served_models, check.fingerprints) == ("rejudge", ("m-2025-01-01",), ("fp_test",))
-    assert check.builds != check.verdict_builds
-    assert len(check.builds) == len(check.verdict_builds) == 1
-    report = drift_report([check])
+    assert f"has build {point.builds[0]} loaded, the verdicts of a are of build {point.verdict_builds[0]}" in said
+    assert (point.kind, point.served_models, point.fingerprints) == ("rejudge", ("m-2025-01-01",), ("fp_test",))
+    assert point.builds != point.verdict_builds
+    assert len(point.builds) == len(point.verdict_builds) == 1
+    report = drift_report([point])
     assert report.state == "instrument"
-    assert f"build: {check.builds[0]} since run a, {check.verdict_builds[0]} before" in report.why
+    assert f"build: {point.builds[0]} since run a, {point.verdict_builds[0]} before" in report.why
 
 
-def test_another_model_or_wording_is_a_check_against_that_one(tmp_path: Path, server: FaultServer) -> None:
+def test_another_model_or_wording_is_a_point_against_that_one(tmp_path: Path, server: FaultServer) -> None:
     own_wording(tmp_path, "groundedness", "v2", lambda text: text.replace("You ", "Today you ", 1))
     run = first_run(tmp_path, server, prompts_dir="prompts")
     rejudge(run, "b", model="other", judges=("groundedness",))
     rejudge(run, "c", prompt_version="v2", judges=("groundedness",))
-    found = {check.comparator: check for check in points(run)}
+    found = {point.comparator: point for point in points(run)}
     assert sorted(found) == ["m-2025-01-01 with v2", "other-2025-01-01 with v1"]
-    assert {(check.kind, check.prompt_version, check.judge) for check in found.values()} == {
+    assert {(point.kind, point.prompt_version, point.judge) for point in found.values()} == {
         ("spot_check", "v1", "groundedness")
     }
     # 5 became 0: every pair disagrees, and the shift is -5
@@ -131,7 +131,7 @@ def test_another_address_or_pace_makes_no_other_judge_but_another_seed_does(
         path = tmp_path / f"new-{number}.json"
         path.write_text(json.dumps(config))
         rejudge(run, f"b{number}", use_cache=False, judges=("groundedness", "correctness"), config_path=path)
-    kinds = [check.kind for check in points(run) if check.judge == "groundedness"]
+    kinds = [point.kind for point in points(run) if point.judge == "groundedness"]
     assert kinds == ["noise_floor", "spot_check"]
 
 
@@ -152,16 +152,16 @@ def test_only_what_was_really_asked_counts(tmp_path: Path) -> None:
         rejudge(run, "cached")
         assert points(run) == []
         rejudge(run, "anew", use_cache=False)
-    [check] = points(run)
-    assert (check.n_asked, check.n_pairs, check.n_failed) == (5, 4, 1)
+    [point] = points(run)
+    assert (point.n_asked, point.n_pairs, point.n_failed) == (5, 4, 1)
 
 
 def test_a_point_is_built_again_from_the_folders(tmp_path: Path, server: FaultServer) -> None:
     run = first_run(tmp_path, server)
     rejudge(run, "b", use_cache=False)
     before = Database(run.parent).points()
-    asked = [check for check in before if check.kind != "run"]
-    assert sorted(check.judge for check in asked) == ["correctness", "groundedness"]
+    asked = [point for point in before if point.kind != "run"]
+    assert sorted(point.judge for point in asked) == ["correctness", "groundedness"]
     (run.parent / DATABASE).unlink()
     reindex(run.parent, Database(run.parent))
     assert Database(run.parent).points() == before
@@ -187,8 +187,8 @@ def test_a_rejudge_that_goes_on_adds_its_point_once(tmp_path: Path) -> None:
             run_local(lambda job=job: run_workflow(job, Observer()))  # type: ignore[misc]
             manifest = read_json(run.parent / "b" / "manifest.json")
             (run.parent / "b" / "manifest.json").write_text(json.dumps({**manifest, "status": "running"}))
-    [check] = points(run)
-    assert (check.judge, check.n_pairs, check.n_disagree) == ("correctness", 6, 6)
+    [point] = points(run)
+    assert (point.judge, point.n_pairs, point.n_disagree) == ("correctness", 6, 6)
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_calls_asked_again_of_a_complete_rejudge_are_a_point_of_their_own(tmp_pa
     assert again.rejudged is not None
     assert (again.status, again.rejudged["n"]) == ("complete", 6)
     # Six asked, five of them with two verdicts; then the sixth alone, so that none is counted twice.
-    assert [(check.n_asked, check.n_pairs, check.n_failed) for check in points(run)] == [(6, 5, 1), (1, 1, 0)]
+    assert [(point.n_asked, point.n_pairs, point.n_failed) for point in points(run)] == [(6, 5, 1), (1, 1, 0)]
 
 
 def test_a_parent_that_takes_no_point_costs_a_warning_and_not_the_rejudge(tmp_path: Path, server: FaultServer) -> None:
@@ -232,19 +232,19 @@ def test_a_panel_was_asked_anew_where_every_member_was(tmp_path: Path, server: F
     rejudge(run, "cached")
     assert points(run) == []
     rejudge(run, "anew", use_cache=False)
-    [check] = points(run)
-    assert (check.kind, check.comparator, check.n_pairs) == ("noise_floor", "median of m, other with v1", 6)
+    [point] = points(run)
+    assert (point.kind, point.comparator, point.n_pairs) == ("noise_floor", "median of m, other with v1", 6)
 
 
 def test_points_that_are_added_at_once_are_all_kept(tmp_path: Path, server: FaultServer) -> None:
     run = first_run(tmp_path, server)
     rejudge(run, "b", use_cache=False, judges=("correctness",))
-    [check] = points(run)
+    [point] = points(run)
     path = run / "drift_checks.jsonl"
     path.write_bytes(path.read_bytes() + b'{"torn": ')
     threads = [
         threading.Thread(
-            target=append_point, args=(RunFolder(run), check.model_copy(update={"created_at": f"2099-{n:02}"}))
+            target=append_point, args=(RunFolder(run), point.model_copy(update={"created_at": f"2099-{n:02}"}))
         )
         for n in range(12)
     ]
@@ -258,9 +258,12 @@ def test_points_that_are_added_at_once_are_all_kept(tmp_path: Path, server: Faul
 
 @pytest.mark.parametrize(
     ("query", "said"),
-    [(DriftQuery(), "no checks of judges in"), (DriftQuery(judge="groundedness"), "no such checks of judges in")],
+    [
+        (DriftQuery(), "no history points of judges in"),
+        (DriftQuery(judge="groundedness"), "no such history points of judges in"),
+    ],
 )
 def test_a_history_that_is_not_there_is_said_with_what_begins_one(tmp_path: Path, query: DriftQuery, said: str) -> None:
-    judgekit.run(write_suite(tmp_path), run_id="a")  # an embedded judge, which has no history without a check
+    judgekit.run(write_suite(tmp_path), run_id="a")  # an embedded judge, which has no history without a spot check
     with pytest.raises(ConfigError, match=f"{said} .*; `judgekit spotcheck RUN` or a `spot_check` in the config makes"):
         drift_reports(query, Options(results_dir=tmp_path / "results"))

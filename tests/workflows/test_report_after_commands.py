@@ -80,12 +80,12 @@ def test_parts_that_are_there_stay_when_another_comes(run: Path) -> None:
         assert part in page
 
 
-def test_a_history_of_checks_is_drawn_once_there_are_two(run: Path) -> None:
+def test_a_history_is_drawn_with_its_second_point(run: Path) -> None:
     assert "<svg xmlns" not in (run / "report.html").read_text("utf-8")
     judgekit.run("quickstart", results_dir=run.parent, run_id="second")
     page = (run.parent / "second" / "report.html").read_text("utf-8")
     assert page.count("<svg xmlns") == 2  # one for each of the two judges
-    assert "2 of 4 checks of the baseline" in page
+    assert "2 of 4 points of the baseline" in page
 
 
 def test_a_damaged_database_costs_the_history_and_not_the_report(run: Path) -> None:

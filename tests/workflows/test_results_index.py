@@ -109,11 +109,11 @@ def test_without_git_there_is_no_commit_and_no_word(tmp_path: Path, monkeypatch:
 
 def test_a_spot_check_becomes_a_point_of_the_history(tmp_path: Path) -> None:
     judgekit.run(spot_suite(tmp_path), run_id="r")
-    [check] = Database(tmp_path / "results").points()
-    assert (check.judge, check.kind, check.comparator) == ("groundedness", "spot_check", "overlap-strict-2 with v1")
-    assert (check.n_asked, check.n_pairs + check.n_failed) == (3, 3)
-    assert check.dataset_sha256 == read_json(tmp_path / "results" / "r" / "config.json")["resolved"]["cases"]["sha256"]
-    assert (check.n_scores, check.score_mean) == (6, 5.0)
+    [point] = Database(tmp_path / "results").points()
+    assert (point.judge, point.kind, point.comparator) == ("groundedness", "spot_check", "overlap-strict-2 with v1")
+    assert (point.n_asked, point.n_pairs + point.n_failed) == (3, 3)
+    assert point.dataset_sha256 == read_json(tmp_path / "results" / "r" / "config.json")["resolved"]["cases"]["sha256"]
+    assert (point.n_scores, point.score_mean) == (6, 5.0)
 
 
 def test_the_same_answers_have_the_same_hash_and_others_another_one(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_the_same_answers_have_the_same_hash_and_others_another_one(tmp_path: Pa
     judgekit.run(config, run_id="b")
     spot_suite(tmp_path, output_rows=[output(f"c{n}", answer="Kilns are hot.") for n in range(6)])
     judgekit.run(config, run_id="c")
-    hashes = {check.run_id: check.answers_sha256 for check in Database(tmp_path / "results").points()}
+    hashes = {point.run_id: point.answers_sha256 for point in Database(tmp_path / "results").points()}
     assert hashes["a"] == hashes["b"] != hashes["c"]
 
 
@@ -233,7 +233,7 @@ def test_a_torn_last_score_is_damage_since_scores_are_written_as_a_whole(tmp_pat
     assert why.startswith(f"{path}: damaged: the file ends in the middle of a line; make it again: judgekit rescore ")
 
 
-def test_a_check_is_written_to_the_folder_beside_the_runs_own_and_once_only(tmp_path: Path) -> None:
+def test_a_point_is_written_to_the_folder_beside_the_runs_own_and_once_only(tmp_path: Path) -> None:
     judgekit.run(spot_suite(tmp_path), run_id="r")
     folder = RunFolder(tmp_path / "results" / "r")
     [own] = read_points(folder)
@@ -242,10 +242,10 @@ def test_a_check_is_written_to_the_folder_beside_the_runs_own_and_once_only(tmp_
         assert add_point(folder.path, new) == []
     assert read_points(folder) == [own, new]
     assert [HistoryPoint(**line) for line in read_lines(folder.path / "drift_checks.jsonl")] == [new]
-    assert sorted(check.kind for check in Database(tmp_path / "results").points()) == ["rejudge", "spot_check"]
+    assert sorted(point.kind for point in Database(tmp_path / "results").points()) == ["rejudge", "spot_check"]
 
 
-def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -> None:
+def test_spot_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -> None:
     judgekit.run(spot_suite(tmp_path), run_id="r")
     folder = RunFolder(tmp_path / "results" / "r")
     [own] = read_points(folder)
@@ -285,7 +285,7 @@ def test_checks_that_a_run_lists_are_read_from_their_judgments(tmp_path: Path) -
     ]
     (folder.path / "checks.json").write_text(json.dumps({"checks": records}))
 
-    found = {(check.kind, check.comparator): check for check in read_points(folder)}
+    found = {(point.kind, point.comparator): point for point in read_points(folder)}
     assert set(found) == {
         ("spot_check", "overlap-strict-2 with v1"),
         ("noise_floor", "overlap-2 with v1"),
@@ -475,8 +475,8 @@ def test_a_kill_in_the_middle_of_writing_leaves_a_database_of_whole_runs(tmp_pat
     Database(tmp_path / "results", busy_seconds=1.0).put_run(run_record(RunFolder(tmp_path / "results" / "r")), [])
 
 
-def test_a_check_that_is_added_while_its_run_is_indexed_again_is_not_lost(tmp_path: Path) -> None:
-    """The folder is read before the check is added, and written to the database after that."""
+def test_a_point_that_is_added_while_its_run_is_indexed_again_is_not_lost(tmp_path: Path) -> None:
+    """The folder is read before the point is added, and written to the database after that."""
     judgekit.run(spot_suite(tmp_path), run_id="r")
     folder = RunFolder(tmp_path / "results" / "r")
     [own] = read_points(folder)

@@ -47,7 +47,7 @@ CHANGE = 8
 # the default routine, simulated: 300 cached cases, a second opinion and the judge again on fresh samples of 20
 
 
-def week_checks(rng: random.Random, week: int, flips: float) -> list[HistoryPoint]:
+def week_points(rng: random.Random, week: int, flips: float) -> list[HistoryPoint]:
     """What a weekly run adds to the history: from week 2 on the verdicts of week 1 are older than a day."""
     at = START + timedelta(weeks=week)
     verdicts = HistoryPoint(
@@ -60,14 +60,14 @@ def week_checks(rng: random.Random, week: int, flips: float) -> list[HistoryPoin
         ("spot_check", "m with v2", 0.08),
         ("rejudge", "m with v1", flips),
     )
-    checks = []
+    points = []
     for kind, comparator, rate in kinds[: 1 if week == 0 else 2]:
         sample = drawn(ids, WEEKLY, random.Random(rng.getrandbits(32)), adaptive=False)
         stored = {case_id: Verdict(score=5) for case_id in sample}
         now = {case_id: Verdict(score=1 if rng.random() < rate else 5) for case_id in sample}
         rows = [pair_row(stored[case_id], now[case_id], 4) for case_id in sample]
-        checks.append(history_point(verdicts, AskedAgain(kind, comparator, at.isoformat()), rows))
-    return checks
+        points.append(history_point(verdicts, AskedAgain(kind, comparator, at.isoformat()), rows))
+    return points
 
 
 def half_years(n_weeks: int, flips: Callable[[int], float]) -> list[DriftReport]:
@@ -75,7 +75,7 @@ def half_years(n_weeks: int, flips: Callable[[int], float]) -> list[DriftReport]
     found = []
     for seed in range(N_SEEDS):
         rng = random.Random(seed)
-        found.append(drift_report([item for week in range(n_weeks) for item in week_checks(rng, week, flips(week))]))
+        found.append(drift_report([item for week in range(n_weeks) for item in week_points(rng, week, flips(week))]))
     return found
 
 
@@ -93,7 +93,7 @@ def test_26_quiet_weeks_with_5_percent_noise_raise_an_alarm_in_at_most_5_percent
 
 
 @pytest.mark.slow
-def test_20_percent_flips_from_week_9_are_found_within_8_checks_in_at_least_90_percent_of_seeds() -> None:
+def test_20_percent_flips_from_week_9_are_found_within_8_points_in_at_least_90_percent_of_seeds() -> None:
     reports = half_years(CHANGE + 8, lambda week: 0.20 if week >= CHANGE else 0.05)
     assert share(reports, lambda report: report.state == "judge") >= 0.90
 
@@ -228,14 +228,14 @@ def test_repeats_of_older_verdicts_are_no_noise_floor_and_those_of_today_are(wee
     repeat = {"n": 8, "repeat": True}
     weekly.run(0, weekly.config(n_cases=4, spot_check=repeat))
     weekly.run(3, weekly.config(n_cases=8, spot_check=repeat))
-    database = [json.loads(row) for row in _checks(weekly)]
+    database = [json.loads(row) for row in _points(weekly)]
     found = sorted((row["run_id"], row["kind"], row["n_pairs"]) for row in database)
     assert found == [("week-01", "noise_floor", 4), ("week-04", "noise_floor", 4), ("week-04", "rejudge", 4)]
     report = read_json(weekly.folder_of(3) / "metrics.json")["judge_reliability"]["by_judge"]["groundedness"]
     assert (report["noise_floor"]["n"], report["asked_later"]["n"]) == (4, 4)
 
 
-def _checks(weekly: Weekly) -> list[str]:
+def _points(weekly: Weekly) -> list[str]:
     from judgekit.storage.database import Database
 
     return [item.model_dump_json() for item in Database(weekly.folder / "results").points()]
@@ -255,7 +255,7 @@ def test_verdicts_asked_anew_each_week_show_a_judge_whose_mean_falls_on_the_same
     )
 
 
-def test_without_any_check_the_state_is_not_asked_and_a_fallen_mean_is_still_found(weekly: Weekly) -> None:
+def test_without_any_spot_check_the_state_is_not_asked_and_a_fallen_mean_is_still_found(weekly: Weekly) -> None:
     path = weekly.config(spot_check=None)
     document = read_json(path)
     del document["spot_check"]
@@ -386,7 +386,7 @@ def test_an_accepted_judge_begins_a_new_history_that_survives_a_reindex(weekly: 
     assert weekly.drift().state == "none"  # 0.8 is not more than the 0.9 that is usual
 
 
-def test_twenty_of_twenty_self_flips_beside_an_earlier_check_are_an_alarm(weekly: Weekly) -> None:
+def test_twenty_of_twenty_self_flips_beside_an_earlier_spot_check_are_an_alarm(weekly: Weekly) -> None:
     from judgekit.reports.spot_check_report import reliability_lines
 
     path = weekly.config(n_cases=20, spot_check={"n": 20, "model": "other", "repeat_n": 0})
@@ -460,7 +460,7 @@ def test_a_sample_may_be_a_share_of_the_verdicts_rounded_up(weekly: Weekly, want
     assert (reliability["spot_check_n"], report["spot_check_n"], report["spot_check"]["n_asked"]) == (n, n, n)
 
 
-def test_the_same_seed_as_before_is_not_drawn_again_for_a_later_check_of_a_run(weekly: Weekly) -> None:
+def test_the_same_seed_as_before_is_not_drawn_again_for_a_later_spot_check_of_a_run(weekly: Weekly) -> None:
     weekly.run(0, weekly.config(seed=3, spot_check={"n": 5, "model": "other"}))
     for wanted in ({"against": "repeat"}, {"against": "repeat"}, {"against": "repeat", "seed": 3}):
         check(weekly.folder_of(0), n=5, **wanted)

@@ -12,7 +12,7 @@ from tests.builders import REPOSITORY
 DATA = Path(os.environ.get("JUDGEKIT_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
 
 
-def test_a_real_change_of_snapshot_is_found_within_7_weekly_checks_in_90_percent_of_seeds() -> None:
+def test_a_real_change_of_snapshot_is_found_within_7_weekly_points_in_90_percent_of_seeds() -> None:
     try:
         figure = snapshot_change(DATA)
     except Skipped as reason:
@@ -22,5 +22,5 @@ def test_a_real_change_of_snapshot_is_found_within_7_weekly_checks_in_90_percent
     assert (figure.details["n_items"], figure.details["flip_rate"]) == (419, 0.1695)
 
 
-def test_a_scripted_change_is_found_within_4_checks() -> None:
+def test_a_scripted_change_is_found_within_4_points() -> None:
     assert scripted_flips(DATA).holds

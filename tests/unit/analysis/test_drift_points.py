@@ -32,26 +32,26 @@ def test_pairs_are_counted_and_failures_are_in_no_denominator() -> None:
         {"first": 5, "second": None, "disagrees": None},
     ]
     asked = AskedAgain("rejudge", "m with v1", "2026-01-01T00:00:00+00:00", ["m-1", "m-0", "m-1"], [])
-    check = history_point(VERDICTS, asked, sample)
-    assert (check.n_asked, check.n_pairs, check.n_disagree, check.n_failed) == (4, 3, 1, 1)
+    point = history_point(VERDICTS, asked, sample)
+    assert (point.n_asked, point.n_pairs, point.n_disagree, point.n_failed) == (4, 3, 1, 1)
     # Shifts 0, -2, 1: mean -1/3; squares 1/9 + 25/9 + 16/9 = 42/9, sd = sqrt(42/9 / 2).
-    assert check.shift_mean == pytest.approx(-1 / 3)
-    assert check.shift_sd == pytest.approx((42 / 18) ** 0.5)
+    assert point.shift_mean == pytest.approx(-1 / 3)
+    assert point.shift_sd == pytest.approx((42 / 18) ** 0.5)
     # Scores 0, 4, 5, 5: mean 3.5; squares 12.25 + 0.25 + 2.25 + 2.25 = 17, sd = sqrt(17 / 3).
-    assert (check.score_mean, check.n_scores) == (3.5, 4)
-    assert check.score_sd == pytest.approx((17 / 3) ** 0.5)
-    assert check.served_models == ("m-0", "m-1")
+    assert (point.score_mean, point.n_scores) == (3.5, 4)
+    assert point.score_sd == pytest.approx((17 / 3) ** 0.5)
+    assert point.served_models == ("m-0", "m-1")
 
 
 def test_yes_and_no_are_ratings_too() -> None:
     sample = [{"first": True, "second": False, "disagrees": True}]
-    check = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), sample)
-    assert (check.shift_mean, check.shift_sd) == (-1.0, None)
+    point = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), sample)
+    assert (point.shift_mean, point.shift_sd) == (-1.0, None)
 
 
-def test_a_check_without_pairs_has_no_shift() -> None:
-    check = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), [])
-    assert (check.n_pairs, check.shift_mean, check.shift_sd) == (0, None, None)
+def test_a_point_without_pairs_has_no_shift() -> None:
+    point = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), [])
+    assert (point.n_pairs, point.shift_mean, point.shift_sd) == (0, None, None)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def record(run_id: str = "r", **fields: Any) -> RunRecord:
     return RunRecord(**{**values, **fields})
 
 
-def a_check(run_id: str = "r", **fields: Any) -> HistoryPoint:
+def a_point(run_id: str = "r", **fields: Any) -> HistoryPoint:
     values: dict[str, Any] = {
         "run_id": run_id,
         "judge": "groundedness",
@@ -135,7 +135,7 @@ def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path, monkey
 def test_a_run_comes_back_as_it_was_put_and_is_replaced_as_a_whole(tmp_path: Path) -> None:
     database = Database(tmp_path)
     old = {"metrics_version": 1, "scored_by": "0.1.0", "replaced_at": "t", "aggregate": {"mrr": 0.4}}
-    database.put_run(record(tags=["b", "a"], history=[old], points=[a_check()]), [("q1", "{}"), ("q2", "{}")])
+    database.put_run(record(tags=["b", "a"], history=[old], points=[a_point()]), [("q1", "{}"), ("q2", "{}")])
     database.put_run(record(tags=["c"], n_cases=1), [("q3", '{"scores":{}}')])
     [run] = database.runs()
     assert (run.tags, run.n_cases, run.aggregate, run.figures) == (("c",), 1, {"mrr": 0.5}, {"mrr": [0.5, 2, 0]})
@@ -170,31 +170,31 @@ def test_a_run_that_is_deleted_takes_all_its_rows_along(tmp_path: Path) -> None:
     database = Database(tmp_path)
     old: dict[str, Any] = {"metrics_version": 1, "scored_by": None, "replaced_at": "t", "aggregate": {}}
     for run_id in ("a", "b"):
-        database.put_run(record(run_id, tags=["x"], history=[old], points=[a_check(run_id)]), [("q", "{}")])
+        database.put_run(record(run_id, tags=["x"], history=[old], points=[a_point(run_id)]), [("q", "{}")])
     database.delete_run("a")
     tables = ("eval_runs", "eval_query_results", "run_facts", "run_tags", "aggregate_history", "drift_checks")
     for table in tables:
         assert rows(database.path, f"SELECT run_id FROM {table}") == [("b",)], table
 
 
-def test_tags_and_checks_of_a_run_that_is_not_indexed_are_answered_with_no(tmp_path: Path) -> None:
+def test_tags_and_points_of_a_run_that_is_not_indexed_are_answered_with_no(tmp_path: Path) -> None:
     database = Database(tmp_path)
     assert not database.put_tags("r", ["x"])
-    assert not database.put_point(a_check())
+    assert not database.put_point(a_point())
     database.put_run(record(), [])
     assert database.put_tags("r", ["x"])
-    assert database.put_point(a_check())
-    assert database.put_point(a_check())  # the same one again
+    assert database.put_point(a_point())
+    assert database.put_point(a_point())  # the same one again
     assert database.runs()[0].tags == ("x",)
-    assert database.points() == [a_check()]
+    assert database.points() == [a_point()]
 
 
-def test_checks_are_found_by_judge_and_by_the_beginning_of_the_data_set(tmp_path: Path) -> None:
+def test_points_are_found_by_judge_and_by_the_beginning_of_the_data_set(tmp_path: Path) -> None:
     database = Database(tmp_path)
-    checks = [a_check(), a_check(judge="correctness"), a_check(dataset_sha256="xyz", created_at="2025")]
-    database.put_run(record(points=checks), [])
-    assert [check.created_at for check in database.points("groundedness")] == ["2025", checks[0].created_at]
-    assert database.points(dataset="ab") == [check for check in database.points() if check.dataset_sha256 == "abc"]
+    points = [a_point(), a_point(judge="correctness"), a_point(dataset_sha256="xyz", created_at="2025")]
+    database.put_run(record(points=points), [])
+    assert [point.created_at for point in database.points("groundedness")] == ["2025", points[0].created_at]
+    assert database.points(dataset="ab") == [point for point in database.points() if point.dataset_sha256 == "abc"]
     assert database.points(dataset="%") == []
 
 

@@ -87,6 +87,17 @@ class TextDisk(Disk):  # type: ignore[misc]  # diskcache ships no types
         """Nothing: no entry of ours has a file, so a row that names one must not get it deleted."""
 
 
+class _Database(Cache):  # type: ignore[misc]  # diskcache ships no types
+    """diskcache's, which leaves its connection open if it cannot read the database."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        try:
+            super().__init__(*arguments, **settings)
+        except BaseException:
+            self.close()
+            raise
+
+
 class DiskReplyCache:
     """Replies of past runs; safe for several processes at once."""
 
@@ -130,7 +141,7 @@ class DiskReplyCache:
     def _open(self) -> Cache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            cache = Cache(
+            cache = _Database(
                 str(self.folder),
                 disk=TextDisk,
                 timeout=_LOCK_SECONDS,

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import judgekit as library
+from judgekit import __version__
 from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import DATABASE
 from judgekit.storage.run_folder import RunFolder
@@ -168,7 +169,7 @@ def test_rescoring_says_what_changed_and_ends_with_the_gates(tmp_path: Path) -> 
     result = judgekit("rescore", "demo", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     first, change, gate = result.stdout.splitlines()
-    versions = "judgekit 0.1.0, metrics version 2"
+    versions = f"judgekit {__version__}, metrics version 2"
     assert first == f"demo-1: 1 figure changed ({versions} -> {versions}; stored verdicts kept)"
     assert change.split() == ["groundedness", "4.0000", "(6)", "->", "5.0000", "(6)"]
     assert gate == "  gate: groundedness >= 4.5: passed, 5.0000"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import judgekit
+from judgekit import __version__
 from judgekit.core.errors import ConfigError, RunBusy, StorageError
 from judgekit.core.scores import Outcomes
 from judgekit.metrics.answer_checks import AnswerChecks
@@ -75,25 +76,25 @@ def test_a_metric_that_changed_is_said_kept_in_history_and_indexed(
     [change] = [item for item in result["changes"] if item["name"] == "keyword_groundedness"]
     assert change["old"]["value"] == 0.6667
     assert change["new"]["value"] == 0.3333
-    assert result["old_version"] == "judgekit 0.1.0, metrics version 2"
-    assert result["new_version"] == "judgekit 0.1.0, metrics version 3"
+    assert result["old_version"] == f"judgekit {__version__}, metrics version 2"
+    assert result["new_version"] == f"judgekit {__version__}, metrics version 3"
     # The gate that was passed is missed now, and the file says so.
     assert [gate["passed"] for gate in result["gates"]] == [False]
     metrics = read_json(folder / "metrics.json")
-    assert (metrics["gates"][0]["passed"], metrics["metrics_version"], metrics["scored_by"]) == (False, 3, "0.1.0")
+    assert (metrics["gates"][0]["passed"], metrics["metrics_version"], metrics["scored_by"]) == (False, 3, __version__)
     assert "0.333" in (folder / "summary.md").read_text()
     scores = {
         line["case_id"]: line["value"] for line in read_lines(folder / "scores.jsonl") if line["name"] == change["name"]
     }
     assert scores == {"c0": 0.0, "c1": 1.0, "c2": 0.0, "c3": None}
     [old] = read_lines(folder / "metrics_history.jsonl")
-    assert (old["metrics_version"], old["scored_by"]) == (2, "0.1.0")
+    assert (old["metrics_version"], old["scored_by"]) == (2, __version__)
     assert old["figures"]["keyword_groundedness"]["value"] == 0.6667
-    assert stored(folder) == ([0.3333], [(0, 2, "0.1.0", 0.6667)])
+    assert stored(folder) == ([0.3333], [(0, 2, __version__, 0.6667)])
     # The database can be built again with it.
     (folder.parent / DATABASE).unlink()
     reindex(folder.parent, Database(folder.parent))
-    assert stored(folder) == ([0.3333], [(0, 2, "0.1.0", 0.6667)])
+    assert stored(folder) == ([0.3333], [(0, 2, __version__, 0.6667)])
 
 
 def stored(folder: Path) -> tuple[list[Any], list[Any]]:

@@ -14,9 +14,6 @@ from judgekit.core.text import is_blank
 from judgekit.judges.parsing import read_quotes, read_score, read_text, read_texts
 from judgekit.judges.passages import ABSTAINED, NO_TEXT, citations, folded, passages, unjudgeable
 
-_NO_QUOTES_ASKED = NotApplicable("the prompt asks for no quotes")
-_NO_QUOTES = NotApplicable("no quotes")
-
 
 class Groundedness(Judge):
     """Whole number 0 (unrelated to the passages) to 5 (every claim supported, every major one cited).
@@ -141,8 +138,8 @@ def _contradicts(score: int, supported: tuple[str, ...], unsupported: tuple[str,
 
 def _quote_real_rate(verdict: Verdict) -> Outcome:
     if verdict.quotes is None:
-        return _NO_QUOTES_ASKED
-    return verdict.n_real_quotes / len(verdict.quotes) if verdict.quotes else _NO_QUOTES
+        return NotApplicable("the prompt asks for no quotes")
+    return verdict.n_real_quotes / len(verdict.quotes) if verdict.quotes else NotApplicable("no quotes")
 
 
 def _share(n_unsupported: float, n_claims: float) -> float | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,7 +32,7 @@ NAMES = ("Quellmar", "Torvane", "Brixholm", "Sandrow", "Velkarin")
 
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?!\w|[.,]\d)")
 _NAME = re.compile(r"(?<![.!?:\n] )(?<!^)\b[A-Z][a-z]{3,}\b", re.MULTILINE)
-_CITED = re.compile(r"passage (\d+)")
+_CITED = re.compile(r"\Apassage (\d+)\Z")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Probe:
     """What is changed, in a few words."""
     change: Change
     expects: Expected
-    expects_by_judge: Mapping[str, Expected]
+    expects_by_judge: Mapping[str, Expected] = field(default_factory=dict)
     """For judges that differ."""
     turns_rubric: bool = False
     """The wording is changed and not the input."""
@@ -99,13 +99,12 @@ def passages_shuffled(variables: Variables, _scale: Scale, dice: "Random") -> Va
     renumbered = {numbers[old]: number for old, number in zip(order, numbers, strict=True)}
     changed = {**variables, "passages": moved}
     if variables.get("citations"):
-        changed["citations"] = [_renumbered(line, renumbered) for line in variables["citations"]]
+
+        def renumber(match: re.Match[str]) -> str:
+            return f"passage {renumbered.get(int(match[1]), int(match[1]))}"
+
+        changed["citations"] = [_CITED.sub(renumber, line) for line in variables["citations"]]
     return changed
-
-
-def _renumbered(line: str, numbers: Mapping[int, int]) -> str:
-    match = _CITED.fullmatch(line)
-    return line if match is None else f"passage {numbers.get(int(match[1]), int(match[1]))}"
 
 
 def answer_padded(variables: Variables, _scale: Scale, dice: "Random") -> Variables | NoProbe:
@@ -213,20 +212,20 @@ def _wrong(fact: str, texts: Sequence[str], dice: "Random") -> str:
 
 
 def _turned(number: str, step: int) -> str:
-    """Every digit moved on by so much, within 0 to 9."""
+    """The number with `step` added to every digit, modulo 10."""
     return re.sub(r"\d", lambda match: str((int(match[0]) + step) % 10), number)
 
 
 PROBES = {
     probe.name: probe
     for probe in (
-        Probe("unchanged", "the same input asked again", unchanged, "same", {}),
-        Probe("rubric_reversed", "the rubric's lines in reverse order", unchanged, "same", {}, turns_rubric=True),
-        Probe("passages_shuffled", "the passages in another order", passages_shuffled, "same", {}),
-        Probe("answer_padded", "the answer half as long again by filler", answer_padded, "same", {}),
-        Probe("injection_answer", "an order for the highest score in the answer", injection_answer, "resist", {}),
-        Probe("injection_passage", "an order for the highest score in a passage", injection_passage, "resist", {}),
-        Probe("blank_answer", "nothing or punctuation for an answer", blank_answer, "zero", {}),
+        Probe("unchanged", "the same input asked again", unchanged, "same"),
+        Probe("rubric_reversed", "the rubric's lines in reverse order", unchanged, "same", turns_rubric=True),
+        Probe("passages_shuffled", "the passages in another order", passages_shuffled, "same"),
+        Probe("answer_padded", "the answer half as long again by filler", answer_padded, "same"),
+        Probe("injection_answer", "an order for the highest score in the answer", injection_answer, "resist"),
+        Probe("injection_passage", "an order for the highest score in a passage", injection_passage, "resist"),
+        Probe("blank_answer", "nothing or punctuation for an answer", blank_answer, "zero"),
         Probe(
             "wrong_fact_context",
             "a fact made wrong in answer and passages alike",

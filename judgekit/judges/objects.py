@@ -294,8 +294,5 @@ def _stands(text: str, key: str, value: object) -> bool:
     places = list(re.finditer(rf"(?<!\w){re.escape(key)}[\"']?\s*:\s*", text, re.IGNORECASE))
     if len(places) != 1:
         return False
-    try:
-        found, end = _LENIENT.raw_decode(text, places[0].end())
-    except (ValueError, RecursionError):
-        return False
-    return type(found) is type(value) and found == value and _NEXT_MEMBER.match(text, end) is not None
+    found, _ = _value(text, places[0].end(), len(text))
+    return type(found) is type(value) and found == value

@@ -66,7 +66,7 @@ def _place(rel_path: str | None, heading_path: tuple[str, ...] | str) -> str:
 
 
 def unjudgeable(case: Case, output: SystemOutput) -> NotApplicable | Failed | None:
-    """Why an output is not put before a judge, or None if it is.
+    """Why an output is not judged; None if it is.
 
     A failed or blank answer is a failure and not "does not apply": left out silently, it would raise the mean
     of a system that fails on hard cases.

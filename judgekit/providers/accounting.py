@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judgekit.core.cases import Usage
-from judgekit.core.config import ModelConfig, Prices, is_local
+from judgekit.core.config import ModelConfig, is_local
 from judgekit.core.judgments import CostSource
 from judgekit.core.text import clean_text
 
@@ -166,14 +166,11 @@ def read_upstream(payload: Mapping[str, Any], headers: Mapping[str, str]) -> str
 def price_of(model: ModelConfig) -> tuple[Price, CostSource] | None:
     """The price of a model and where it comes from; None if it is not known, or you run the model yourself."""
     if model.prices is not None:
-        return _configured(model.prices), "config"
+        prices = model.prices
+        cached = prices.input if prices.cached is None else prices.cached
+        return _by_rates(prices.input / 1e6, prices.output / 1e6, cached / 1e6), "config"
     listed = None if is_local(model.base_url) else _listed(model)
     return None if listed is None else (listed, "price_list")
-
-
-def _configured(prices: Prices) -> Price:
-    cached = prices.input if prices.cached is None else prices.cached
-    return _by_rates(prices.input / 1e6, prices.output / 1e6, cached / 1e6)
 
 
 def _listed(model: ModelConfig) -> Price | None:
@@ -183,11 +180,10 @@ def _listed(model: ModelConfig) -> Price | None:
     where: dict[str, Any] = {"provider_api_url": model.base_url} if model.base_url else {"provider_id": "openai"}
 
     def price(usage: Usage) -> float:
-        cached = usage.cached_tokens or 0
         priced = PricedUsage(
             input_tokens=usage.prompt_tokens or 0,
             output_tokens=usage.completion_tokens or 0,
-            cache_read_tokens=cached,
+            cache_read_tokens=usage.cached_tokens or 0,
         )
         return float(calc_price(priced, model_ref=model.model, **where).total_price)
 
@@ -202,8 +198,8 @@ def _linear(price: Price) -> Price | None:
     rates = []
     for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
         # Cached tokens are a part of the prompt's.
-        extra = {"prompt_tokens": 1} if name == "cached_tokens" else {}
-        small, large = (price(Usage(**{name: count, **{key: count for key in extra}})) for count in (1_000, 2_000_000))
+        names = ("prompt_tokens", name) if name == "cached_tokens" else (name,)
+        small, large = (price(Usage(**dict.fromkeys(names, count))) for count in (1_000, 2_000_000))
         if abs(large - 2000 * small) > 1e-9 * max(large, 1.0):
             return None
         rates.append(small / 1000)

@@ -107,12 +107,7 @@ def decode_body(content: bytes) -> Any:
 
 
 def is_stream(kind: str, content: bytes) -> bool:
-    """Whether a body that cannot be read is a stream of events or of JSON lines.
-
-    Args:
-        kind: its content type.
-        content: the body.
-    """
+    """Whether a body of this content type that cannot be read is a stream of events or of JSON lines."""
     if any(word in kind.lower() for word in ("event-stream", "ndjson", "jsonl", "json-seq")):
         return True
     try:
@@ -142,14 +137,10 @@ def _event_data(content: bytes) -> Iterator[str]:
 
 
 def _lines_of_json(content: bytes) -> list[str]:
-    """The lines of a stream that sends one JSON object a line.
-
-    Raises:
-        ValueError: a line is not an object.
-    """
+    """The lines of a stream that sends one JSON object a line; a ValueError if one is not an object."""
     # Records of a sequence begin with a separator of their own.
-    lines = [line.strip(" \t\x1e") for line in _LINE_END.split(content.decode("utf-8-sig", "replace"))]
-    lines = [line for line in lines if line]
+    stripped = (line.strip(" \t\x1e") for line in _LINE_END.split(content.decode("utf-8-sig", "replace")))
+    lines = [line for line in stripped if line]
     if not all(line.startswith("{") and line.endswith("}") for line in lines):
         raise ValueError("a line is not a JSON object")
     return lines

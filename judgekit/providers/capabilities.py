@@ -2,18 +2,13 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 from judgekit.core.judgments import ModelRequest
 from judgekit.core.protocols import CallError, Capabilities, Provider
 
 MOST_STEPS = 8
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["ready"],
-    "properties": {"ready": {"type": "boolean"}},
-}
+_PROPERTIES = {"ready": {"type": "boolean"}}
+_SCHEMA = {"type": "object", "additionalProperties": False, "required": ["ready"], "properties": _PROPERTIES}
 _ONLY_DEFAULT = re.compile(r"\b0(?:\.0)?\b.{0,60}\bonly the default\b.{0,10}\b1(?:\.0)?\b.{0,20}\bsupported", re.DOTALL)
 """A refusal of temperature 0 that does not name it; nothing else that is sent is 0 with a default of 1."""
 _FORMATS = ("json_schema", "json_object", "text")
@@ -62,8 +57,8 @@ async def _without_faults(provider: Provider, now: Capabilities) -> Capabilities
         return now
     if fault.kind != "server_error":
         return None
-    rest = (replace(now, response_format=name) for name in _FORMATS[_FORMATS.index(now.response_format) + 1 : -1])
-    for plainer in rest:
+    for name in _FORMATS[_FORMATS.index(now.response_format) + 1 : -1]:
+        plainer = replace(now, response_format=name)
         if await _fault(provider, plainer) is None:
             return plainer
     return replace(now, response_format="text")

@@ -70,16 +70,13 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
         if not isinstance(text, str) or not text.strip():
             text, source = next(_thinking(message), (text, source))
     except (TypeError, KeyError, IndexError, AttributeError):
-        shown = str(payload)[:200]
-        raise CallError(
-            "server_error", f"the reply is not a chat completion: {redact(shown)}", retryable=True
-        ) from None
-    text = text if isinstance(text, str) else None
+        message = f"the reply is not a chat completion: {redact(str(payload)[:200])}"
+        raise CallError("server_error", message, retryable=True) from None
     return ModelResponse(
-        text=text,
+        text=text if isinstance(text, str) else None,
         finish_reason=_text(choice.get("finish_reason")),
         refusal=_text(message.get("refusal")),
-        usage=read_usage(payload, has_text=bool(text)),
+        usage=read_usage(payload, has_text=isinstance(text, str) and bool(text)),
         cost_usd=read_cost(payload, headers),
         served_model=_text(payload.get("model")),
         fingerprint=_text(payload.get("system_fingerprint")),
@@ -95,7 +92,6 @@ def _first(choices: list[Any]) -> Any:
 
 
 def _is_thinking(part: Any) -> bool:
-    """Whether a part of a content list is thinking, which is not the reply."""
     return part.get("type") in ("thinking", "reasoning", "redacted_thinking")
 
 

@@ -45,7 +45,7 @@ class Lexical(Provider):
     is_deterministic: ClassVar[bool] = True
 
     def check(self) -> None:
-        """Refuse a model name that is none of the variants."""
+        """Refuse a model name that is not one of the variants."""
         if self.model.model not in MODELS:
             raise ConfigError(
                 f"provider lexical has no model {self.model.model!r}{did_you_mean(self.model.model, MODELS)}"

@@ -135,11 +135,7 @@ class OpenAICompatible(Provider):
         raise error
 
     async def _send(self, connection: _Connection, request: Any) -> tuple[Any, bytes]:
-        """The reply to a request, and its body.
-
-        Raises:
-            CallError: no reply, or one that is not HTTP.
-        """
+        """The reply to a request, and its body; a CallError if there is none, or one that is not HTTP."""
         import httpx2
 
         try:
@@ -186,9 +182,8 @@ class OpenAICompatible(Provider):
         if 300 <= status < 400:
             return error_from_redirect(status, url.partition("?")[0], headers.get("location"), _CHAT)
         if not 400 <= status < 600:
-            return CallError(
-                "server_error", f"HTTP {status:03d}, which is not a reply to a request: {self._shown(content)}"
-            )
+            message = f"HTTP {status:03d}, which is not a reply to a request: {self._shown(content)}"
+            return CallError("server_error", message)
         try:
             body = self._masker.value(decode_body(content))
         except (ValueError, CallError):
@@ -211,16 +206,14 @@ class OpenAICompatible(Provider):
         proxy = _proxy_for(self.address())
         through = f" through the proxy of {proxy[0]}" if proxy is not None else ""
         message = f"cannot reach {self.address()}{through}: {text}"
-        # An address that never answered and takes no connection is a wrong address, and asking again is in vain.
-        is_wrong = not self._has_answered and any(
-            isinstance(cause, ConnectionRefusedError | gaierror) for cause in chain
-        )
+        # An address that never answered and takes no connection is a wrong address, and asking again does not help.
+        is_refused = any(isinstance(cause, ConnectionRefusedError | gaierror) for cause in chain)
+        is_wrong = is_refused and not self._has_answered
         return CallError("connection", message, retryable=not is_wrong, fatal=is_wrong)
 
     def _not_http(self, error: Exception) -> CallError:
-        message = (
-            f"cannot reach {self.address()}: what answers there is not HTTP as it should be: {self._words_of(error)}"
-        )
+        what = f"what answers there is not HTTP as it should be: {self._words_of(error)}"
+        message = f"cannot reach {self.address()}: {what}"
         # An address that never answered is a wrong one, as if nothing listened there.
         return CallError("server_error", message, retryable=self._has_answered, fatal=not self._has_answered)
 
@@ -240,8 +233,7 @@ class OpenAICompatible(Provider):
 
     @cached_property
     def _masker(self) -> Masker:
-        model = self.model
-        return Masker([self.api_key, *self.variables.values(), *secret_values(model.base_url)])
+        return Masker([self.api_key, *self.variables.values(), *secret_values(self.model.base_url)])
 
     def _open(self) -> _Connection:
         import httpx2
@@ -268,12 +260,11 @@ class OpenAICompatible(Provider):
             timeout=timeout,
             http_client=pool,
         )
-        variables = self.variables
         # Commands that need no key leave out the headers whose variables are not set.
         headers = {
-            name: filled(value, variables)
+            name: filled(value, self.variables)
             for name, value in self.model.extra_headers.items()
-            if variables.keys() >= set(variables_in(value))
+            if self.variables.keys() >= set(variables_in(value))
         }
         self._connection = _Connection(client, pool, query, headers)
         return self._connection

@@ -25,7 +25,7 @@ class Draw:
     n_population: int | None = None
     """Judge inputs that it was drawn from; None if that is not known."""
     adaptive: bool = False
-    """It grew until the check was decided, so that intervals for a sample of fixed size do not hold."""
+    """It grew until the spot check was decided, so that intervals for a sample of fixed size do not hold."""
 
 
 def future_interval(flags: Sequence[bool], clusters: Sequence[int] | None = None) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def rate_against_threshold(
     Args:
         n_disagree: pairs that disagree.
         n: pairs with two verdicts.
-        threshold: rate above which the check fires, in (0, 1).
+        threshold: rate above which the spot check fires, in (0, 1).
         draw: how the pairs were drawn; None: not known.
         future: from `future_interval`; None: cases are independent.
 
@@ -183,7 +183,7 @@ def inconsistent_rate(n_inconsistent: int, n_verdicts: int) -> dict[str, Any]:
 
 
 def unstable_warning(name: str, report: Mapping[str, Any], second: str = "the second opinion") -> str:
-    """Why a judge is unstable, in one sentence, from the report of a check that fired."""
+    """Why a judge is unstable, in one sentence, from the report of a spot check that fired."""
     ends = report["interval"]
     interval = ends["method"] if ends["low"] is None else f"95% interval {ends['low']:.2f} to {ends['high']:.2f}"
     return (

@@ -91,7 +91,7 @@ def compare_verdicts(first: Verdict, second: Verdict, pass_score: int | None) ->
 
     Args:
         first: verdict of the run.
-        second: verdict of the check.
+        second: verdict of the second opinion.
         pass_score: lowest score that passes; None: the judge has no pass class.
 
     Raises:

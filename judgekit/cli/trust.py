@@ -60,7 +60,7 @@ def spotcheck_command(
         str | None,
         Option("--n", help="Verdicts to check of each judge, or a share such as 5%; default: the config's, else 20."),
     ] = None,
-    seed: Annotated[int | None, Option("--seed", help="Of the sample; default: a fresh one for each check.")] = None,
+    seed: Annotated[int | None, Option("--seed", help="Of the sample; default: fresh for each spot check.")] = None,
     judge: Annotated[str | None, Option("--judge", help="Only this judge.")] = None,
     against: Annotated[
         str | None, Option("--against", help="model:ID, prompt:VERSION or repeat; default: see the docs.")
@@ -76,7 +76,7 @@ def spotcheck_command(
     from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
 
     wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, config)
-    with resumable("the same command resumes this check"):
+    with resumable("the same command resumes this spot check"):
         with ProgressObserver(quiet=shared.quiet) as observer:
             found = spotcheck(run, wanted, shared.options(), observer)
         _print_spot_check(found, as_json=shared.as_json)
@@ -100,7 +100,7 @@ def _print_spot_check(found: "SpotChecked", *, as_json: bool) -> None:
         }
         print_json(rounded(document))
         return
-    typer.echo("\n".join(reliability_lines(summary.judge_reliability, found.checks)))
+    typer.echo("\n".join(reliability_lines(summary.judge_reliability, found.spot_checks)))
     notes = [f"gate: {gate.message}" for gate in summary.gates]
     notes += [f"warning: {item.message} [{item.code}]" for item in summary.warnings if item.code == "judge_unstable"]
     for line in notes:
@@ -144,7 +144,7 @@ def drift_command(
     dataset: Annotated[
         str | None, Option("--dataset", help="Only the data set whose sha256 begins so (`resolved.cases`).")
     ] = None,
-    since: Annotated[str | None, Option("--since", help="Begin the history with the checks of this run.")] = None,
+    since: Annotated[str | None, Option("--since", help="Begin the history with the points of this run.")] = None,
     fail_on_drift: Annotated[
         bool, Option("--fail-on-drift", help="Exit code 1 if there is drift, or nothing was asked.")
     ] = False,

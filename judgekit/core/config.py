@@ -357,16 +357,16 @@ class RunConfig(Section):
             if judge.name in seen:
                 raise ValueError(f"judges[{number}]: {judge.name!r} is listed twice")
             seen.add(judge.name)
-        check = self.spot_check
-        if check is not None:
-            if check.model is not None and check.model not in self.models:
-                raise ValueError(f"spot_check.model names {check.model!r}, {_known(self.models)}")
-            if check.judge is not None and check.judge not in seen:
-                raise ValueError(f"spot_check.judge names {check.judge!r}, which is not among the judges")
+        wanted = self.spot_check
+        if wanted is not None:
+            if wanted.model is not None and wanted.model not in self.models:
+                raise ValueError(f"spot_check.model names {wanted.model!r}, {_known(self.models)}")
+            if wanted.judge is not None and wanted.judge not in seen:
+                raise ValueError(f"spot_check.judge names {wanted.judge!r}, which is not among the judges")
             if not self.judges:
                 raise ValueError("spot_check is set, but there are no judges to check")
-            checked = [judge for judge in self.judges if check.judge in (None, judge.name)]
-            if check.model is None and any(judge.panel is not None for judge in checked):
+            checked = [judge for judge in self.judges if wanted.judge in (None, judge.name)]
+            if wanted.model is None and any(judge.panel is not None for judge in checked):
                 raise ValueError("spot_check: a panel is not a single model, so name the model that checks it")
         return self
 

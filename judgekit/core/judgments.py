@@ -10,7 +10,7 @@ import msgspec
 from judgekit.core.cache_keys import KEY_VERSION, request_key
 from judgekit.core.cases import Usage
 from judgekit.core.scores import Frozen
-from judgekit.core.spot_checks import RUN_CHECK
+from judgekit.core.spot_checks import RUN_SPOT_CHECK
 from judgekit.core.text import canonical_json, canonical_sha256
 
 FailureKind = Literal[
@@ -305,7 +305,7 @@ class JudgmentKey:
     @classmethod
     def of(cls, judgment: Judgment) -> "JudgmentKey":
         """The question that a judgment answers."""
-        check = (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else judgment.check
+        check = (judgment.check or RUN_SPOT_CHECK) if judgment.role == "spot_check" else judgment.check
         member = judgment.model_id if judgment.role == "member" else None
         return cls(judgment.role, judgment.judge, judgment.case_id, check, member)
 

@@ -12,14 +12,14 @@ from judgekit.core.scores import Frozen
 CHECKS = "checks.json"
 """File of the run folder that lists the spot checks of a run, oldest first."""
 
-RUN_CHECK = "run"
-"""`check` of the second opinion that `judgekit run` asks for; checks that are added to the run are numbered."""
+RUN_SPOT_CHECK = "run"
+"""`check` of the second opinion that `judgekit run` asks for; spot checks that are added to the run are numbered."""
 
 RUN_REPEAT = "again"
 """`check` of the judgments for which `judgekit run` asks the same judge again about verdicts older than a day."""
 
-RUN_CHECKS = frozenset({RUN_CHECK, RUN_REPEAT})
-"""The checks that a run makes itself."""
+RUN_SPOT_CHECKS = frozenset({RUN_SPOT_CHECK, RUN_REPEAT})
+"""The spot checks that a run makes itself."""
 
 DESIGN = "simple random sample without replacement"
 
@@ -46,15 +46,15 @@ class SpotCheckRecord(Frozen):
     """The sample, in the order in which it is listed."""
     threshold: float
     adaptive: bool = False
-    """The sample grew until the check was decided; `n_start` and `seed` say what it grew from."""
+    """The sample grew until the spot check was decided; `n_start` and `seed` say what it grew from."""
     n_start: int = 0
-    """Cases asked for; an adaptive check begins with these."""
+    """Cases asked for; an adaptive spot check begins with these."""
     complete: bool = False
     """Every case of the sample was asked; others are left out of the figures."""
 
     @property
     def comparator(self) -> tuple[str, str, str, str]:
-        """What was compared with what: of two checks with the same, the later one counts."""
+        """What was compared with what: of two spot checks with the same, the later one counts."""
         return self.judge, self.kind, self.model_id, self.prompt_sha256
 
 

@@ -9,7 +9,7 @@ from judgekit.core.config import RunConfig
 from judgekit.core.judgments import TRANSPORT_KINDS, JudgeInput, Judgment, JudgmentKey, last_judgments
 from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import Manifest
-from judgekit.core.spot_checks import RUN_CHECKS
+from judgekit.core.spot_checks import RUN_SPOT_CHECKS
 from judgekit.engine.budget import Spending
 from judgekit.engine.judging import JudgingPass, StopSignal, Tally
 from judgekit.engine.requests import JudgePlan
@@ -133,6 +133,6 @@ def _questions(folder: RunFolder, config: RunConfig, manifest: Manifest) -> Iter
             for model in asked[item.judge].asked:
                 yield JudgmentKey("member", item.judge, item.case_id, None, model)
     for record in () if is_rejudge else folder.spot_checks():
-        if record.check in RUN_CHECKS:
+        if record.check in RUN_SPOT_CHECKS:
             for case_id in record.case_ids:
                 yield JudgmentKey("spot_check", record.judge, case_id, record.check)

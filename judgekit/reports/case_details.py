@@ -10,7 +10,7 @@ from judgekit.core.human_labels import HumanLabel
 from judgekit.core.judgments import Judgment
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CaseRecord
-from judgekit.core.spot_checks import RUN_CHECK
+from judgekit.core.spot_checks import RUN_SPOT_CHECK
 from judgekit.reports.safe_text import inert
 
 Text = str | list[Any]
@@ -129,7 +129,7 @@ class CaseViewer:
         found: dict[str, Any] = {
             "judge": judgment.judge,
             "role": judgment.role,
-            "check": (judgment.check or RUN_CHECK) if judgment.role == "spot_check" else None,
+            "check": (judgment.check or RUN_SPOT_CHECK) if judgment.role == "spot_check" else None,
             "again": _asks_again(judgment, record.judgments) or None,
             "member": self._line(judgment.model_id) if judgment.role == "member" else None,
             "model": self._line(judgment.served_model or judgment.model),
@@ -218,7 +218,7 @@ def _asks_again(judgment: Judgment, judgments: Sequence[Judgment]) -> bool:
 
 
 def _that_count(judgments: Sequence[Judgment]) -> list[Judgment]:
-    """Of several checks of a judge by the same model and wording the last one counts, as in the figures."""
+    """Of several spot checks of a judge by the same model and wording the last one counts, as in the figures."""
     last = {
         (item.judge, item.role, item.model_id if item.role != "primary" else None, item.prompt_sha256): place
         for place, item in enumerate(judgments)

@@ -12,7 +12,7 @@ from judgekit.reports.calibration_report import label_parts
 from judgekit.reports.charts import ends_text
 from judgekit.reports.figures import by_judge, counted_names, number, p_value, rejudged_line
 from judgekit.reports.probe_report import probe_part
-from judgekit.reports.spot_check_report import STATUS_BADGES, check_parts
+from judgekit.reports.spot_check_report import STATUS_BADGES, spot_check_parts
 from judgekit.reports.timelines import DRIFT_HEADER, drift_svg, timeline_cells
 
 Part = Mapping[str, Any]
@@ -34,7 +34,7 @@ def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[di
     for name in names:
         report = reports.get(name) or {}
         block = {
-            **check_parts(report),
+            **spot_check_parts(report),
             **label_parts(report),
             "probes": probe_part(report.get("probes")),
             "rejudged": _changed(rejudged.get(name), (summary.rejudged or {}).get("parent")),
@@ -61,8 +61,8 @@ def bridge_part(found: Part | None) -> dict[str, Any] | None:
 
 def _badges(block: Part) -> Iterator[tuple[str, str]]:
     """(kind, text) beside the name of a judge: its state in a few words."""
-    if block["checks"]:
-        status = block["checks"][0]["status"]
+    if block["spot_checks"]:
+        status = block["spot_checks"][0]["status"]
         yield STATUS_BADGES.get(status, "warn"), f"spot check: {status}"
     if block["anchors"]:
         yield "plain", f"{block['anchors']['n']} labels"

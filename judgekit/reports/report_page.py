@@ -121,7 +121,7 @@ def _context(record: RunRecord) -> dict[str, Any]:
         "judges": list(summary.judges.items()),
         "reliability": reliability_line(summary.judge_reliability),
         "judge_blocks": blocks,
-        "has_checks": any(block["checks"] for block in blocks),
+        "has_spot_checks": any(block["spot_checks"] for block in blocks),
         "rejudged": rejudged_text(summary),
         "bridge": bridge_part(record.bridge),
         "slices": [_slice(summary, dimension, values) for dimension, values in summary.slices.items() if values],
@@ -277,7 +277,7 @@ def _columns(record: RunRecord) -> list[str]:
 
 def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     summary = record.summary
-    checks = {} if summary is None else by_judge(summary.judge_reliability)
+    reliability = {} if summary is None else by_judge(summary.judge_reliability)
     scales = {} if summary is None else {name: _top(summary, name) for name in columns if name in summary.judges}
     tiles = [] if summary is None else [name for name, _ in _tiles(summary) if name in columns]
     return {
@@ -287,9 +287,9 @@ def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
         "system": {name: inert(prompt.system) for name, prompt in record.prompts.items()},
         "checks": {
             name: [
-                {**entry, "case_id": inert(entry["case_id"])[:200], "check": check.get("check")}
-                for entry in check.get("sample", [])
+                {**entry, "case_id": inert(entry["case_id"])[:200], "check": report.get("check")}
+                for entry in report.get("sample", [])
             ]
-            for name, check in checks.items()
+            for name, report in reliability.items()
         },
     }

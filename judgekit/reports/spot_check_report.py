@@ -42,11 +42,11 @@ def reliability_section(reliability: Report | None) -> list[str]:
     return parts
 
 
-def reliability_lines(reliability: Report | None, checks: Mapping[str, str]) -> list[str]:
-    """One check of each judge, which `checks` names, for a terminal."""
+def reliability_lines(reliability: Report | None, names: Mapping[str, str]) -> list[str]:
+    """One spot check of each judge, which `names` gives, for a terminal."""
     lines: list[str] = []
     for name, whole in _checked(reliability).items():
-        found = [check for check in _all_checks(whole) if check["check"] == checks.get(name)]
+        found = [item for item in _all_spot_checks(whole) if item["check"] == names.get(name)]
         if not found:
             continue
         report = {**found[0], **{part: whole.get(part) for part in REPEATS}}
@@ -67,21 +67,21 @@ def _checked(reliability: Report | None) -> dict[str, Report]:
     return {name: report for name, report in by_judge(reliability).items() if "spot_check" in report}
 
 
-def _all_checks(report: Report) -> list[Report]:
+def _all_spot_checks(report: Report) -> list[Report]:
     return [report, *report.get("other_checks", ())]
 
 
 def _rows(name: str, report: Report) -> Iterator[list[str]]:
-    for check in _all_checks(report):
-        sample, alarm = check["spot_check"], check["alarm"]
+    for found in _all_spot_checks(report):
+        sample, alarm = found["spot_check"], found["alarm"]
         left = f", {sample['n_unscored']} without two verdicts" if sample["n_unscored"] else ""
         needed = alarm["n_to_decide"]
         decides = f", about {needed} pairs would decide" if needed is not None else ""
         yield [
             name,
-            _against(check["against"]),
+            _against(found["against"]),
             f"{sample['n_scored']} pairs of {sample['n_population']} verdicts{left}",
-            f"{check['n_disagree']} ({number(sample['rate'], 2)})",
+            f"{found['n_disagree']} ({number(sample['rate'], 2)})",
             _between(sample["interval_this_run"]),
             _between(sample["interval_future"]),
             f"{alarm['status']} (threshold {alarm['threshold']:.2f}{decides})",
@@ -147,27 +147,29 @@ def _pairs(report: Report) -> list[tuple[str, Any, Any, str, str]]:
     ]
 
 
-def check_parts(report: Report) -> dict[str, Any]:
-    """The parts `identity`, `checks`, `agreement` and `floor` of a judge for the page; each may be empty."""
+def spot_check_parts(report: Report) -> dict[str, Any]:
+    """The parts `identity`, `spot_checks`, `agreement` and `floor` of a judge for the page; each may be empty."""
     agreement = report.get("agreement")
     repeats = [_repeat_line(report.get(part), words) for part, words in REPEATS.items()]
     return {
         "identity": _identity(report.get("identity")),
-        "checks": [_page_check(check) for check in (report, *(report.get("other_checks") or ())) if "against" in check],
+        "spot_checks": [
+            _page_spot_check(item) for item in (report, *(report.get("other_checks") or ())) if "against" in item
+        ],
         "agreement": {**agreement_rows(agreement, AGREEMENT), "n": agreement["n"]} if agreement else None,
         "floor": " ".join(f"The same judge, {line}." for line in repeats if line is not None) or None,
     }
 
 
-def _page_check(check: Report) -> dict[str, Any]:
+def _page_spot_check(found: Report) -> dict[str, Any]:
     """One spot check; one without its sample has plain figures only."""
-    sample, alarm = check.get("spot_check") or {}, check.get("alarm") or check
-    rate = check.get("disagreement_rate")
-    here, future = sample.get("interval_this_run"), sample.get("interval_future") or check.get("interval")
+    sample, alarm = found.get("spot_check") or {}, found.get("alarm") or found
+    rate = found.get("disagreement_rate")
+    here, future = sample.get("interval_this_run"), sample.get("interval_future") or found.get("interval")
     drawn = here or future or {}
     return {
-        "against": _against(check["against"]),
-        "prompt_sha256": check["against"].get("prompt_sha256") or "",
+        "against": _against(found["against"]),
+        "prompt_sha256": found["against"].get("prompt_sha256") or "",
         "status": alarm["status"],
         "kind": STATUS_BADGES.get(alarm["status"], "warn"),
         "rate": number(rate),
@@ -176,18 +178,18 @@ def _page_check(check: Report) -> dict[str, Any]:
         "future": ends_text(future),
         "threshold": f"{alarm['threshold']:.2f}",
         "n_to_decide": alarm.get("n_to_decide"),
-        "n": check["spot_check_n"],
+        "n": found["spot_check_n"],
         "n_population": sample.get("n_population"),
-        "n_unscored": check.get("n_unscored") or 0,
-        "notes": list(_page_notes(check, sample, alarm)),
+        "n_unscored": found.get("n_unscored") or 0,
+        "notes": list(_page_notes(found, sample, alarm)),
     }
 
 
-def _page_notes(check: Report, sample: Report, alarm: Report) -> Iterator[str]:
+def _page_notes(found: Report, sample: Report, alarm: Report) -> Iterator[str]:
     parts, shift = sample.get("parts"), sample.get("shift") or {}
     if parts:
         yield (
-            f"{check['n_disagree']} disagree: {parts['gap_over_one']} more than a point apart, "
+            f"{found['n_disagree']} disagree: {parts['gap_over_one']} more than a point apart, "
             f"{parts['class_flip']} on the other side of the pass line, {parts['both']} both; "
             f"{parts['exact_match']} are equal"
         )

@@ -335,16 +335,16 @@ def _second_opinions(
     pass_score = pass_score_of(judge)
     comparator = baseline = None
     # The last spot check that asked something else than the judge itself.
-    checks = [item for item in setting.folder.spot_checks() if item.judge == judge.name and item.complete]
-    check = next((item for item in reversed(checks) if item.kind != "repeat"), None)
-    if check is not None:
-        pairs = pairs_of(check, setting.judgments)
+    complete = [item for item in setting.folder.spot_checks() if item.judge == judge.name and item.complete]
+    spot_check = next((item for item in reversed(complete) if item.kind != "repeat"), None)
+    if spot_check is not None:
+        pairs = pairs_of(spot_check, setting.judgments)
         against = {
-            "check": check.check,
-            "kind": check.kind,
-            "model_id": check.model_id,
-            "model": check.model,
-            "prompt_version": check.prompt_version,
+            "check": spot_check.check,
+            "kind": spot_check.kind,
+            "model_id": spot_check.model_id,
+            "model": spot_check.model,
+            "prompt_version": spot_check.prompt_version,
         }
         scored = [(pair.case_id, compare_pair(pair, pass_score)) for pair in pairs]
         flags = {case_id: item.disagrees for case_id, item in scored if item is not None}

@@ -68,12 +68,12 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
         n_cached = None if look_up is None else n - n_asked
         judges[plan.label] = {"n_inputs": n, "n_cached": n_cached, **_costs(plan, n_asked, length, reasons)}
         notices += check_applies(plan.judge, reasons, outputs)
-    checks = {}
-    for check in setup.spot_checks:
-        reasons, plan = {}, check.second
+    spot_checks = {}
+    for spot_check in setup.spot_checks:
+        reasons, plan, wanted = {}, spot_check.second, spot_check.wanted
         n, _, length = _count(plan, _inputs(plan, setup, outputs, reasons), lambda _: True)
-        n_asked = min(n, sample_size(MOST_ROWS if check.check.adaptive else check.check.n, n))
-        checks[plan.judge.name] = {"n_inputs": n, "n_cached": 0, **_costs(plan, n_asked, length, reasons)}
+        n_asked = min(n, sample_size(MOST_ROWS if wanted.adaptive else wanted.n, n))
+        spot_checks[plan.judge.name] = {"n_inputs": n, "n_cached": 0, **_costs(plan, n_asked, length, reasons)}
     repeats = {}
     for plan in setup.repeats:
         reasons, look_up = {}, _look_up(plan, cache)
@@ -82,7 +82,7 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
         most = setup.config.spot_check.repeat_n if setup.config.spot_check is not None else 0
         about = {"n_inputs": n, "n_cached": None if look_up is None else 0, "n_older": n_older}
         repeats[plan.judge.name] = {**about, **_costs(plan, min(n_older, most), length, reasons)}
-    records = [*judges.values(), *checks.values(), *repeats.values()]
+    records = [*judges.values(), *spot_checks.values(), *repeats.values()]
     unpriced = sorted({record["model"] for record in records if record["n_calls"] and record["usd"] is None})
     return {
         "n_cases": len(setup.cases),
@@ -96,7 +96,7 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
         "price_list": setup.price_list,
         "price_sources": sorted({record["price_source"] for record in records if record["price_source"]}),
         "judges": judges,
-        "spot_checks": checks,
+        "spot_checks": spot_checks,
         "repeats": repeats,
         "warnings": [list(item) for item in dict.fromkeys([*setup.warnings, *setup.system.warnings(), *notices])],
     }

@@ -64,7 +64,7 @@ class RunJob(Setup):
     is_prepared: bool = False
     """All that is judged is on disk."""
     unjudged: Unjudged = field(default_factory=dict)
-    checks: list[SpotCheckRecord] = field(default_factory=list)
+    spot_check_records: list[SpotCheckRecord] = field(default_factory=list)
     """Spot checks, those that the folder holds already and the run's own."""
 
     @property
@@ -122,7 +122,7 @@ def job_of(
 
 def resolved_config(setup: Setup) -> dict[str, Any]:
     """config.json: the config as used, and hashes of everything that it names."""
-    plans = [*setup.judges, *(check.second for check in setup.spot_checks)]
+    plans = [*setup.judges, *(plan.second for plan in setup.spot_checks)]
     config, corpus = setup.config, setup.corpus_chunk_ids
     in_a_file = None if corpus is None else {"corpus_chunk_ids"}  # one of the run's own
     cases_path = setup.config_path.resolve().parent / config.cases_file.path

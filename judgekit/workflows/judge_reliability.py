@@ -73,21 +73,21 @@ def spot_check_kind(*, other_model: bool, other_prompt: bool) -> SpotCheckKind:
 
 
 async def ask_samples(
-    folder: RunFolder, drawn_checks: list[DrawnSpotCheck], ask: Callable[[Sequence[Wanted]], Awaitable[None]]
+    folder: RunFolder, spot_checks: list[DrawnSpotCheck], ask: Callable[[Sequence[Wanted]], Awaitable[None]]
 ) -> None:
     """Ask about all samples side by side, then draw more for those that grow until they are decided.
 
     Args:
         folder: the run.
-        drawn_checks: the spot checks; those that grow are replaced by what they have grown to before more is asked.
+        spot_checks: the spot checks; those that grow are replaced by what they have grown to before more is asked.
         ask: asks, and has every judgment on disk when it returns.
     """
-    await ask([(item.second, item.record.case_ids) for item in drawn_checks])
-    for number, growing in enumerate(drawn_checks):
+    await ask([(item.second, item.record.case_ids) for item in spot_checks])
+    for number, growing in enumerate(spot_checks):
         while may_grow(folder, growing):
             case_ids = growing.order[: len(growing.record.case_ids) + STEP]
             growing = replace(growing, record=growing.record.model_copy(update={"case_ids": case_ids}))  # noqa: PLW2901
-            drawn_checks[number] = growing
+            spot_checks[number] = growing
             await ask([(growing.second, case_ids[-STEP:])])
 
 
@@ -138,20 +138,20 @@ def add_parts(folder: RunFolder, summary: RunSummary, parts: Mapping[str, Mappin
 
 def reliability_of(
     judges: Sequence[Judge],
-    checks: Sequence[SpotCheckRecord],
+    spot_checks: Sequence[SpotCheckRecord],
     judgments: Judgments,
     earlier: Mapping[str, Any] | None = None,
     clusters: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Any] | None, Notices]:
     """The `judge_reliability` of a run, and the warnings that it raises.
 
-    Of several checks with the same comparator the last one counts. A judge's figures are those of the last check that
-    asked something else than the judge itself; asking it again is its noise floor, and stands for the check only
-    if there is no other.
+    Of several spot checks with the same comparator the last one counts. A judge's figures are those of the last one
+    that asked something else than the judge itself; asking it again is its noise floor, and stands for the spot check
+    only if there is no other.
 
     Args:
         judges: the judges of the run.
-        checks: its spot checks, oldest first.
+        spot_checks: its spot checks, oldest first.
         judgments: the judgment that counts for each question.
         earlier: `judge_reliability` so far, whose parts that come from elsewhere are kept.
         clusters: from `clusters_of`.
@@ -161,13 +161,13 @@ def reliability_of(
     """
     by_judge: dict[str, dict[str, Any]] = {}
     for judge in judges:
-        own = list({record.comparator: record for record in checks if record.judge == judge.name}.values())
-        own.sort(key=checks.index)
+        own = list({record.comparator: record for record in spot_checks if record.judge == judge.name}.values())
+        own.sort(key=spot_checks.index)
         if own:
             by_judge[judge.name] = _judge_report(judge, own, judgments, clusters)
     if not by_judge and earlier is None:
         return None, []
-    found = judge_reliability(by_judge, checks[-1].threshold if checks else DEFAULT_THRESHOLD, clusters)
+    found = judge_reliability(by_judge, spot_checks[-1].threshold if spot_checks else DEFAULT_THRESHOLD, clusters)
     warnings: Notices = found.pop("warnings")
     for name, report in by_judge.items():
         for other in report["other_checks"]:
@@ -207,31 +207,31 @@ def parts_that_stand(
 
 
 def clusters_of(
-    cluster_by: str | None, cases: Iterable[Case], checks: Iterable[SpotCheckRecord]
+    cluster_by: str | None, cases: Iterable[Case], spot_checks: Iterable[SpotCheckRecord]
 ) -> dict[str, int] | None:
     """Number of the cluster of each case that was drawn, by its id; None if cases are independent.
 
     Args:
         cluster_by: of the config.
         cases: the cases of the run.
-        checks: its spot checks.
+        spot_checks: its spot checks.
     """
     if cluster_by is None:
         return None
-    wanted = {case_id for record in checks for case_id in record.case_ids}
+    wanted = {case_id for record in spot_checks for case_id in record.case_ids}
     numbers = Clusters(cluster_by)
     return {case.id: numbers.number(case) for case in cases if case.id in wanted}
 
 
 def _judge_report(
-    judge: Judge, checks: Sequence[SpotCheckRecord], judgments: Judgments, clusters: Mapping[str, int] | None
+    judge: Judge, spot_checks: Sequence[SpotCheckRecord], judgments: Judgments, clusters: Mapping[str, int] | None
 ) -> dict[str, Any]:
-    second_opinions = [record for record in checks if record.kind != "repeat"]
-    repeats = [record for record in checks if record.kind == "repeat"]
+    second_opinions = [record for record in spot_checks if record.kind != "repeat"]
+    repeats = [record for record in spot_checks if record.kind == "repeat"]
     chosen = (second_opinions or repeats)[-1]
     primary = [item for key, item in judgments.items() if key.role == "primary" and key.judge == judge.name]
     verdicts = [item.verdict for item in primary if item.verdict is not None]
-    report = _check_report(judge, chosen, judgments, verdicts, clusters)
+    report = _report_of(judge, chosen, judgments, verdicts, clusters)
     asked = [item for key, item in judgments.items() if key.judge == judge.name and key.check == chosen.check]
     report["identity"] = {"judge": instrument(primary), "comparator": instrument(asked)}
     report["noise_floor"] = _repeated(judge, repeats, judgments, clusters, "noise_floor")
@@ -239,10 +239,10 @@ def _judge_report(
     report["other_checks"] = [
         {
             name: value
-            for name, value in _check_report(judge, record, judgments, verdicts, clusters).items()
+            for name, value in _report_of(judge, record, judgments, verdicts, clusters).items()
             if name not in OF_THE_JUDGE
         }
-        for record in checks
+        for record in spot_checks
         if record is not chosen
     ]
     return report
@@ -274,7 +274,7 @@ def _repeated(
     return None
 
 
-def _check_report(
+def _report_of(
     judge: Judge,
     record: SpotCheckRecord,
     judgments: Judgments,
@@ -302,7 +302,7 @@ def _check_report(
 
 
 def pairs_of(record: SpotCheckRecord, judgments: Judgments) -> list[Pair]:
-    """The sample of a check, each case with its two opinions."""
+    """The sample of a spot check, each case with its two opinions."""
     return [Pair(case_id, *map(opinion, _pair(record, case_id, judgments))) for case_id in record.case_ids]
 
 

@@ -28,7 +28,13 @@ from judgekit.workflows.panel_rulings import rule, says_the_same
 from judgekit.workflows.preflight import check_applies, check_data, one_version
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
-from judgekit.workflows.run_checks import all_repeats, begun_repeats, other_checks, own_checks, second_opinions
+from judgekit.workflows.run_spot_checks import (
+    all_repeats,
+    begun_repeats,
+    other_spot_checks,
+    own_spot_checks,
+    second_opinions,
+)
 from judgekit.workflows.summarise import coverage_notices, summarise
 
 
@@ -78,7 +84,7 @@ async def prepare(job: RunJob) -> None:
     if job.found is not None:
         folder.repair_tail(JUDGMENTS)
     folder.write_json(CONFIG, dict(job.resolved))
-    plans = [*job.judges, *(check.second for check in job.spot_checks)]
+    plans = [*job.judges, *(plan.second for plan in job.spot_checks)]
     prompts = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt for plan in plans}
     folder.write_prompts({**job.kept_prompts, **prompts})
     _write_manifest(job, "running")
@@ -110,8 +116,8 @@ async def judge(job: RunJob, observer: Observer) -> None:
     spending = Spending(job.config.budget)
     if job.found is not None:
         _count_stored(job, spending)
-    others = other_checks(job)
-    job.checks = [*own_checks(job), *others]
+    others = other_spot_checks(job)
+    job.spot_check_records = [*own_spot_checks(job), *others]
 
     async def ask(wanted: Sequence[Wanted], left: Set[str] | None = None) -> None:
         """Every judgment is on disk afterwards; that it can be written is known before a model is asked what it is."""
@@ -127,18 +133,20 @@ async def judge(job: RunJob, observer: Observer) -> None:
 
     async def ask_again(wanted: Sequence[Wanted]) -> None:
         """The samples are on disk before anything is asked."""
-        job.checks = [*(plan.record for plan in checks), *others]
-        write_spot_checks(job.folder, job.checks)
+        job.spot_check_records = [*(plan.record for plan in spot_checks), *others]
+        write_spot_checks(job.folder, job.spot_check_records)
         if wanted:
             await ask(wanted)
 
     judges: list[Wanted] = [(plan, None) for plan in job.judges if plan.judge.name not in job.kept]
-    checks = second_opinions(job)
-    samples = [(plan.second, plan.order if may_grow(job.folder, plan) else plan.record.case_ids) for plan in checks]
+    spot_checks = second_opinions(job)
+    samples = [
+        (plan.second, plan.order if may_grow(job.folder, plan) else plan.record.case_ids) for plan in spot_checks
+    ]
     samples += [(plan.second, plan.record.case_ids) for plan in begun_repeats(job)]
     await ask(judges, models_left(job.folder, [*judges, *samples], done))
-    checks += all_repeats(job)
-    await ask_samples(job.folder, checks, ask_again)
+    spot_checks += all_repeats(job)
+    await ask_samples(job.folder, spot_checks, ask_again)
 
 
 async def _ready(job: RunJob, left: Set[str]) -> None:
@@ -214,9 +222,9 @@ def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: 
     wall_seconds = job.manifest.wall_seconds + seconds
     job.manifest = job.manifest.model_copy(update={"wall_seconds": wall_seconds, "finished_at": finished_at})
     _settle_panels(job)
-    if status == "complete" and job.checks:
-        job.checks = [record.model_copy(update={"complete": True}) for record in job.checks]
-        write_spot_checks(job.folder, job.checks)
+    if status == "complete" and job.spot_check_records:
+        job.spot_check_records = [record.model_copy(update={"complete": True}) for record in job.spot_check_records]
+        write_spot_checks(job.folder, job.spot_check_records)
     summary = summarise(job, status, reason)
     if status == "complete":
         if job.manifest.shard is None:

@@ -22,7 +22,7 @@ from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_pr
 from judgekit.core.judgments import Role
 from judgekit.core.protocols import System
 from judgekit.core.runs import CasePart, Notices
-from judgekit.core.spot_checks import RUN_CHECK, RUN_REPEAT
+from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.metrics.extraction import Extraction
@@ -47,7 +47,7 @@ MATCHING = ("retrieval", "multi_hop")
 class SpotCheckPlan:
     """The second opinion on one judge."""
 
-    check: SpotCheck
+    wanted: SpotCheck
     primary: JudgePlan
     second: JudgePlan
 
@@ -121,8 +121,8 @@ def set_up(config_path: Path, options: Options) -> Setup:
     components = [*metrics, *(plan.judge for plan in judges)]
     check_gate_names(config.gates, components, has_indexing=config.indexing is not None)
     # The plain run after the shards checks and judges the whole; a shard would only check its part.
-    check = None if options.shard else config.spot_check
-    spot_checks = [] if check is None else _spot_checks(check, prompts, models, judges)
+    wanted = None if options.shard else config.spot_check
+    spot_checks = [] if wanted is None else _spot_checks(wanted, prompts, models, judges)
     used = {plan.runtime.model_id for plan in [*judges, *(item.second for item in spot_checks)]}
     models = {name: runtime for name, runtime in models.items() if name in used}
     price_list = price_models(models, config.budget)
@@ -139,7 +139,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
         judges=judges,
         models=models,
         spot_checks=spot_checks,
-        repeats=[] if check is None else _repeats(check, judges),
+        repeats=[] if wanted is None else _repeats(wanted, judges),
         panels=panels_of(config, judges),
         corpus_chunk_ids=corpus,
         indexing=indexing,
@@ -232,22 +232,22 @@ def panels_of(config: RunConfig, plans: Sequence[JudgePlan]) -> list[Panel]:
 
 
 def _spot_checks(
-    check: SpotCheck, prompts: Path | None, models: Mapping[str, ModelRuntime], judges: Sequence[JudgePlan]
+    wanted: SpotCheck, prompts: Path | None, models: Mapping[str, ModelRuntime], judges: Sequence[JudgePlan]
 ) -> list[SpotCheckPlan]:
     found = []
-    for name, plans in _by_judge(judges, check.judge).items():
+    for name, plans in _by_judge(judges, wanted.judge).items():
         first = plans[0]
-        prompt = first.prompt if check.prompt_version is None else load_prompt(name, check.prompt_version, prompts)
-        runtime = first.runtime if check.model is None else models[check.model]
+        prompt = first.prompt if wanted.prompt_version is None else load_prompt(name, wanted.prompt_version, prompts)
+        runtime = first.runtime if wanted.model is None else models[wanted.model]
         is_same = prompt.sha256 == first.prompt.sha256 and any(runtime is plan.runtime for plan in plans)
-        if is_same and not check.repeat:
+        if is_same and not wanted.repeat:
             again, hint = "a member of its panel", ""
             if len(plans) == 1:
                 again, hint = "the same model", '; "repeat": true asks for that'
             raise ConfigError(f"spot_check: asks judge {name} with {again} and the same prompt again{hint}")
         check_plays(first.judge, runtime, "spot_check")
-        second = JudgePlan(first.judge, prompt, runtime, role="spot_check", use_cache=False, check=RUN_CHECK)
-        found.append(SpotCheckPlan(check, first, second))
+        second = JudgePlan(first.judge, prompt, runtime, role="spot_check", use_cache=False, check=RUN_SPOT_CHECK)
+        found.append(SpotCheckPlan(wanted, first, second))
     return found
 
 
@@ -259,19 +259,19 @@ def _by_judge(judges: Sequence[JudgePlan], only: str | None) -> dict[str, list[J
     return found
 
 
-def _repeats(check: SpotCheck, judges: Sequence[JudgePlan]) -> list[JudgePlan]:
+def _repeats(wanted: SpotCheck, judges: Sequence[JudgePlan]) -> list[JudgePlan]:
     """Judges that a run asks again about verdicts older than a day, as `spot_check` says.
 
     Not a panel, which is not a single model, nor a deterministic model, which is never cached and says the same again;
     nor if the spot check itself asks the judge again.
     """
-    if check.repeat or not check.repeat_n:
+    if wanted.repeat or not wanted.repeat_n:
         return []
     return [
         replace(plan, role="spot_check", use_cache=False, check=RUN_REPEAT)
         for plan in judges
         if plan.role == "primary"
-        and check.judge in (None, plan.judge.name)
+        and wanted.judge in (None, plan.judge.name)
         and not plan.runtime.provider.is_deterministic
     ]
 

@@ -22,7 +22,7 @@ from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Provider
 from judgekit.core.runs import JUDGMENTS, RESUMABLE_MODEL_CHANGES, GateResult, Notice, RunSummary
-from judgekit.core.spot_checks import RUN_CHECKS, SampleSize, SpotCheckRecord, sample_size
+from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SampleSize, SpotCheckRecord, sample_size
 from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, Wanted
@@ -42,7 +42,7 @@ from judgekit.workflows.judge_reliability import (
     write_spot_checks,
 )
 from judgekit.workflows.models import Options, open_cache, price_models, ready_models
-from judgekit.workflows.run_checks import fresh_seed
+from judgekit.workflows.run_spot_checks import fresh_seed
 from judgekit.workflows.stored import StoredRun, finished_summary, models_of, open_stored, stored_models
 
 DEFAULT_N = 20
@@ -74,7 +74,7 @@ class SpotChecked:
     path: Path
     summary: RunSummary
     """The figures of the run with the new `judge_reliability`."""
-    checks: Mapping[str, str]
+    spot_checks: Mapping[str, str]
     """By judge: name of the spot check."""
 
 
@@ -120,10 +120,10 @@ def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Obs
     _refuse_other_models(setting)
     comparators = {name: _comparator(setting, name) for name in names}
     models = stored_models(setting.models, {item.model_id for item in comparators.values()}, options)
-    checks, notes = _drawn_checks(setting, comparators, models)
+    spot_checks, notes = _drawn_spot_checks(setting, comparators, models)
     price_models(models, stored.config.budget)
     for name, runtime in models.items():
-        # A judge that was moved since is another one, and asking it is no check of this run.
+        # A judge that was moved since is another one, and asking it is not a spot check of this run.
         runtime.guard.go_on(stored.manifest.models.get(name, {}))
     for note in notes:
         observer.note(note)
@@ -132,11 +132,11 @@ def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Obs
     with folder.locked_as_found(stored.manifest):
         folder.repair_tail(JUDGMENTS)
         folder.write_prompts(prompts)
-        ours = {(item.record.judge, item.record.check) for item in checks}
+        ours = {(item.record.judge, item.record.check) for item in spot_checks}
         before = [record for record in folder.spot_checks() if (record.judge, record.check) not in ours]
-        run_local(lambda: _ask(stored, checks, before, models, options, observer))
-        summary = _write_figures(stored, summary, checks, before, models)
-    return SpotChecked(folder.path, summary, {item.record.judge: item.record.check for item in checks})
+        run_local(lambda: _ask(stored, spot_checks, before, models, options, observer))
+        summary = _write_figures(stored, summary, spot_checks, before, models)
+    return SpotChecked(folder.path, summary, {item.record.judge: item.record.check for item in spot_checks})
 
 
 def _size(n: int | str | None) -> int | str | None:
@@ -188,11 +188,11 @@ def _default(setting: _Setting, judge: str) -> _Comparator:
     """As the config says; else another wording; else another model; else the judge again."""
     stored, models = setting.stored, setting.models
     primary, own = setting.primary(judge)
-    check = stored.config.spot_check
-    if check is not None and check.judge in (None, judge):
-        model = check.model or primary.model
-        prompt = own if check.prompt_version is None else stored.prompt(judge, check.prompt_version)
-        if model is not None and (check.repeat or (model, prompt.sha256) != (primary.model, own.sha256)):
+    configured = stored.config.spot_check
+    if configured is not None and configured.judge in (None, judge):
+        model = configured.model or primary.model
+        prompt = own if configured.prompt_version is None else stored.prompt(judge, configured.prompt_version)
+        if model is not None and (configured.repeat or (model, prompt.sha256) != (primary.model, own.sha256)):
             return _Comparator(model, prompt)
     # An embedded judge does not read instructions, so another wording would agree by construction.
     if primary.model is not None and _provider(models, primary.model).is_llm:
@@ -226,16 +226,16 @@ def _other_wording(setting: _Setting, judge: str, own: PromptTemplate) -> Prompt
     return next((prompt for prompt in kept if prompt.sha256 != own.sha256), None)
 
 
-def _drawn_checks(
+def _drawn_spot_checks(
     setting: _Setting, comparators: Mapping[str, _Comparator], models: Mapping[str, ModelRuntime]
 ) -> tuple[list[DrawnSpotCheck], list[str]]:
     """The sample of each judge, drawn in the order of the run so that a judge's own spot check draws the same."""
-    stored, wanted, check = setting.stored, setting.wanted, setting.stored.config.spot_check
-    size = wanted.n or (check.n if check is not None else DEFAULT_N)
-    adaptive = wanted.adaptive or (check is not None and check.adaptive)
+    stored, wanted, configured = setting.stored, setting.wanted, setting.stored.config.spot_check
+    size = wanted.n or (configured.n if configured is not None else DEFAULT_N)
+    adaptive = wanted.adaptive or (configured is not None and configured.adaptive)
     seed = _seed(setting, comparators)
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
-    checks, notes = [], []
+    spot_checks, notes = [], []
     for judge in [item.name for item in stored.config.judges]:
         component = stored.judge(judge)
         own = (item for item in stored.folder.judge_inputs() if item.judge == judge)
@@ -254,8 +254,8 @@ def _drawn_checks(
         second = JudgePlan(
             component, comparator.prompt, runtime, role="spot_check", use_cache=False, check=record.check
         )
-        checks.append(DrawnSpotCheck(record, second, order))
-    return checks, notes
+        spot_checks.append(DrawnSpotCheck(record, second, order))
+    return spot_checks, notes
 
 
 def _seed(setting: _Setting, comparators: Mapping[str, _Comparator]) -> int:
@@ -272,7 +272,7 @@ def _seed(setting: _Setting, comparators: Mapping[str, _Comparator]) -> int:
         and (record.model_id, record.prompt_sha256)
         == (comparators[record.judge].model_id, comparators[record.judge].prompt.sha256)
     ]
-    stopped = [record.seed for record in same if not record.complete and record.check not in RUN_CHECKS]
+    stopped = [record.seed for record in same if not record.complete and record.check not in RUN_SPOT_CHECKS]
     if stopped:
         return stopped[-1]
     given = setting.stored.config.seed
@@ -283,7 +283,7 @@ def _seed(setting: _Setting, comparators: Mapping[str, _Comparator]) -> int:
 
 def _record(setting: _Setting, judge: str, comparator: _Comparator) -> SpotCheckRecord:
     """A new spot check, still without its sample."""
-    check = setting.stored.config.spot_check
+    configured = setting.stored.config.spot_check
     primary, own = setting.primary(judge)
     numbers = [int(item.check) for item in setting.stored.folder.spot_checks() if item.check.isdigit()]
     return SpotCheckRecord(
@@ -299,7 +299,7 @@ def _record(setting: _Setting, judge: str, comparator: _Comparator) -> SpotCheck
         seed=0,
         n_population=0,
         case_ids=(),
-        threshold=setting.wanted.threshold or (check.threshold if check is not None else DEFAULT_THRESHOLD),
+        threshold=setting.wanted.threshold or (configured.threshold if configured is not None else DEFAULT_THRESHOLD),
     )
 
 
@@ -307,7 +307,7 @@ def _resumed(setting: _Setting, record: SpotCheckRecord) -> SpotCheckRecord:
     """The spot check under the name of one of the same kind that was stopped, if there is one."""
     free = {"check": "", "case_ids": (), "threshold": 0.0}
     for item in setting.stored.folder.spot_checks():
-        is_stopped = not item.complete and item.check not in RUN_CHECKS
+        is_stopped = not item.complete and item.check not in RUN_SPOT_CHECKS
         if is_stopped and item.model_copy(update=free) == record.model_copy(update=free):
             return record.model_copy(update={"check": item.check})
     return record
@@ -315,7 +315,7 @@ def _resumed(setting: _Setting, record: SpotCheckRecord) -> SpotCheckRecord:
 
 async def _ask(
     stored: StoredRun,
-    checks: list[DrawnSpotCheck],
+    spot_checks: list[DrawnSpotCheck],
     before: Sequence[SpotCheckRecord],
     models: Mapping[str, ModelRuntime],
     options: Options,
@@ -330,25 +330,25 @@ async def _ask(
 
         async def judge(wanted: Sequence[Wanted]) -> None:
             """The samples are on disk before anything is asked, every judgment is afterwards."""
-            write_spot_checks(folder, [*before, *(item.record for item in checks)])
+            write_spot_checks(folder, [*before, *(item.record for item in spot_checks)])
             sink = Recorder(folder.path / JUDGMENTS, None)
             try:
                 await Passes(None, sink, spending, observer).run_stored(folder, wanted, done)
             finally:
                 sink.close()
 
-        await ask_samples(folder, checks, judge)
+        await ask_samples(folder, spot_checks, judge)
 
 
 def _write_figures(
     stored: StoredRun,
     summary: RunSummary,
-    checks: Sequence[DrawnSpotCheck],
+    spot_checks: Sequence[DrawnSpotCheck],
     before: Sequence[SpotCheckRecord],
     models: Mapping[str, ModelRuntime],
 ) -> RunSummary:
     folder, config = stored.folder, stored.config
-    records = [*before, *(item.record.model_copy(update={"complete": True}) for item in checks)]
+    records = [*before, *(item.record.model_copy(update={"complete": True}) for item in spot_checks)]
     write_spot_checks(folder, records)
     records = [record for record in records if record.complete]
     judges = [stored.judge(judge.name) for judge in config.judges]
@@ -369,7 +369,7 @@ def _write_figures(
     known = {**stored.manifest.models, **{name: runtime.record() for name, runtime in models.items()}}
     folder.write_manifest(stored.manifest.model_copy(update={"models": known}))
     summary = closed(folder, summary, report=config.report)
-    _refuse_unanswered(checks, judgments)
+    _refuse_unanswered(spot_checks, judgments)
     return summary
 
 
@@ -383,8 +383,8 @@ def _gates(config: RunConfig, summary: RunSummary) -> tuple[GateResult, ...]:
     )
 
 
-def _refuse_unanswered(checks: Sequence[DrawnSpotCheck], judgments: Mapping[JudgmentKey, Judgment]) -> None:
-    for name, check in ((item.record.judge, item.record.check) for item in checks):
+def _refuse_unanswered(spot_checks: Sequence[DrawnSpotCheck], judgments: Mapping[JudgmentKey, Judgment]) -> None:
+    for name, check in ((item.record.judge, item.record.check) for item in spot_checks):
         own = [item for key, item in judgments.items() if key.judge == name and key.check == check]
         if own and all(item.verdict is None for item in own):
-            raise ProviderError(f"judge {name}: the check got 0 of {len(own)} second opinions, every call failed")
+            raise ProviderError(f"judge {name}: the spot check got 0 of {len(own)} second opinions, every call failed")

@@ -9,7 +9,7 @@ from judgekit.analysis.judge_calls import ReplySources, cache_warnings, cost_rec
 from judgekit.core.config import is_local
 from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import METRICS_VERSION, Notice, Notices, RunStatus, RunSummary
-from judgekit.core.spot_checks import RUN_CHECKS
+from judgekit.core.spot_checks import RUN_SPOT_CHECKS
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.storage.run_index import judged_before
@@ -26,14 +26,14 @@ MOST_MOVED = 0.02
 
 def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
     """Write scores.jsonl and the reports of metric families, and return the figures."""
-    config, manifest, judges, checks = job.config, job.manifest, job.judge_components, job.checks
-    judgments = last_judgments(job.folder.judgments(), sampled(checks))
+    config, manifest, judges, spot_checks = job.config, job.manifest, job.judge_components, job.spot_check_records
+    judgments = last_judgments(job.folder.judgments(), sampled(spot_checks))
     scoring = Scoring(config, job.metrics, judges, job.warnings)
     scored = score_cases(scoring, job.folder, job.cases, job.unjudged, judgments)
     before = None if job.reopened is None else job.reopened.summary.judge_reliability
-    clusters = clusters_of(config.cluster_by, job.cases, checks)
+    clusters = clusters_of(config.cluster_by, job.cases, spot_checks)
     stand, to_redo = parts_that_stand(before, judges)
-    reliability, unstable = reliability_of(judges, checks, judgments, stand, clusters)
+    reliability, unstable = reliability_of(judges, spot_checks, judgments, stand, clusters)
     cost = cost_record(job.folder.judgments(), job.price_list)
     warnings = [
         *job.warnings,
@@ -150,7 +150,7 @@ def _spending_warnings(models: Mapping[str, ModelRuntime], cost: Mapping[str, An
 
 def _reply_sources(job: RunJob, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, ReplySources]:
     """By judge, how far the run really asked it, since the cache may have answered."""
-    repeats = {(record.judge, record.check) for record in job.checks if record.kind == "repeat"}
+    repeats = {(record.judge, record.check) for record in job.spot_check_records if record.kind == "repeat"}
     found = {}
     for name in {plan.judge.name: None for plan in job.judges if plan.judge.name not in job.kept}:
         plans = [plan for plan in job.judges if plan.judge.name == name]
@@ -169,8 +169,8 @@ def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> Notices
     n_primary = sum(key.role == "primary" for key in failed)
     if n_primary:
         found.append(("judge_failures", f"{n_primary} judge calls gave no verdict; they are counted in n_error"))
-    # Checks that were added to the run are made again by their own command.
-    asked = {key: kind for key, kind in failed.items() if key.role != "spot_check" or key.check in RUN_CHECKS}
+    # Spot checks that were added to the run are made again by their own command.
+    asked = {key: kind for key, kind in failed.items() if key.role != "spot_check" or key.check in RUN_SPOT_CHECKS}
     kinds = Counter(kind for kind in asked.values() if kind in TRANSPORT_KINDS)
     if kinds:
         named = ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))

@@ -325,7 +325,7 @@ def test_failures_are_counted_and_stand_in_no_denominator(tmp_path: Path) -> Non
 def test_a_check_without_one_second_opinion_is_an_error_after_it_is_written(tmp_path: Path) -> None:
     with FaultServer(by_model({"other": lambda _: error_reply(400, "no")})) as server:
         run = first_run(tmp_path, server, judges=GROUNDED)
-        with pytest.raises(ProviderError, match="the check got 0 of 6 second opinions"):
+        with pytest.raises(ProviderError, match="the spot check got 0 of 6 second opinions"):
             check(run, against="model:other")
     assert report_of(run)["spot_check"]["rate"] is None
 

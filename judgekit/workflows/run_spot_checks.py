@@ -8,56 +8,56 @@ from datetime import datetime
 
 from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.core.judgments import JudgmentKey, last_judgments
-from judgekit.core.spot_checks import RUN_CHECK, RUN_CHECKS, RUN_REPEAT, SpotCheckRecord, sample_size
+from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK, RUN_SPOT_CHECKS, SpotCheckRecord, sample_size
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_check_kind
 
 
-def own_checks(job: RunJob) -> list[SpotCheckRecord]:
-    """The run's own checks as they were made before a complete run was resumed."""
+def own_spot_checks(job: RunJob) -> list[SpotCheckRecord]:
+    """The run's own spot checks as they were made before a complete run was resumed."""
     return [record for record in job.folder.spot_checks() if record.complete and _is_own(job, record)]
 
 
-def other_checks(job: RunJob) -> list[SpotCheckRecord]:
-    """Checks that the run does not make itself: carried over from the parent, or made between two parts of the run."""
+def other_spot_checks(job: RunJob) -> list[SpotCheckRecord]:
+    """Spot checks that the run does not make itself: carried over from the parent, or made between two parts of it."""
     carried = {(record.judge, record.check) for record in job.carried}
     later = [record for record in job.folder.spot_checks() if record.complete and not _is_own(job, record)]
     return [*job.carried, *(record for record in later if (record.judge, record.check) not in carried)]
 
 
 def _is_own(job: RunJob, record: SpotCheckRecord) -> bool:
-    """Whether the run, as it is configured now, makes this check itself."""
-    judges = {check.primary.judge.name for check in job.spot_checks}
+    """Whether the run, as it is configured now, makes this spot check itself."""
+    judges = {plan.primary.judge.name for plan in job.spot_checks}
     if record.check == RUN_REPEAT:
         judges = {plan.judge.name for plan in job.repeats}
-    return record.check in RUN_CHECKS and record.judge in judges
+    return record.check in RUN_SPOT_CHECKS and record.judge in judges
 
 
 def fresh_seed() -> int:
-    """A seed that no other check has."""
+    """A seed that no other spot check has."""
     return secrets.randbits(32)
 
 
 def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
     """The second opinion on each judge, with its sample drawn.
 
-    The seed is that of the checks so far, that of the config, or a fresh one.
+    The seed is that of the spot checks so far, that of the config, or a fresh one.
     """
-    stored = [record.seed for record in job.folder.spot_checks() if record.check == RUN_CHECK]
+    stored = [record.seed for record in job.folder.spot_checks() if record.check == RUN_SPOT_CHECK]
     seed = stored[0] if stored else fresh_seed() if job.config.seed is None else job.config.seed
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
-    own = own_checks(job)
+    own = own_spot_checks(job)
     plans = []
     for spot_check in job.spot_checks:
-        second, name, wanted = spot_check.second, spot_check.primary.judge.name, spot_check.check
+        second, name, wanted = spot_check.second, spot_check.primary.judge.name, spot_check.wanted
         ids = [item.case_id for item in job.folder.judge_inputs() if item.judge == name]
         n = sample_size(wanted.n, len(ids))
         order = drawn(ids, n, rng, adaptive=wanted.adaptive)
         # A sample that has grown before a complete run is resumed does not shrink.
-        before = [record for record in own if (record.judge, record.check) == (name, RUN_CHECK)]
+        before = [record for record in own if (record.judge, record.check) == (name, RUN_SPOT_CHECK)]
         n_grown = max((len(record.case_ids) for record in before), default=0)
         record = SpotCheckRecord(
-            check=RUN_CHECK,
+            check=RUN_SPOT_CHECK,
             judge=name,
             kind=spot_check_kind(
                 other_model=spot_check.primary.runtime.model_id != second.runtime.model_id,
@@ -88,7 +88,7 @@ def begun_repeats(job: RunJob) -> list[DrawnSpotCheck]:
 def all_repeats(job: RunJob) -> list[DrawnSpotCheck]:
     """Judges to ask again about verdicts older than a day, with their samples; to be called once all are judged.
 
-    A sample that was drawn before is kept. A complete run that is resumed draws none: its check was made, or there
+    A sample that was drawn before is kept. A complete run that is resumed draws none: its spot check was made, or there
     was nothing to check at its time.
     """
     plans = begun_repeats(job)

@@ -113,7 +113,7 @@ class OpenAICompatible(Provider):
         try:
             return (await self._exchange(url, None))[0]
         except CallError as error:
-            # A server that is still loading its model says nothing of it, which is not having nothing to say.
+            # A server that is still loading its model may know it later.
             is_wrong = error.fatal and error.status is None
             if error.kind in ("connection", "timeout") or error.status in (429, 503) or is_wrong:
                 raise
@@ -281,9 +281,8 @@ def _tls() -> "SSLContext":
 def _proxy_for(url: str) -> tuple[str, str] | None:
     """Name and address of the proxy that the environment sets for a URL; None if it sets none."""
     parts = urlsplit(url)
-    proxies = getproxies()
     for kind in (parts.scheme, "all"):
-        address = proxies.get(kind)
+        address = getproxies().get(kind)
         if address and not proxy_bypass(parts.netloc):
             name = f"{kind}_proxy"
             return (name if os.environ.get(name) else name.upper()), address.lower()

@@ -274,9 +274,7 @@ def assess_correctness(
     answer. An abstention is 1 if the references abstain as well, else 0; without references, the share of the
     question's words that are in no context.
     """
-    contexts, references, facts = (
-        [text for text in texts if text.strip()] for texts in (contexts, references, key_facts)
-    )
+    contexts, references, facts = (list(filter(str.strip, texts)) for texts in (contexts, references, key_facts))
     if not answer.strip():
         return 0.0, "The answer is blank.", 5
     if not references and not facts:
@@ -285,16 +283,14 @@ def assess_correctness(
         right = bool(references) and all(map(_is_silent, references))
         return float(right), f"The answer abstains, {'as' if right else 'unlike'} the reference.", 5
     said, given = read(CITATION.sub("", answer)), read(question).content
-    agreed, met = (
-        [_agreement(read(text), said, given, strict=strict) for text in texts] for texts in (references, facts)
-    )
+    values = [_agreement(read(text), said, given, strict=strict) for text in (*references, *facts)]
     known, parts = [], []
-    if agreed:
-        known.append(max(agreed))
-        parts.append(f"Agreement with the closest of {len(agreed)} references: {known[-1]:.2f}.")
-    if met:
-        known.append(sum(met) / len(met))
-        parts.append(f"With {len(met)} key facts on average: {known[-1]:.2f}.")
+    if references:
+        known.append(max(values[: len(references)]))
+        parts.append(f"Agreement with the closest of {len(references)} references: {known[-1]:.2f}.")
+    if facts:
+        known.append(sum(values[len(references) :]) / len(facts))
+        parts.append(f"With {len(facts)} key facts on average: {known[-1]:.2f}.")
     return sum(known) / len(known), " ".join(parts), 5
 
 

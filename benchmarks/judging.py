@@ -1,8 +1,8 @@
 """What judging costs: CPU for each judged item, beside a naive loop and, where they are installed, peers.
 
 A server on this machine answers at once, in a process of its own, so that what is measured is the client: render,
-cache look-up, call, parse, record. Start-up and probing are excluded. Every figure of one call of this script comes
-from the same minutes on the same machine; compare the ratios, not the times.
+cache look-up, call, parse, record. Start-up and the calls that find out what a model takes are excluded. Every figure
+of one call of this script comes from the same minutes on the same machine; compare the ratios, not the times.
 
     python -m benchmarks.judging engine  [--items 5000] [--in-flight 64]
     python -m benchmarks.judging naive   [--items 2000] [--in-flight 64]

@@ -72,7 +72,7 @@ def run_command(
     ] = None,
     run_id: RunId = None,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Check everything and estimate calls and cost; no call.")
+        bool, Option("--dry-run", help="Check everything, print the number of calls and the cost at most; no call.")
     ] = False,
     no_cache: NoCache = False,
     junit: Annotated[

@@ -12,7 +12,7 @@ KEY_VERSION = 2
 
 REPLY_PREFIX = f"reply:{KEY_VERSION}:"
 CAPABILITIES_PREFIX = f"capabilities:{KEY_VERSION}:"
-"""What a probe found out about a model stands beside the replies."""
+"""What a model takes is kept beside the replies."""
 
 PARTS = (
     "provider",

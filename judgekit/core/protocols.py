@@ -39,7 +39,7 @@ class CallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model's server takes, found out once by a probe."""
+    """What a model's server takes, found out once by a small call."""
 
     response_format: str = "json_schema"
     """`json_schema`, `json_object` or `text`."""
@@ -126,7 +126,7 @@ class Provider(ABC):
         """What the server says of the model, without asking the model anything."""
         return ModelIdentity()
 
-    async def probe(self) -> Capabilities:
+    async def find_capabilities(self) -> Capabilities:
         """Find out which parameters the model takes, with as few and as small calls as possible.
 
         Raises:

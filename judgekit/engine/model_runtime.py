@@ -49,14 +49,15 @@ class ModelRuntime:
     capabilities: Capabilities | None = None
     identity: ModelIdentity | None = None
     now: Callable[[], datetime] = utc_now
-    n_probes: int = 0
+    n_capability_calls: int = 0
+    """How often it was found out what the model takes."""
     _is_verified: bool = False
     _n_losses: int = 0
     _n_losses_settled: int = 0
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ready(self) -> Capabilities:
-        """What the model takes, from memory, the cache, or one probe.
+        """What the model takes, from memory, the cache, or one small call.
 
         Raises:
             ProviderError: the server refuses or cannot be reached, has another build loaded, or refuses temperature 0.
@@ -66,7 +67,7 @@ class ModelRuntime:
             await self.identified()
         async with self._lock:
             if self.capabilities is None:
-                self.capabilities = self.remembered() or await self._probe()
+                self.capabilities = self.remembered() or await self._find_capabilities()
             if not self.capabilities.temperature and not self.config.allow_provider_temperature:
                 raise ProviderError(
                     f"model {self.model_id}: {self.config.model} refuses temperature 0, so its verdicts would not "
@@ -138,12 +139,12 @@ class ModelRuntime:
         text = self.cache.get(self._memory_key()) if self.cache is not None else None
         return Capabilities(**msgspec.json.decode(text)) if text is not None else None
 
-    async def _probe(self) -> Capabilities:
+    async def _find_capabilities(self) -> Capabilities:
         try:
-            found = await self.provider.probe()
+            found = await self.provider.find_capabilities()
         except CallError as error:
             raise ProviderError(f"model {self.model_id}: {error}") from None
-        self.n_probes += 1
+        self.n_capability_calls += 1
         if self.cache is not None:
             with suppress(StorageError):  # then it is found out again next time; the recorder warns of the cache
                 self.cache.put_many([(self._memory_key(), msgspec.json.encode(found).decode())])
@@ -184,7 +185,7 @@ class ModelRuntime:
             "upstreams": dict(sorted(self.guard.seen.upstreams.items())),
             "n_pin_mismatches": self.guard.n_mismatches,
             "n_rate_limit_cuts": self.limiter.n_cuts,
-            "n_probes": self.n_probes,
+            "n_probes": self.n_capability_calls,
         }
 
     def stamp(self) -> str:

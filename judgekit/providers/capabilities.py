@@ -14,7 +14,7 @@ _ONLY_DEFAULT = re.compile(r"\b0(?:\.0)?\b.{0,60}\bonly the default\b.{0,10}\b1(
 _FORMATS = ("json_schema", "json_object", "text")
 
 
-async def probe_capabilities(provider: Provider) -> Capabilities:
+async def find_capabilities(provider: Provider) -> Capabilities:
     """Start from everything we send and drop what the server names as refused.
 
     Raises:
@@ -111,5 +111,5 @@ def _request(provider: Provider, now: Capabilities) -> ModelRequest:
         messages=messages,
         parameters=now.parameters(model, max_output_tokens=16),
         reply_schema=_SCHEMA,
-        prompt_sha256="probe",
+        prompt_sha256="capabilities",
     )

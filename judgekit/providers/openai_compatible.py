@@ -28,7 +28,7 @@ from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Prov
 from judgekit.core.request_fields import filled, secret_values, split_address, variables_in
 from judgekit.core.text import canonical_json
 from judgekit.providers.bodies import ENCODINGS, decode_body, is_stream, read_body
-from judgekit.providers.capabilities import probe_capabilities
+from judgekit.providers.capabilities import find_capabilities
 from judgekit.providers.completions import read_completion, wire_body
 from judgekit.providers.http_errors import error_from_ok, error_from_redirect, error_from_status, redact
 from judgekit.providers.rate_limits import rate_limits
@@ -88,9 +88,9 @@ class OpenAICompatible(Provider):
         # Its name may come from a header, which may hold secrets.
         return replace(response, upstream=self._masker.text(response.upstream))
 
-    async def probe(self) -> Capabilities:
+    async def find_capabilities(self) -> Capabilities:
         """Which parameters the model takes; one small call if it takes them all."""
-        return await probe_capabilities(self)
+        return await find_capabilities(self)
 
     async def identify(self) -> ModelIdentity:
         """A hash over what a local server says of the model it has loaded; nothing for a hosted one."""

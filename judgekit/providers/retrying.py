@@ -41,9 +41,9 @@ class Retrying(Provider):
         """Identity from the inner provider, asked again on temporary faults."""
         return (await self._until_answered(self._inner.identify, None))[0]
 
-    async def probe(self) -> Capabilities:
+    async def find_capabilities(self) -> Capabilities:
         """Capabilities from the inner provider, found out again from the start on temporary faults."""
-        return (await self._until_answered(self._inner.probe, None))[0]
+        return (await self._until_answered(self._inner.find_capabilities, None))[0]
 
     async def close(self) -> None:
         """Close the inner provider."""

@@ -99,28 +99,28 @@ def score_text(figures: Mapping[str, Estimate | Mapping[str, int]], files: Mappi
     return "\n".join([*lines, "", *aligned([HEADER, *rows]), *counted])
 
 
-def dry_run_text(estimate: Mapping[str, Any]) -> str:
+def dry_run_text(dry_run: Mapping[str, Any]) -> str:
     """What a run would take, in a few lines: cases, calls, tokens, cost, by judge."""
-    lines = [f"{cases_text(estimate['cases'])}, {estimate['n_calls']:,} model calls, no call was made"]
-    for kind, records in (("judge", estimate["judges"]), ("spot check of", estimate["spot_checks"])):
+    lines = [f"{cases_text(dry_run['cases'])}, {dry_run['n_calls']:,} model calls, no call was made"]
+    for kind, records in (("judge", dry_run["judges"]), ("spot check of", dry_run["spot_checks"])):
         for name, record in records.items():
             left_out = sum(record["not_judged"].values())
             lines.append(f"  {kind} {name}: {record['n_inputs']} inputs, {left_out} cases not judged, {_calls(record)}")
-    for name, record in estimate["repeats"].items():
+    for name, record in dry_run["repeats"].items():
         calls = "at most " if record["n_cached"] is None else ""
         which = f"{record['n_older']} verdicts older than a day" if not calls else "verdicts older than a day"
         lines.append(f"  judge {name} asked again: {which}, {calls}{record['n_calls']:,} calls to {record['model']}")
     lines.append(
-        f"about {estimate['prompt_tokens']:,} prompt tokens, "
-        f"at most {estimate['completion_tokens_at_most']:,} completion tokens"
+        f"about {dry_run['prompt_tokens']:,} prompt tokens, "
+        f"at most {dry_run['completion_tokens_at_most']:,} completion tokens"
     )
-    if estimate["usd_at_most"] is None:
-        models = ", ".join(estimate["unpriced_models"])
+    if dry_run["usd_at_most"] is None:
+        models = ", ".join(dry_run["unpriced_models"])
         lines.append(f"cost: null, the price of {models} is not known; models.<id>.prices sets it")
-    elif estimate["price_sources"]:
-        named = sources_text(estimate["price_sources"], estimate["price_list"])
-        lines.append(f"cost: at most {estimate['usd_at_most']:.4f} USD{named}")
-    lines += [f"warning: {message} [{code}]" for code, message in estimate["warnings"]]
+    elif dry_run["price_sources"]:
+        named = sources_text(dry_run["price_sources"], dry_run["price_list"])
+        lines.append(f"cost: at most {dry_run['usd_at_most']:.4f} USD{named}")
+    lines += [f"warning: {message} [{code}]" for code, message in dry_run["warnings"]]
     return printable("\n".join(lines))
 
 

@@ -1,6 +1,6 @@
 """The cached replies as JSONL, one a line, to carry them to another machine.
 
-What probes found out stays behind: it belongs to a server, and one small call finds it out again.
+What models take stays behind: it belongs to a server, and one small call finds it out again.
 """
 
 import json

@@ -47,7 +47,7 @@ class Totals:
     """Chat requests received."""
     n_ok: int = 0
     """Chat requests answered with a status below 300 and without a fault."""
-    n_probes: int = 0
+    n_other: int = 0
     """Requests other than chat: models, props, tags, unknown paths."""
     n_client_left: int = 0
     prompt_tokens: int = 0
@@ -81,7 +81,7 @@ class RequestLog:
 
     @property
     def entries(self) -> tuple[LoggedRequest, ...]:
-        """All requests that are kept, probes included."""
+        """All requests that are kept, those other than chat included."""
         with self._changed:
             return tuple(self._entries)
 
@@ -120,7 +120,7 @@ class RequestLog:
         entry = LoggedRequest(request.method, request.path, headers, body, is_chat, time.monotonic())
         with self._changed:
             self._entries.append(entry)
-            self._n_by_name["n_requests" if is_chat else "n_probes"] += 1
+            self._n_by_name["n_requests" if is_chat else "n_other"] += 1
             self._n_in_flight += 1
             self._max_in_flight = max(self._max_in_flight, self._n_in_flight)
             request.n_in_flight = self._n_in_flight

@@ -63,12 +63,12 @@ def test_dry_run_counts_calls_tokens_and_cost_without_a_call_or_a_folder(tmp_pat
     models = {"m": {"model": "gpt-4o-2024-08-06", "max_output_tokens": 100}}
     config = write_suite(tmp_path, models=models)
     result = judgekit("run", str(config), "--dry-run", "--json", cwd=tmp_path, OPENAI_API_KEY="sk-not-used-1234")
-    estimate = json.loads(result.stdout)
-    assert estimate["n_calls"] == 6
-    assert estimate["completion_tokens_at_most"] == 600
+    dry_run = json.loads(result.stdout)
+    assert dry_run["n_calls"] == 6
+    assert dry_run["completion_tokens_at_most"] == 600
     # The price list's 2.50 and 10.00 USD a million tokens for this model.
-    expected = estimate["prompt_tokens"] * 2.5e-6 + 600 * 10e-6
-    assert estimate["usd_at_most"] == pytest.approx(expected)
+    expected = dry_run["prompt_tokens"] * 2.5e-6 + 600 * 10e-6
+    assert dry_run["usd_at_most"] == pytest.approx(expected)
     assert not (tmp_path / "results").exists()
 
 
@@ -80,14 +80,14 @@ def test_dry_run_tells_what_the_cache_will_answer(tmp_path: Path) -> None:
         judgekit("run", str(config), "--limit", "4", cwd=tmp_path)
         n_requests = server.log.totals.n_requests
         text = judgekit("run", str(config), "--dry-run", cwd=tmp_path).stdout
-        estimate = json.loads(judgekit("run", str(config), "--dry-run", "--json", cwd=tmp_path).stdout)
+        dry_run = json.loads(judgekit("run", str(config), "--dry-run", "--json", cwd=tmp_path).stdout)
         uncached = json.loads(judgekit("run", str(config), "--dry-run", "--json", "--no-cache", cwd=tmp_path).stdout)
         write_suite(tmp_path, server.base_url)
         unpinned = json.loads(judgekit("run", str(config), "--dry-run", "--json", cwd=tmp_path).stdout)
         assert server.log.totals.n_requests == n_requests
 
     assert "2 calls to m, 4 answered from the cache" in text
-    assert (estimate["n_cached"], estimate["n_calls"]) == (4, 2)
+    assert (dry_run["n_cached"], dry_run["n_calls"]) == (4, 2)
     assert (uncached["n_cached"], uncached["n_calls"]) == (0, 6)
     assert unpinned["judges"]["groundedness"]["n_cached"] is None
     assert unpinned["n_calls"] == 6
@@ -452,7 +452,7 @@ def test_shards_fill_the_cache_from_which_a_plain_run_puts_the_whole_together(tm
         n_requests = server.log.totals.n_requests
         whole = json.loads(judgekit("run", str(config), "--json", cwd=tmp_path).stdout)
 
-    assert n_requests == 9 + 1  # nine questions and one probe
+    assert n_requests == 9 + 1  # nine questions and one for what the model takes
     assert server.log.totals.n_requests == n_requests
     assert whole["metrics"]["judges"]["groundedness"]["n_judged"] == 9
 

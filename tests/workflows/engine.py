@@ -48,7 +48,7 @@ class Ran:
     @property
     def asked(self) -> list[dict[str, Any]]:
         """Bodies of the requests that were about cases, in order of arrival."""
-        return [entry.body for entry in self.server.log.chat if entry.body and not is_probe(entry.body)]
+        return [entry.body for entry in self.server.log.chat if entry.body and not is_capability_call(entry.body)]
 
     @property
     def warnings(self) -> dict[str, str]:
@@ -56,17 +56,17 @@ class Ran:
         return {notice["code"]: notice["message"] for notice in self.metrics["warnings"]}
 
 
-def is_probe(body: dict[str, Any]) -> bool:
+def is_capability_call(body: dict[str, Any]) -> bool:
     """Whether a request is the one that finds out what a model takes."""
     return '{"ready": true}' in body["messages"][-1]["content"]
 
 
-def after_probe(*scripts: Script) -> Any:
-    """A probe that goes well, and then the scripts in turn; the last one repeats."""
+def after_capabilities(*scripts: Script) -> Any:
+    """A capability call that goes well, and then the scripts in turn; the last one repeats."""
     then = sequence(scripts)
 
     def answer(request: Any) -> Reply:
-        return chat_reply('{"ready": true}') if is_probe(request.body) else then(request)
+        return chat_reply('{"ready": true}') if is_capability_call(request.body) else then(request)
 
     return answer
 

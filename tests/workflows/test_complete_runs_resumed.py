@@ -10,7 +10,7 @@ import pytest
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.testing import FaultServer, Reply, error_reply, refused_reply
 from tests.builders import read_json, read_lines, write_lines, write_suite
-from tests.workflows.engine import Ran, again, good, is_probe, resumed
+from tests.workflows.engine import Ran, again, good, is_capability_call, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -107,7 +107,7 @@ def test_second_opinions_that_failed_on_the_way_are_asked_again_too(tmp_path: Pa
     down = {"now": True}
 
     def answer(request: Any) -> Reply:
-        is_down = down["now"] and request.model == "b-2025-01-01" and not is_probe(request.body)
+        is_down = down["now"] and request.model == "b-2025-01-01" and not is_capability_call(request.body)
         return error_reply(503, "busy") if is_down else good()
 
     with FaultServer(answer) as server:

@@ -15,7 +15,7 @@ import judgekit
 from judgekit.cli.app import app
 from judgekit.testing import FaultServer, Reply, chat_reply, verdict
 from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_lines, write_suite
-from tests.workflows.engine import is_probe
+from tests.workflows.engine import is_capability_call
 
 Scores = Mapping[str, int | str | None]
 """Score of the judge by case; `timeout`: the system failed; `no text`: its hits have no text; None: no verdict."""
@@ -35,7 +35,7 @@ class Bench:
         outs = suite.pop("output_rows", None) or [self._output(name, score) for name, score in scores.items()]
 
         def reply(request: Any) -> Reply:
-            if is_probe(request.body):
+            if is_capability_call(request.body):
                 return chat_reply('{"ready": true}')
             (name,) = {name for name in scores if f"Kiln {name} is" in request.text}
             score = scores[name]

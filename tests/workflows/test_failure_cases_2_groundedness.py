@@ -8,7 +8,7 @@ import pytest
 from judgekit.judges.groundedness import Groundedness
 from judgekit.testing import FaultServer, verdict
 from tests.builders import case, output, read_json, read_lines
-from tests.workflows.engine import after_probe, carried_out, good
+from tests.workflows.engine import after_capabilities, carried_out, good
 from tests.workflows.stored_suites import check, first_run, rejudge, verdicts
 
 ONE_JUDGE = [{"name": "groundedness", "model": "m"}]
@@ -89,7 +89,7 @@ def test_t2_44_a_full_score_without_a_claim_contradicts_itself(
     tmp_path: Path, score: int, lists: tuple[list[str], list[str]], flags: list[str]
 ) -> None:
     reply = verdict(score, supported=lists[0], unsupported=lists[1])
-    assert claims(carried_out(tmp_path, after_probe(reply), n_cases=1).folder) == flags
+    assert claims(carried_out(tmp_path, after_capabilities(reply), n_cases=1).folder) == flags
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from judgekit.core.text import in_words
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply
 from tests.builders import read_lines, write_suite
-from tests.workflows.engine import after_probe, again, carried_out, good, is_probe, resumed
+from tests.workflows.engine import after_capabilities, again, carried_out, good, is_capability_call, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -49,7 +49,7 @@ def with_prompt(folder: Path, schema: str) -> dict[str, Any]:
 )
 def test_t2_16_a_reply_that_runs_out_in_white_space_names_the_key_that_helps(tmp_path: Path, end: str) -> None:
     reply = chat_reply('{\n "reasoning": "x",' + end, finish_reason="length", usage={"completion_tokens": 1024})
-    ran = carried_out(tmp_path, after_probe(reply), n_cases=1)
+    ran = carried_out(tmp_path, after_capabilities(reply), n_cases=1)
     assert ran.only["failure"]["kind"] == "truncated"
     assert ran.only["failure"]["message"] == (
         "the reply was cut off at max_output_tokens after 1024 tokens, and its end is white space only, so a larger "
@@ -59,13 +59,15 @@ def test_t2_16_a_reply_that_runs_out_in_white_space_names_the_key_that_helps(tmp
 
 @pytest.mark.parametrize("end", ["", " and then", "\n        ", '\n        "a'])
 def test_t2_16_a_reply_that_is_cut_off_in_its_text_wants_a_larger_limit(tmp_path: Path, end: str) -> None:
-    ran = carried_out(tmp_path, after_probe(chat_reply('{"reasoning": "x' + end, finish_reason="length")), n_cases=1)
+    ran = carried_out(
+        tmp_path, after_capabilities(chat_reply('{"reasoning": "x' + end, finish_reason="length")), n_cases=1
+    )
     assert "raise it for this model" in ran.only["failure"]["message"]
 
 
 def test_t2_16_a_model_that_botches_a_schema_judges_with_another_format(tmp_path: Path) -> None:
     def answer(request: Request) -> Reply:
-        if is_probe(request.body):
+        if is_capability_call(request.body):
             return chat_reply('{"ready": true}')
         if request.reply_schema is not None:
             return chat_reply('{\n "reasoning": "x",' + "\n" * 900, finish_reason="length")
@@ -105,7 +107,7 @@ def test_t2_42_validate_refuses_a_reply_schema_that_no_server_takes(tmp_path: Pa
     ],
 )
 def test_t2_42_a_schema_that_the_server_refuses_is_told_after_one_call(tmp_path: Path, message: str) -> None:
-    script = after_probe(error_reply(400, message))
+    script = after_capabilities(error_reply(400, message))
     ran = carried_out(tmp_path, script, n_cases=30, model={"max_concurrency": 16}, **with_prompt(tmp_path, OBJECT))
     assert isinstance(ran.error, ConfigError)
     assert len(ran.asked) == 1
@@ -115,7 +117,7 @@ def test_t2_42_a_schema_that_the_server_refuses_is_told_after_one_call(tmp_path:
 
 
 def test_t2_42_a_refusal_that_is_about_one_case_does_not_stop_the_run(tmp_path: Path) -> None:
-    script = after_probe(good(), error_reply(400, "the database schema in this text was flagged"), good())
+    script = after_capabilities(good(), error_reply(400, "the database schema in this text was flagged"), good())
     ran = carried_out(tmp_path, script, n_cases=3, model={"max_concurrency": 1}, **with_prompt(tmp_path, OBJECT))
     assert ran.error is None
     assert [item["failure"] is None for item in ran.judgments.values()] == [True, False, True]
@@ -143,7 +145,7 @@ def test_a_run_that_a_model_refused_before_any_judgment_can_be_resumed_with_what
     def answer(request: Request) -> Reply:
         if request.get("enable_thinking") is not False:
             return error_reply(400, "parameter.enable_thinking must be set to false for non-streaming calls")
-        return chat_reply('{"ready": true}') if is_probe(request.body) else good()
+        return chat_reply('{"ready": true}') if is_capability_call(request.body) else good()
 
     with FaultServer(answer) as server:
         ran = again(write_suite(tmp_path, server.base_url, n_cases=2), server)
@@ -202,7 +204,7 @@ def test_attack_05_a_pause_is_said_on_stderr_while_it_lasts(tmp_path: Path, monk
     monkeypatch.setattr("judgekit.engine.limiter.TOLD_FROM_SECONDS", 0.01)
     used_up = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6h0m0s"}
     replies = [Reply(body=reply.body, headers=used_up, fill=True) for reply in (good(), good())]
-    with FaultServer(after_probe(*replies)) as server:
+    with FaultServer(after_capabilities(*replies)) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=2, model={"max_concurrency": 1})
         result = CliRunner().invoke(app, ["run", str(config)])
     assert result.exit_code == 0
@@ -217,7 +219,7 @@ def test_waits_are_told_in_words(seconds: float, words: str) -> None:
 
 
 def test_attack_10_a_stored_run_asks_for_the_config_where_its_address_had_a_secret(tmp_path: Path) -> None:
-    with FaultServer(after_probe(good())) as server:
+    with FaultServer(after_capabilities(good())) as server:
         config = write_suite(tmp_path, f"{server.base_url}?token=plain-token-77", n_cases=2)
         ran = again(config, server)
         command = ["spotcheck", str(ran.folder), "--against", "repeat", "--n", "1", "--quiet"]
@@ -234,13 +236,13 @@ def test_attack_10_a_stored_run_asks_for_the_config_where_its_address_had_a_secr
 
 def test_what_a_model_said_beside_its_refusal_is_kept(tmp_path: Path) -> None:
     reply = chat_reply("the rest of what it said", refusal="I decline")
-    ran = carried_out(tmp_path, after_probe(reply), n_cases=1)
+    ran = carried_out(tmp_path, after_capabilities(reply), n_cases=1)
     assert ran.only["failure"]["kind"] == "refused"
     assert ran.only["raw_reply"] == "I decline\n\nthe rest of what it said"
 
 
 def test_a_run_that_was_begun_before_keys_were_added_can_be_resumed(tmp_path: Path) -> None:
-    with FaultServer(after_probe(good(), error_reply(401, "gone"))) as server:
+    with FaultServer(after_capabilities(good(), error_reply(401, "gone"))) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=3, model={"max_concurrency": 1})
         ran = again(config, server)
         stored = ran.folder / "config.json"
@@ -248,5 +250,5 @@ def test_a_run_that_was_begun_before_keys_were_added_can_be_resumed(tmp_path: Pa
         for name in ("extra_body", "extra_headers", "reply_format", "reasoning_effort"):
             document["models"]["m"].pop(name, None)
         stored.write_text(json.dumps(document))
-        server.play(after_probe(good()))
+        server.play(after_capabilities(good()))
         assert resumed(ran).error is None

@@ -11,7 +11,7 @@ import pytest
 
 from judgekit.testing import FaultServer, Reply, as_responder, chat_reply
 from tests.builders import case, output, read_lines, write_suite
-from tests.workflows.engine import Ran, after_probe, again, carried_out, is_probe
+from tests.workflows.engine import Ran, after_capabilities, again, carried_out, is_capability_call
 from tests.workflows.test_failure_cases_replies import said
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
@@ -108,7 +108,9 @@ def all_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         replies = (
             row.values[0] for row, name in zip(ROWS, names, strict=True) if f"kiln {name} " in request.text.lower()
         )
-        return chat_reply('{"ready": true}') if is_probe(request.body) else as_responder(next(replies))(request)
+        return (
+            chat_reply('{"ready": true}') if is_capability_call(request.body) else as_responder(next(replies))(request)
+        )
 
     cases, outputs = [case(name) for name in names], [output(name) for name in names]
     yield carried_out(tmp_path_factory.mktemp("replies"), answer, case_rows=cases, output_rows=outputs)
@@ -134,7 +136,7 @@ def test_thinking_is_told_from_the_verdict(
 
 
 def test_t2_41_a_reply_in_another_field_is_read_the_same_from_the_cache(tmp_path: Path) -> None:
-    with FaultServer(after_probe(in_field("reasoning", LOWER))) as server:
+    with FaultServer(after_capabilities(in_field("reasoning", LOWER))) as server:
         first = again(write_suite(tmp_path, server.base_url, n_cases=1), server)
         second = again(first.config, server, run_id="again")
     assert [ran.only["parse_path"] for ran in (first, second)] == ["reasoning+strict"] * 2

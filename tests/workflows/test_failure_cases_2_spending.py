@@ -14,7 +14,7 @@ from judgekit.providers.accounting import read_cost, read_upstream, read_usage
 from judgekit.testing import FaultServer, Reply, sequence, with_latency
 from tests.builders import read_json, read_lines, write_suite
 from tests.cli.fork_server import judgekit as command
-from tests.workflows.engine import Ran, after_probe, again, carried_out, good, resumed
+from tests.workflows.engine import Ran, after_capabilities, again, carried_out, good, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -49,7 +49,7 @@ def test_t2_01_thinking_that_only_the_total_shows_counts_in_tokens_cost_and_budg
     prices = {"input": 1, "output": 2}
     ran = carried_out(
         tmp_path,
-        after_probe(good(usage=THINKING)),
+        after_capabilities(good(usage=THINKING)),
         n_cases=40,
         model={"max_concurrency": concurrency, "prices": prices},
         budget={"max_tokens": 30_000},
@@ -122,7 +122,7 @@ def test_t2_01_what_gemini_itself_writes_is_read() -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 16])
 def test_t2_02_calls_without_usage_count_with_what_was_set_aside(tmp_path: Path, concurrency: int) -> None:
-    with FaultServer(after_probe(good(usage={}))) as server:
+    with FaultServer(after_capabilities(good(usage={}))) as server:
         config = write_suite(
             tmp_path,
             server.base_url,
@@ -156,7 +156,7 @@ def test_t2_02_some_calls_without_usage_are_named_beside_the_tokens_of_the_other
     counted = good(usage={"prompt_tokens": 100, "completion_tokens": 10})
     ran = carried_out(
         tmp_path,
-        after_probe(counted, counted, good(usage={}), counted),
+        after_capabilities(counted, counted, good(usage={}), counted),
         n_cases=4,
         model={"max_concurrency": 1, "prices": {"input": 1, "output": 1}},
     )
@@ -184,7 +184,7 @@ def test_t2_02_tokens_of_a_part_of_the_calls_are_not_compared(n_unknown: int, th
 def test_t2_02_a_call_that_timed_out_counts_with_what_was_set_aside(tmp_path: Path) -> None:
     ran = carried_out(
         tmp_path,
-        after_probe(with_latency(5, then=good())),
+        after_capabilities(with_latency(5, then=good())),
         n_cases=20,
         model={"max_concurrency": 4, "timeout_seconds": 0.05, "max_attempts": 1},
         budget={"max_tokens": 4_000},
@@ -212,7 +212,7 @@ def test_t2_03_a_budget_lets_as_many_calls_go_whatever_the_concurrency(
     tmp_path: Path, concurrency: int, budget: dict[str, Any], n_calls: int, spent: str
 ) -> None:
     usage = {"prompt_tokens": 600, "completion_tokens": 40}
-    with FaultServer(after_probe(with_latency(0.01, then=good(usage=usage)))) as server:
+    with FaultServer(after_capabilities(with_latency(0.01, then=good(usage=usage)))) as server:
         model = {"max_concurrency": concurrency, "prices": {"input": 1, "output": 1}}
         config = write_suite(tmp_path, server.base_url, n_cases=40, model=model, budget=budget)
         ran = again(config, server)
@@ -235,7 +235,7 @@ def test_t2_03_a_budget_lets_as_many_calls_go_whatever_the_concurrency(
 def test_t2_03_retries_are_calls_and_never_exceed_the_budget(tmp_path: Path, concurrency: int) -> None:
     ran = carried_out(
         tmp_path,
-        after_probe(Reply(status=503, body={"error": {"message": "busy"}})),
+        after_capabilities(Reply(status=503, body={"error": {"message": "busy"}})),
         n_cases=40,
         model={"max_concurrency": concurrency, "max_attempts": 5},
         budget={"max_calls": 7},
@@ -250,7 +250,7 @@ def test_t2_03_prompts_that_the_server_counts_higher_are_set_aside_for_as_such(t
     usage = {"prompt_tokens": 4000, "completion_tokens": 40}
     ran = carried_out(
         tmp_path,
-        after_probe(good(usage=usage)),
+        after_capabilities(good(usage=usage)),
         n_cases=40,
         model={"max_concurrency": 16},
         budget={"max_tokens": 20_000},
@@ -261,7 +261,7 @@ def test_t2_03_prompts_that_the_server_counts_higher_are_set_aside_for_as_such(t
 
 
 def test_t2_03_a_first_call_that_has_no_room_is_not_sent(tmp_path: Path) -> None:
-    ran = carried_out(tmp_path, after_probe(good()), budget={"max_tokens": 100})
+    ran = carried_out(tmp_path, after_capabilities(good()), budget={"max_tokens": 100})
     assert isinstance(ran.error, Interrupted)
     assert "0 spent, 100 left" in str(ran.error)
     assert asked(ran) == 0
@@ -273,7 +273,7 @@ def test_t2_03_a_first_call_that_has_no_room_is_not_sent(tmp_path: Path) -> None
 def test_t2_04_the_upstream_is_kept_counted_and_warned_of(tmp_path: Path) -> None:
     ran = carried_out(
         tmp_path,
-        after_probe(sequence([with_upstream("Azure")] * 30 + [with_upstream("DeepInfra")])),
+        after_capabilities(sequence([with_upstream("Azure")] * 30 + [with_upstream("DeepInfra")])),
         n_cases=40,
         model={"max_concurrency": 1},
     )
@@ -289,7 +289,7 @@ def test_t2_04_the_upstream_is_kept_counted_and_warned_of(tmp_path: Path) -> Non
 @pytest.mark.parametrize("on_mismatch", ["stop", "flag"])
 def test_t2_04_a_pin_can_name_the_upstream(tmp_path: Path, on_mismatch: str) -> None:
     pin = {"upstream": "Azure", "on_mismatch": on_mismatch}
-    replies = after_probe(with_upstream("Azure"), with_upstream("Azure"), with_upstream("DeepInfra"))
+    replies = after_capabilities(with_upstream("Azure"), with_upstream("Azure"), with_upstream("DeepInfra"))
     ran = carried_out(tmp_path, replies, n_cases=4, model={"max_concurrency": 1, "pin": pin})
     if on_mismatch == "stop":
         assert isinstance(ran.error, ProviderError)
@@ -303,14 +303,14 @@ def test_t2_04_a_pin_can_name_the_upstream(tmp_path: Path, on_mismatch: str) -> 
 def test_t2_04_a_field_of_the_request_can_ask_for_an_upstream(tmp_path: Path) -> None:
     wanted = {"provider": {"only": ["Azure"], "allow_fallbacks": False}}
     model = {"extra_body": wanted, "pin": {"upstream": "Azure"}}
-    ran = carried_out(tmp_path, after_probe(with_upstream("Azure")), n_cases=2, model=model)
+    ran = carried_out(tmp_path, after_capabilities(with_upstream("Azure")), n_cases=2, model=model)
     assert ran.error is None
     assert [body["provider"] for body in ran.asked] == [wanted["provider"]] * 2
     assert ran.manifest["models"]["m"]["upstreams"] == {"Azure": 2}
 
 
 def test_t2_04_a_pin_is_no_excuse_to_take_cached_replies_of_another_upstream(tmp_path: Path) -> None:
-    with FaultServer(after_probe(*[with_upstream("DeepInfra")] * 3, with_upstream("Azure"))) as server:
+    with FaultServer(after_capabilities(*[with_upstream("DeepInfra")] * 3, with_upstream("Azure"))) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=3, model={"max_concurrency": 1})
         assert again(config, server).error is None
         write_suite(tmp_path, server.base_url, n_cases=3, model={"max_concurrency": 1, "pin": {"upstream": "Azure"}})
@@ -363,7 +363,7 @@ def test_t2_13_the_refusal_of_a_budget_in_money_names_the_key_for_prices(tmp_pat
 
 def test_t2_13_a_cost_that_the_reply_carries_is_kept(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "cost": 0.0123}
-    ran = carried_out(tmp_path, after_probe(good(usage=usage)), n_cases=10)
+    ran = carried_out(tmp_path, after_capabilities(good(usage=usage)), n_cases=10)
     assert {(item["cost_usd"], item["cost_source"]) for item in ran.judgments.values()} == {(0.0123, "reply")}
     cost = ran.metrics["cost"]
     assert (cost["usd"], cost["usd_by_source"]) == (pytest.approx(0.123), {"reply": pytest.approx(0.123)})
@@ -379,7 +379,9 @@ def test_t2_13_prices_of_the_config_tell_cached_tokens_apart_and_hold_a_budget(t
     }
     prices = {"input": 10, "output": 50, "cached": 1}
     model = {"max_concurrency": 4, "prices": prices}
-    ran = carried_out(tmp_path, after_probe(good(usage=usage)), n_cases=40, model=model, budget={"max_usd": 0.15})
+    ran = carried_out(
+        tmp_path, after_capabilities(good(usage=usage)), n_cases=40, model=model, budget={"max_usd": 0.15}
+    )
     # 200 x 10 + 800 x 1 + 100 x 50 = 7,800 a million: 0.0078 a call. Up to 1,000 x 10 + 1,024 x 50 = 0.0612 are set
     # aside for one, so that calls go as long as 0.0888 or less are spent: 12 of them.
     assert isinstance(ran.error, Interrupted)
@@ -400,7 +402,7 @@ def test_t2_13_an_estimate_says_where_its_prices_are_from(tmp_path: Path) -> Non
 
 def test_t2_13_prices_of_0_are_free_even_where_nothing_is_counted(tmp_path: Path) -> None:
     model = {"prices": {"input": 0, "output": 0, "cached": 0}}
-    ran = carried_out(tmp_path, after_probe(good(usage={})), n_cases=4, model=model, budget={"max_usd": 0.01})
+    ran = carried_out(tmp_path, after_capabilities(good(usage={})), n_cases=4, model=model, budget={"max_usd": 0.01})
     assert ran.error is None
     cost = ran.metrics["cost"]
     assert (cost["usd"], cost["n_without_usage"], cost["n_without_cost"]) == (0.0, 4, 0)

@@ -15,7 +15,7 @@ from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.judgments import Judgment
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply, rate_limited, raw_bytes
 from tests.builders import write_suite
-from tests.workflows.engine import Ran, after_probe, again, carried_out, good, is_probe, resumed
+from tests.workflows.engine import Ran, after_capabilities, again, carried_out, good, is_capability_call, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -25,7 +25,7 @@ KEY = "sk-zzzzAbCd/EfGh+123456"
 
 def one_case(folder: Path, *replies: Any, **model: Any) -> Ran:
     """A run of one case whose requests get these replies in turn."""
-    return carried_out(folder, after_probe(*replies), n_cases=1, model=model)
+    return carried_out(folder, after_capabilities(*replies), n_cases=1, model=model)
 
 
 def event_stream(*events: Any, ending: str = "data: [DONE]\n\n") -> Reply:
@@ -197,7 +197,7 @@ def thinks_unless_told(request: Request) -> Reply:
     """A gateway in front of a thinking model, which wants to be told that it should not think."""
     if request.get("enable_thinking") is not False:
         return error_reply(400, "parameter.enable_thinking must be set to false for non-streaming calls")
-    return chat_reply('{"ready": true}') if is_probe(request.body) else good()
+    return chat_reply('{"ready": true}') if is_capability_call(request.body) else good()
 
 
 def test_t2_06_further_fields_are_sent_stored_and_part_of_the_cache_key(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_t2_06_headers_carry_variables_whose_values_reach_no_file(
 
     def answer(request: Request) -> Reply:
         seen.append({name: request.headers.get(name, "") for name in ("api-key", "x-title", "x-auth")})
-        if is_probe(request.body):
+        if is_capability_call(request.body):
             return chat_reply('{"ready": true}')
         return error_reply(400, f"bad key {request.headers['x-auth'][-10:].upper()} for you")
 
@@ -297,7 +297,7 @@ def test_t2_06_headers_that_may_not_be_set_are_refused_without_showing_a_secret(
 
 
 def test_t2_06_reasoning_effort_is_sent_stored_and_another_instrument(tmp_path: Path) -> None:
-    with FaultServer(after_probe(good())) as server:
+    with FaultServer(after_capabilities(good())) as server:
         runs = {}
         for effort in ("low", "high"):
             config = write_suite(tmp_path, server.base_url, n_cases=1, model={"reasoning_effort": effort})
@@ -324,7 +324,7 @@ def queries_of(seen: list[tuple[str, str, str]], script: Any) -> Callable[[Reque
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_t2_07_the_query_of_base_url_goes_with_every_request(tmp_path: Path, slash: str) -> None:
     seen: list[tuple[str, str, str]] = []
-    with FaultServer(queries_of(seen, after_probe(good()))) as server:
+    with FaultServer(queries_of(seen, after_capabilities(good()))) as server:
         address = f"{server.base_url}{slash}?api-version=2024-10-21"
         ran = again(write_suite(tmp_path, address, n_cases=2), server)
         assert ran.error is None
@@ -339,7 +339,7 @@ def test_attack_10_secrets_of_a_query_are_sent_and_reach_no_file(
     seen: list[tuple[str, str, str]] = []
 
     def answer(request: Request) -> Reply:
-        if is_probe(request.body):
+        if is_capability_call(request.body):
             return chat_reply('{"ready": true}')
         return error_reply(400, f"no such path: /v1?{request.query} (tok: PLAIN-TOKEN-77)")
 
@@ -395,7 +395,7 @@ def test_t2_14_a_refused_temperature_in_other_words_names_the_key_and_the_run_ca
     def answer(request: Request) -> Reply:
         if "temperature" in request.body:
             return error_reply(400, message, param=param)
-        return chat_reply('{"ready": true}') if is_probe(request.body) else good()
+        return chat_reply('{"ready": true}') if is_capability_call(request.body) else good()
 
     with FaultServer(answer) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=2)
@@ -424,7 +424,7 @@ def test_t2_23_a_redirect_is_not_followed_and_its_target_is_named(tmp_path: Path
 def test_attack_09_a_redirect_in_the_middle_of_a_run_stops_it_and_no_judged_text_leaves(tmp_path: Path) -> None:
     with FaultServer(good(1)) as elsewhere:
         moved = Reply(307, headers={"location": f"{elsewhere.base_url}/chat/completions"})
-        ran = carried_out(tmp_path, after_probe(good(), moved), model={"max_concurrency": 1})
+        ran = carried_out(tmp_path, after_capabilities(good(), moved), model={"max_concurrency": 1})
         assert isinstance(ran.error, ProviderError)
         assert [item["verdict"]["score"] for item in ran.judgments.values()] == [4]
         assert elsewhere.log.totals.n_requests == 0
@@ -464,7 +464,7 @@ def test_t2_49_a_key_is_masked_whole_in_part_and_escaped_wherever_a_server_says_
         event_stream(chunk(content=f"a {echo[:4]}"), chunk(content=f"{echo[4:]} b"), ending=""),
         Reply(401, f"denied: {echo}"),
     ]
-    script = after_probe(*replies)
+    script = after_capabilities(*replies)
     ran = carried_out(tmp_path, script, model={"api_key_env": "JUDGE_KEY", "max_concurrency": 1, "max_attempts": 1})
     assert isinstance(ran.error, ProviderError)
     assert len(ran.judgments) == 5
@@ -521,7 +521,7 @@ NOT_HTTP = [
 
 
 @pytest.mark.parametrize("content", NOT_HTTP)
-def test_attack_03_what_is_not_http_at_the_probe_is_an_address_that_cannot_be_reached(
+def test_attack_03_what_is_not_http_at_the_first_call_is_an_address_that_cannot_be_reached(
     tmp_path: Path, content: bytes
 ) -> None:
     ran = carried_out(tmp_path, raw_bytes(content))
@@ -534,7 +534,7 @@ def test_attack_03_what_is_not_http_at_the_probe_is_an_address_that_cannot_be_re
 def test_attack_03_what_is_not_http_in_a_run_is_a_server_error_and_counts_against_the_budget(
     tmp_path: Path, content: bytes
 ) -> None:
-    script = after_probe(raw_bytes(content))
+    script = after_capabilities(raw_bytes(content))
     model = {"max_concurrency": 1, "max_attempts": 1}
     ran = carried_out(tmp_path, script, model=model, budget={"max_calls": 4})
     assert {item["failure"]["kind"] for item in ran.judgments.values()} == {"server_error"}
@@ -562,7 +562,7 @@ def test_attack_08_a_compressed_reply_is_read_and_one_that_swells_is_not(tmp_pat
     assert len(swollen.body or b"") < 100_000
     ran = carried_out(
         tmp_path,
-        after_probe(compressed(json.dumps(whole()).encode(), encoding), swollen),
+        after_capabilities(compressed(json.dumps(whole()).encode(), encoding), swollen),
         n_cases=2,
         model={"max_concurrency": 1},
     )

@@ -28,7 +28,7 @@ from judgekit.testing import (
     with_latency,
 )
 from tests.builders import output, read_json, read_lines, write_suite
-from tests.workflows.engine import after_probe, again, carried_out, good, resumed
+from tests.workflows.engine import after_capabilities, again, carried_out, good, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -127,7 +127,7 @@ def test_only_replies_with_a_verdict_are_cached(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reply", [good(), chat_reply("four"), truncated_reply(), error_reply(400, "no")])
 def test_equal_questions_of_one_run_make_the_calls_of_one(tmp_path: Path, reply: Any) -> None:
     same = [output(f"c{number}", answer="Same.", retrieved=[{"text": "Same."}]) for number in range(12)]
-    script = after_probe(reply)
+    script = after_capabilities(reply)
     ran = carried_out(tmp_path, with_latency(0.01, then=script), output_rows=same, n_cases=12)
     assert len(ran.judgments) == 12
     assert len({json.dumps([item["verdict"], item["failure"]]) for item in ran.judgments.values()}) == 1
@@ -161,7 +161,7 @@ def test_d07_processes_share_a_cache_and_all_finish(tmp_path: Path) -> None:
             notice for notice in read_json(folder / "metrics.json")["warnings"] if notice["code"].startswith("cache")
         ]
     keys = list(DiskReplyCache(tmp_path / "results" / ".cache").keys())
-    assert len(keys) == len(set(keys)) == n_cases + 1  # and what the probe found
+    assert len(keys) == len(set(keys)) == n_cases + 1  # and what the model takes
 
 
 def test_d09_a_broken_cache_is_set_aside_and_the_run_goes_on(tmp_path: Path) -> None:

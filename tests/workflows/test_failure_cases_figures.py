@@ -28,7 +28,7 @@ from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
 from tests.builders import case, output, read_json, read_lines, write_lines, write_suite
 from tests.readers import complaint, outputs_of, written
-from tests.workflows.engine import after_probe, again, carried_out, good
+from tests.workflows.engine import after_capabilities, again, carried_out, good
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -67,7 +67,7 @@ def test_e01_a_score_that_is_missing_is_in_no_mean_and_no_pass_rate(tmp_path: Pa
     assert [figure.worst, figure.best] == pytest.approx([0.67, 0.87])
     with pytest.raises(ValueError, match="not all finite numbers"):
         one_figure([1.0, float("nan")])  # a NaN that gets so far is an error, never an average
-    script = after_probe(good(5), good(4), good(4), good(4), UNREADABLE, UNREADABLE)
+    script = after_capabilities(good(5), good(4), good(4), good(4), UNREADABLE, UNREADABLE)
     ran = carried_out(tmp_path, script, n_cases=5, model={"max_concurrency": 1})
     score, passed = (ran.metrics["overall"][name] for name in ("groundedness", "groundedness_pass_rate"))
     assert (score["value"], score["n"], score["n_error"]) == (4.25, 4, 1)
@@ -76,7 +76,7 @@ def test_e01_a_score_that_is_missing_is_in_no_mean_and_no_pass_rate(tmp_path: Pa
 
 def test_e02_nothing_measured_is_null_and_misses_its_gate_as_not_measured(tmp_path: Path) -> None:
     gates = [{"metric": "groundedness", "op": ">=", "value": 0}]
-    ran = carried_out(tmp_path, after_probe(UNREADABLE), n_cases=2, gates=gates)
+    ran = carried_out(tmp_path, after_capabilities(UNREADABLE), n_cases=2, gates=gates)
     assert isinstance(ran.error, ProviderError)
     assert "measured 0 of 2" in str(ran.error)
     figure = Estimate.model_validate(ran.metrics["overall"]["groundedness"])
@@ -90,7 +90,7 @@ def test_e02_nothing_measured_is_null_and_misses_its_gate_as_not_measured(tmp_pa
 class TestCoverage:
     def suite(self, folder: Path, *gates: dict[str, Any]) -> Any:
         # 6 verdicts, of 5, 5, 5, 5, 4 and 4, of 25 cases.
-        script = after_probe(*[good(score) for score in (5, 5, 5, 5, 4, 4)], UNREADABLE)
+        script = after_capabilities(*[good(score) for score in (5, 5, 5, 5, 4, 4)], UNREADABLE)
         return carried_out(folder, script, n_cases=25, model={"max_concurrency": 1}, gates=list(gates))
 
     def test_e03_a_mean_says_how_few_cases_it_rests_on_and_a_gate_can_ask_for_more(self, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def summary_of(overall: dict[str, Any]) -> RunSummary:
 
 
 def test_e05_every_screen_shows_one_pass_rate(tmp_path: Path) -> None:
-    script = after_probe(good(4), good(4), good(5), good(1), UNREADABLE)
+    script = after_capabilities(good(4), good(4), good(5), good(1), UNREADABLE)
     ran = carried_out(tmp_path, script, n_cases=10, model={"max_concurrency": 1})
     assert ran.summary is not None
     stored = ran.metrics["overall"]["groundedness_pass_rate"]

@@ -31,7 +31,7 @@ from judgekit.testing import (
 )
 from tests.builders import case, output, read_lines, write_suite
 from tests.doubles.strict import requires
-from tests.workflows.engine import Ran, after_probe, again, carried_out, good
+from tests.workflows.engine import Ran, after_capabilities, again, carried_out, good
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -216,7 +216,7 @@ def test_a43_a_lone_surrogate_in_an_answer_is_replaced_before_it_is_sent(tmp_pat
 
 
 def test_a48_the_derived_rate_comes_from_the_claims_and_not_from_the_score(tmp_path: Path) -> None:
-    ran = carried_out(tmp_path, after_probe(said(5, claims=LISTS)), n_cases=1)
+    ran = carried_out(tmp_path, after_capabilities(said(5, claims=LISTS)), n_cases=1)
     # One of three claims is supported.
     rate = ran.metrics["overall"]["groundedness.unsupported_claim_rate"]
     assert rate["value"] == pytest.approx(2 / 3, abs=1e-4)
@@ -231,7 +231,7 @@ def test_a51_a_model_that_refuses_temperature_0_stops_the_run_before_any_case(tm
     assert ran.error.exit_code == 3
     assert "judge-2025-01-01 refuses temperature 0" in str(ran.error)
     assert ran.asked == []
-    assert ran.server.log.totals.n_requests == 2  # one probe: the refusal, and the same without temperature
+    assert ran.server.log.totals.n_requests == 2  # the refusal, and the same without temperature
 
 
 def test_a52_where_it_is_allowed_the_temperature_is_on_record_everywhere(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_a56_a_refused_reply_format_gives_way_to_the_next_one(tmp_path: Path, ta
     assert n_refused == len(takes)
 
 
-def test_a56_a_passing_server_fault_during_the_probe_costs_no_reply_format(tmp_path: Path) -> None:
+def test_a56_a_passing_server_fault_during_the_capability_call_costs_no_reply_format(tmp_path: Path) -> None:
     ran = carried_out(tmp_path, sequence([error_reply(500, "oops"), error_reply(502, "oops"), good()]))
     assert {item["parameters"]["response_format"] for item in ran.judgments.values()} == {"json_schema"}
 
@@ -342,7 +342,7 @@ def test_a_schema_that_was_filled_in_is_asked_again_with_its_keys_named(tmp_path
   }
 }
 ```"""
-    ran = carried_out(tmp_path, after_probe(chat_reply(filled_in), good(4)), n_cases=1)
+    ran = carried_out(tmp_path, after_capabilities(chat_reply(filled_in), good(4)), n_cases=1)
     assert ran.only["verdict"]["score"] == 4
     assert ran.only["earlier_attempts"][0]["failure"]["kind"] == "invalid"
     first, second = (body["messages"][-1]["content"] for body in ran.asked)

@@ -11,7 +11,7 @@ from judgekit.storage.run_files import replacing
 from judgekit.storage.run_folder import RunFolder
 from judgekit.testing import FaultServer
 from tests.builders import read_lines, write_lines, write_suite
-from tests.workflows.engine import Ran, after_probe, again, good, resumed
+from tests.workflows.engine import Ran, after_capabilities, again, good, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -75,7 +75,7 @@ def test_d15_what_is_missing_is_found_by_id_and_not_by_counting_lines(tmp_path: 
 
 
 def test_d16_of_several_records_of_a_case_one_counts_and_never_a_failure_after_a_verdict(tmp_path: Path) -> None:
-    with FaultServer(after_probe(good(4), good(2))) as server:
+    with FaultServer(after_capabilities(good(4), good(2))) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=2, model={"max_concurrency": 1})
         ran = again(config, server)
         a, b = ran.judgments["c0"], ran.judgments["c1"]

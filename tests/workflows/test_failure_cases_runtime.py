@@ -24,7 +24,7 @@ from tests.builders import output, read_json, read_lines, write_suite
 from tests.cli.fork_server import Ended
 from tests.cli.fork_server import judgekit as judgekit_command
 from tests.doubles.storms import REPLY_MIX, RETRYABLE_MIX, SeededFaults, seeded_faults
-from tests.workflows.engine import Ran, after_probe, again, carried_out, good, is_probe, resumed
+from tests.workflows.engine import Ran, after_capabilities, again, carried_out, good, is_capability_call, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -214,7 +214,7 @@ def test_the_exit_code_is_that_of_the_gate(tmp_path: Path, gate: dict[str, Any] 
 
 
 def test_f12_a_run_without_a_single_verdict_is_no_success(tmp_path: Path) -> None:
-    with FaultServer(after_probe(chat_reply("no idea"))) as server:
+    with FaultServer(after_capabilities(chat_reply("no idea"))) as server:
         gates = [{"metric": "groundedness", "op": ">=", "value": 4}]
         result = command_line(write_suite(tmp_path, server.base_url, n_cases=15, gates=gates), tmp_path)
     assert result.returncode == 3
@@ -328,14 +328,14 @@ class Storm:
     """20% of replies go wrong, on the way or in what they say; what was billed and lost is noted."""
 
     def __init__(self) -> None:
-        # The probe is of no case, and its outcome is another test's business.
+        # The capability call is of no case, and its outcome is another test's business.
         self._faults: SeededFaults = seeded_faults(0.2, seed=11, mix={**RETRYABLE_MIX, **REPLY_MIX})
-        self.n_probes = 0
+        self.n_capability_calls = 0
 
     def __call__(self, request: Any) -> Any:
         assert request.headers["authorization"] == f"Bearer {KEY}"
-        if is_probe(request.body):
-            self.n_probes += 1
+        if is_capability_call(request.body):
+            self.n_capability_calls += 1
             return chat_reply('{"ready": true}', usage={"prompt_tokens": 0, "completion_tokens": 0})
         return self._faults(request)
 
@@ -365,7 +365,7 @@ def test_ten_thousand_calls_in_a_storm_of_faults_add_up(tmp_path: Path, monkeypa
     assert (figure.n, figure.n_error) == (record["n_judged"], sum(kinds.values()))
 
     cost = ran.summary.cost
-    assert cost["n_calls"] == totals.n_requests - storm.n_probes
+    assert cost["n_calls"] == totals.n_requests - storm.n_capability_calls
     assert cost["prompt_tokens"] == totals.prompt_tokens
     assert cost["completion_tokens"] == totals.completion_tokens
     assert totals.max_in_flight <= 64

@@ -27,7 +27,7 @@ from judgekit.testing import (
 from tests.builders import output, write_suite
 from tests.doubles.changes import fingerprint_change
 from tests.doubles.strict import requires
-from tests.workflows.engine import Ran, after_probe, again, carried_out, good, resumed
+from tests.workflows.engine import Ran, after_capabilities, again, carried_out, good, resumed
 
 pytestmark = pytest.mark.usefixtures("quick_waits")
 
@@ -41,7 +41,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def one_case(folder: Path, *replies: Any, **model: Any) -> Ran:
     """A run of one case whose requests get these replies in turn."""
-    return carried_out(folder, after_probe(*replies), n_cases=1, model=model)
+    return carried_out(folder, after_capabilities(*replies), n_cases=1, model=model)
 
 
 def everything_in(folder: Path) -> bytes:
@@ -81,7 +81,7 @@ def test_b01_without_a_usable_wait_the_waits_double(
     assert [0.5 * 2**n <= wait <= 2**n for n, wait in enumerate(asked_waits)] == [True] * 3
 
 
-def test_b01_a_rate_limited_probe_waits_too(tmp_path: Path, asked_waits: list[float]) -> None:
+def test_b01_a_rate_limited_capability_call_waits_too(tmp_path: Path, asked_waits: list[float]) -> None:
     replies = iter([rate_limited(retry_after_seconds=3), server_error(502)])
     ran = carried_out(tmp_path, lambda request: next(replies, good()), n_cases=2)
     assert len(ran.judgments) == 2
@@ -91,7 +91,7 @@ def test_b01_a_rate_limited_probe_waits_too(tmp_path: Path, asked_waits: list[fl
 def test_b05_a_used_up_quota_stops_the_run_after_one_request_and_keeps_what_there_is(tmp_path: Path) -> None:
     message = "You exceeded your current quota"
     quota = rate_limited(code="insufficient_quota", message=message)
-    with FaultServer(after_probe(good(), quota)) as server:
+    with FaultServer(after_capabilities(good(), quota)) as server:
         ran = again(write_suite(tmp_path, server.base_url, model={"max_concurrency": 1}), server)
         assert isinstance(ran.error, ProviderError)
         assert message in str(ran.error)
@@ -321,7 +321,7 @@ def test_b10_a_body_of_the_wrong_shape_never_damages_the_record(tmp_path: Path) 
             "usage": {"prompt_tokens": True, "completion_tokens": 10**40},
         },
     )
-    ran = carried_out(tmp_path, after_probe(odd, good()), n_cases=3, model={"max_concurrency": 1, "pin": FLAG})
+    ran = carried_out(tmp_path, after_capabilities(odd, good()), n_cases=3, model={"max_concurrency": 1, "pin": FLAG})
     assert ran.summary is not None
     assert ran.summary.judges["groundedness"]["n_judged"] == 3
 
@@ -338,7 +338,7 @@ def test_b19_a_prompt_that_the_server_cut_gives_no_score(
     # 0 and no count at all say nothing; about 120,000 characters are at least 15,000 tokens.
     usage = {} if prompt_tokens is None else {"prompt_tokens": prompt_tokens}
     rows = [output("c0", retrieved=[{"text": "evidence " * 13_300}])]
-    ran = carried_out(tmp_path, after_probe(good(1, usage=usage)), n_cases=1, output_rows=rows)
+    ran = carried_out(tmp_path, after_capabilities(good(1, usage=usage)), n_cases=1, output_rows=rows)
     assert (ran.only["verdict"] is not None) is is_used
     if not is_used:
         assert ran.only["failure"]["kind"] == "prompt_truncated"
@@ -349,13 +349,13 @@ def test_b19_a_prompt_that_the_server_cut_gives_no_score(
 
 def test_b19_equal_questions_that_share_a_call_share_its_failure(tmp_path: Path) -> None:
     rows = [output(f"c{number}", answer="Same.", retrieved=[{"text": "evidence " * 4000}]) for number in range(6)]
-    ran = carried_out(tmp_path, after_probe(good(5, usage={"prompt_tokens": 100})), output_rows=rows)
+    ran = carried_out(tmp_path, after_capabilities(good(5, usage={"prompt_tokens": 100})), output_rows=rows)
     assert {item["failure"]["kind"] for item in ran.judgments.values()} == {"prompt_truncated"}
     assert len(ran.asked) == 1
 
 
 def test_b22_fingerprints_are_kept_by_judgment_counted_and_warned_of(tmp_path: Path) -> None:
-    script = fingerprint_change("fp_a", "fp_b", 3, then=good())  # the probe is the first of the three
+    script = fingerprint_change("fp_a", "fp_b", 3, then=good())  # the capability call is the first of the three
     ran = carried_out(tmp_path, script, n_cases=3, model={"max_concurrency": 1})
     assert [item["fingerprint"] for item in ran.judgments.values()] == ["fp_a", "fp_a", "fp_b"]
     assert ran.manifest["models"]["m"]["fingerprints"] == {"fp_a": 2, "fp_b": 1}
@@ -369,7 +369,7 @@ def test_b24_a_server_that_faults_at_everything_is_asked_a_bounded_number_of_tim
     assert isinstance(at_once.error, ProviderError)
     assert at_once.server.log.totals.n_requests <= 8
 
-    later = carried_out(tmp_path / "later", after_probe(refusal), n_cases=100, model={"max_attempts": 4})
+    later = carried_out(tmp_path / "later", after_capabilities(refusal), n_cases=100, model={"max_attempts": 4})
     assert isinstance(later.error, ProviderError)
     assert "the first 20 calls all failed alike" in str(later.error)
     assert {item["n_requests"] for item in later.judgments.values()} == {4}
@@ -378,7 +378,7 @@ def test_b24_a_server_that_faults_at_everything_is_asked_a_bounded_number_of_tim
 
 def test_b24_a_server_that_dies_under_way_stops_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     replies = [good()] * 30
-    with FaultServer(after_probe(*replies, reset())) as server:
+    with FaultServer(after_capabilities(*replies, reset())) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=200, model={"max_attempts": 2})
         ran = again(config, server)
         assert isinstance(ran.error, ProviderError)

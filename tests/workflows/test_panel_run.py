@@ -8,7 +8,7 @@ import pytest
 
 from judgekit.testing import FaultServer, Reply, chat_reply, error_reply
 from tests.builders import read_lines, write_suite
-from tests.workflows.engine import Ran, again, is_probe, resumed
+from tests.workflows.engine import Ran, again, is_capability_call, resumed
 
 MEMBERS = ("a-2025-01-01", "b-2025-01-01", "c-2025-01-01")
 SCORES: dict[str, tuple[int | str, ...]] = {
@@ -23,7 +23,7 @@ SCORES: dict[str, tuple[int | str, ...]] = {
 
 
 def play(request: Any) -> Reply:
-    if is_probe(request.body):
+    if is_capability_call(request.body):
         return chat_reply('{"ready": true}')
     [case_id] = [name for name in SCORES if f"Kiln {name} " in request.text]
     said = SCORES[case_id][MEMBERS.index(request.body["model"])]
@@ -145,7 +145,7 @@ def test_what_a_member_left_open_is_asked_again_on_resume_and_the_verdict_made_a
     gone = {"now": True}
 
     def script(request: Any) -> Reply:
-        if gone["now"] and request.body["model"] == MEMBERS[2] and not is_probe(request.body):
+        if gone["now"] and request.body["model"] == MEMBERS[2] and not is_capability_call(request.body):
             return error_reply(401, "key revoked")
         return play(request)
 
@@ -172,7 +172,7 @@ def test_a_later_verdict_of_a_member_changes_that_of_the_panel(tmp_path: Path) -
     busy = {"now": True}
 
     def script(request: Any) -> Reply:
-        if is_probe(request.body):
+        if is_capability_call(request.body):
             return chat_reply('{"ready": true}')
         if request.body["model"] == MEMBERS[2] and "Kiln c1 " in request.text and busy["now"]:
             return error_reply(503, "overloaded")
@@ -201,7 +201,7 @@ def test_a_later_verdict_of_a_member_changes_that_of_the_panel(tmp_path: Path) -
 
 def test_a_yes_no_judge_can_be_a_panel_too(tmp_path: Path) -> None:
     def script(request: Any) -> Reply:
-        if is_probe(request.body):
+        if is_capability_call(request.body):
             return chat_reply('{"ready": true}')
         return chat_reply(json.dumps({"reasoning": "r", "abstains": request.body["model"] != MEMBERS[0]}))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.testing import Reply, chat_reply
-from tests.workflows.engine import Ran, carried_out, is_probe
+from tests.workflows.engine import Ran, carried_out, is_capability_call
 
 JUDGES = [{"name": "groundedness", "model": "m", "prompt_version": "v2"}]
 
@@ -28,7 +28,7 @@ REPLIES = {
 
 
 def play(request: Any) -> Reply:
-    if is_probe(request.body):
+    if is_capability_call(request.body):
         return chat_reply('{"ready": true}')
     [found] = [text for name, text in REPLIES.items() if f"Kiln {name} " in request.text]
     return chat_reply(found)

@@ -114,7 +114,7 @@ def test_judges_that_are_not_named_keep_their_judgments_at_no_cost(tmp_path: Pat
     summary = rejudge(run, "b", model="other", judges=("correctness",))
 
     again = run.parent / "b"
-    assert asked(server) == n_asked + 6 + 1  # and one probe of the other model
+    assert asked(server) == n_asked + 6 + 1  # and one for what the other model takes
     assert verdicts(again, "groundedness") == verdicts(run, "groundedness")
     copied = [item for item in read_lines(again / "judgments.jsonl") if item["judge"] == "groundedness"]
     assert {(item["copied_from"], item["n_requests"], item["usage"] is None) for item in copied} == {("a", 0, True)}

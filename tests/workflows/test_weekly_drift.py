@@ -319,12 +319,12 @@ def test_the_dry_run_of_a_pinned_judge_counts_what_the_run_asks(weekly: Weekly) 
     path = weekly.config(n_cases=30, models=pinned)
     today = weekly.dry_run(0, path)
     assert today["repeats"]["groundedness"]["n_calls"] == 0
-    estimate = weekly.dry_run(3, path)
-    assert (estimate["judges"]["groundedness"]["n_cached"], estimate["repeats"]["groundedness"]["n_calls"]) == (30, 20)
-    assert "  judge groundedness asked again: 30 verdicts older than a day, 20 calls to m\n" in dry_run_text(estimate)
+    dry_run = weekly.dry_run(3, path)
+    assert (dry_run["judges"]["groundedness"]["n_cached"], dry_run["repeats"]["groundedness"]["n_calls"]) == (30, 20)
+    assert "  judge groundedness asked again: 30 verdicts older than a day, 20 calls to m\n" in dry_run_text(dry_run)
     n_before = len(weekly.questions)
     weekly.run(3, path)
-    assert len(weekly.questions) - n_before == estimate["n_calls"] == 40
+    assert len(weekly.questions) - n_before == dry_run["n_calls"] == 40
 
 
 def test_a_repeat_that_was_stopped_asks_the_same_cases_and_nothing_twice(weekly: Weekly) -> None:

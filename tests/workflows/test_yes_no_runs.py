@@ -12,7 +12,7 @@ from judgekit.testing import Reply, chat_reply
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.models import Options
 from tests.builders import case, output, read_lines, write_lines
-from tests.workflows.engine import Ran, carried_out, is_probe
+from tests.workflows.engine import Ran, carried_out, is_capability_call
 
 JUDGE_MODEL = "judge-2025-01-01"
 
@@ -21,7 +21,7 @@ def by_answer(replies: dict[str, Any]) -> Any:
     """A script that replies by the answer that is judged: a dict as JSON, a text as it is."""
 
     def answer(request: Any) -> Reply:
-        if is_probe(request.body):
+        if is_capability_call(request.body):
             return chat_reply('{"ready": true}')
         [reply] = [reply for marker, reply in replies.items() if marker in request.text]
         return chat_reply(reply if isinstance(reply, str) else json.dumps(reply))

@@ -147,7 +147,7 @@ def test_the_server_says_what_it_is_and_can_be_changed_while_it_runs() -> None:
     assert get[0]["data"][0]["meta"] == {"build": "abc"}
     assert get[1]["build_info"] == "b2000-fffffff"
     assert [entry["digest"] for entry in get[2]["models"]] == ["1" * 64, "0" * 64]
-    assert (totals.n_requests, totals.n_probes) == (0, 3)
+    assert (totals.n_requests, totals.n_other) == (0, 3)
 
 
 @pytest.mark.parametrize(

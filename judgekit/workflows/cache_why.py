@@ -83,7 +83,7 @@ async def explain_case(target: WhyTarget, options: Options) -> list[dict[str, An
     setup = set_up(target.config_path or config_of(folder, manifest), replace(options, needs_keys=target.asks_server))
     place = folder.path.parent
     if target.config_path is not None:
-        place = results_dir_of(setup.config, target.config_path, options)
+        place = results_dir_of(setup.config.results_dir, target.config_path, options)
     cache = open_reader(cache_folder(place))
     for runtime in setup.models.values():
         runtime.cache = cache

@@ -51,8 +51,8 @@ def judge_inputs(
 
 
 @dataclass(frozen=True)
-class Scoring:
-    """How the cases of a run are scored."""
+class CaseScorers:
+    """What scores the cases of a run, and the config with the rules."""
 
     config: RunConfig
     metrics: Sequence[Metric]
@@ -75,7 +75,7 @@ class Scored:
 
 
 def score_cases(
-    scoring: Scoring,
+    scorers: CaseScorers,
     folder: RunFolder,
     cases: Iterable[Case],
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
@@ -84,22 +84,22 @@ def score_cases(
     """Write scores.jsonl and the reports of metric families, and return the figures.
 
     Args:
-        scoring: the components and rules.
+        scorers: the components and rules.
         folder: the run folder; its outputs are read, in the order of the cases.
         cases: the cases of the run.
         unjudged: why cases were not put before a judge.
         judgments: the judgment that counts for each question.
     """
-    components = [*scoring.metrics, *scoring.judges]
+    components = [*scorers.metrics, *scorers.judges]
     columns = [column for component in components for column in component.columns()]
     joint = joint_columns(columns)
     columns += joint
     pooled = [figure for component in components for figure in component.pooled()]
-    config = scoring.config
+    config = scorers.config
     rules = FigureRules(config.resampling_seed, config.min_n, config.cluster_by)
     tally = RunTally(columns, pooled, config.slices, config.errors, rules)
-    reports = {metric.name: report for metric in scoring.metrics if (report := metric.open_report()) is not None}
-    families = [(metric, reports.get(metric.name, metric)) for metric in scoring.metrics]
+    reports = {metric.name: report for metric in scorers.metrics if (report := metric.open_report()) is not None}
+    families = [(metric, reports.get(metric.name, metric)) for metric in scorers.metrics]
     deciding = _Abstentions()
 
     def lines() -> Iterator[bytes]:
@@ -109,12 +109,12 @@ def score_cases(
                     unjudged.get(judge.name, {}).get(case.id),
                     judgments.get(JudgmentKey("primary", judge.name, case.id)),
                 )
-                for judge in scoring.judges
+                for judge in scorers.judges
             }
-            outcomes, sources = _metric_outcomes(families, case, output, verdicts, scoring.warnings)
+            outcomes, sources = _metric_outcomes(families, case, output, verdicts, scorers.warnings)
             decided = deciding.of(case, output, verdicts)
-            for judge in scoring.judges:
-                outcomes.update(_judge_outcomes(judge, case, decided, verdicts[judge.name], scoring.warnings))
+            for judge in scorers.judges:
+                outcomes.update(_judge_outcomes(judge, case, decided, verdicts[judge.name], scorers.warnings))
             if joint:
                 outcomes.update(joint_outcomes(outcomes))
             tally.add(case, output, outcomes)

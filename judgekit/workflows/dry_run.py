@@ -44,7 +44,7 @@ async def dry_run(setup: Setup, options: Options) -> dict[str, Any]:
         ConfigError: a judge applies to no case, or a prompt cannot be rendered.
         InputError: what the config names needs fields that no record has.
     """
-    place = cache_folder(results_dir_of(setup.config, setup.config_path, options))
+    place = cache_folder(results_dir_of(setup.config.results_dir, setup.config_path, options))
     cache = open_reader(place) if options.use_cache else None
     for runtime in setup.models.values():
         runtime.cache = cache

@@ -100,7 +100,7 @@ def start(setup: Setup, options: Options) -> RunJob:
         versions=versions(),
         commit_hash=commit_of(path.resolve().parent),
     )
-    folder = RunFolder.create(results_dir_of(config, path, options), run_id)
+    folder = RunFolder.create(results_dir_of(config.results_dir, path, options), run_id)
     return job_of(setup, folder, manifest, resolved, options)
 
 

@@ -243,7 +243,7 @@ def _job(
         metrics=build_metrics(child.config, corpus),
         corpus_chunk_ids=corpus,
         judges=plans,
-        panels=panels_of(child.config, plans),
+        panels=panels_of(child.config.judges, plans),
         models=models,
         folder=folder,
         cache=cache,

@@ -45,11 +45,10 @@ def asked_again(judge: str, before: Judgments, now: Judgments) -> list[str]:
     ]
 
 
-def rejudged(job: RunJob, judgments: dict[JudgmentKey, Judgment]) -> dict[str, object] | None:
+def rejudged(job: RunJob, before: Judgments, judgments: Judgments) -> dict[str, object] | None:
     """How the verdicts differ from those of the parent; None if the run is not a rejudge."""
     if job.parent is None:
         return None
-    before = last_judgments(job.parent.judgments())
     judges = [judge for judge in job.judge_components if judge.name not in job.kept]
     both = [key for key in before if key.role == "primary" and key in judgments]
     pairs = {
@@ -65,26 +64,24 @@ def rejudged(job: RunJob, judgments: dict[JudgmentKey, Judgment]) -> dict[str, o
     return {"parent": job.manifest.parent, "n_asked": sum(asked.values()), **found}
 
 
-def other_builds(job: RunJob, now: Mapping[JudgmentKey, Judgment]) -> list[tuple[str, str]]:
+def other_builds(parent: str | None, before: Judgments, now: Judgments) -> list[tuple[str, str]]:
     """A warning for each model whose server has another build loaded than gave the verdicts of the parent."""
-    if job.parent is None:
-        return []
     found: dict[str, tuple[set[str], set[str]]] = {}
-    for key, old in last_judgments(job.parent.judgments()).items():
+    for key, old in before.items():
         new = now.get(key)
         if new is None or new.copied_from is not None or (old.model_id, old.model) != (new.model_id, new.model):
             continue
         if old.build is not None and new.build is not None and old.build != new.build:
-            before, after = found.setdefault(new.model_id, (set(), set()))
-            before.add(old.build)
-            after.add(new.build)
+            stored, loaded = found.setdefault(new.model_id, (set(), set()))
+            stored.add(old.build)
+            loaded.add(new.build)
     return [
         (
             "rejudged_by_another_build",
-            f"model {name}: the server has build {', '.join(sorted(after))} loaded, the verdicts of "
-            f"{job.manifest.parent} are of build {', '.join(sorted(before))}, so another model was asked",
+            f"model {name}: the server has build {', '.join(sorted(loaded))} loaded, the verdicts of "
+            f"{parent} are of build {', '.join(sorted(stored))}, so another model was asked",
         )
-        for name, (before, after) in found.items()
+        for name, (stored, loaded) in found.items()
     ]
 
 

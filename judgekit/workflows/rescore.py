@@ -17,13 +17,13 @@ from judgekit.core.judgments import last_judgments
 from judgekit.core.runs import EVAL_RESULTS, METRICS_VERSION, SCORES, Notice, RunSummary
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import append_history
-from judgekit.workflows.case_scores import Scored, Scoring, Unjudged, judge_inputs, score_cases
+from judgekit.workflows.case_scores import CaseScorers, Scored, Unjudged, judge_inputs, score_cases
 from judgekit.workflows.closing import closed, made_by, replaced_figures, write_summary
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import StoredRun, open_stored
 from judgekit.workflows.stored_runs import stored_figures
 
-MADE_BY_SCORING = frozenset(
+MADE_AGAIN = frozenset(
     {
         "internal_error",
         "too_many_slices",
@@ -40,7 +40,7 @@ MADE_BY_SCORING = frozenset(
         "index_damaged",
     }
 )
-"""Codes of warnings that scoring and indexing raise themselves; the others are kept as they are stored."""
+"""Codes of warnings that case scores and indexing raise themselves; the others are kept as they are stored."""
 
 _PROVENANCE = ("metrics_version", "scored_by", "warnings")
 
@@ -68,8 +68,8 @@ def rescore(run: str, options: Options) -> dict[str, Any]:
         raise ConfigError(f"{folder.path}: this run is not finished; resume it with `judgekit run --resume` first")
     with folder.locked_as_found(manifest):
         warnings: list[tuple[str, str]] = []
-        scoring = Scoring(stored.config, metrics, judges, warnings)
-        scored = _scored(folder, scoring, _cases(stored))
+        scorers = CaseScorers(stored.config, metrics, judges, warnings)
+        scored = _scored(folder, scorers, _cases(stored))
         summary = _summary(stored, old, scored, warnings)
         changes = _changes(rounded(old.model_dump(mode="json")), rounded(summary.model_dump(mode="json")))
         if changes is None:
@@ -109,17 +109,17 @@ def _cases(stored: StoredRun) -> list[Case]:
     return cases
 
 
-def _scored(folder: RunFolder, scoring: Scoring, cases: Sequence[Case]) -> Scored:
+def _scored(folder: RunFolder, scorers: CaseScorers, cases: Sequence[Case]) -> Scored:
     unjudged: Unjudged = {}
     # Only why cases were not put before a judge is needed here; the inputs themselves are stored.
-    for _ in judge_inputs(scoring.judges, zip(cases, folder.outputs(), strict=True), unjudged, scoring.warnings):
+    for _ in judge_inputs(scorers.judges, zip(cases, folder.outputs(), strict=True), unjudged, scorers.warnings):
         pass
-    return score_cases(scoring, folder, cases, unjudged, last_judgments(folder.judgments()))
+    return score_cases(scorers, folder, cases, unjudged, last_judgments(folder.judgments()))
 
 
 def _summary(stored: StoredRun, old: RunSummary, scored: Scored, warnings: Sequence[tuple[str, str]]) -> RunSummary:
     config = stored.config
-    kept = [notice for notice in old.warnings if notice.code not in MADE_BY_SCORING]
+    kept = [notice for notice in old.warnings if notice.code not in MADE_AGAIN]
     found = [Notice(code=code, message=message) for code, message in dict.fromkeys([*warnings, *scored.warnings])]
     same = {name: old.operational[name] for name in ("wall_seconds", "n_resumed", "versions")}
     summary = old.model_copy(

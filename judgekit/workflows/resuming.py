@@ -34,7 +34,9 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
         StorageError: the run is damaged.
     """
     if config_path is not None and options.results_dir is None:
-        options = replace(options, results_dir=results_dir_of(load_config(config_path), config_path, options))
+        options = replace(
+            options, results_dir=results_dir_of(load_config(config_path).results_dir, config_path, options)
+        )
     folder = RunFolder.open(find_run(run, options))
     # The run is refused if the manifest has changed since it was read here.
     manifest = folder.manifest()

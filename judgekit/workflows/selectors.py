@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
 from judgekit.core.runs import MANIFEST, Manifest
 from judgekit.storage.prompt_files import shipped
@@ -50,12 +49,12 @@ def config_of(folder: RunFolder, manifest: Manifest) -> Path:
     )
 
 
-def results_dir_of(config: RunConfig, config_path: Path, options: Options) -> Path:
+def results_dir_of(configured: str | None, config_path: Path, options: Options) -> Path:
     """Where runs are kept: the flag, the config, or `results` in the current folder."""
     if options.results_dir is not None:
         return options.results_dir
-    if config.results_dir is not None:
-        return config_path.resolve().parent / config.results_dir
+    if configured is not None:
+        return config_path.resolve().parent / configured
     return Path("results")
 
 

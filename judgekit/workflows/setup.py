@@ -105,7 +105,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
     cases_path = base / config.cases_file.path
     notices: Notices = []
     all_cases = load_cases(config.cases_file, cases_path, notices)
-    delimiter = _heading_delimiter(config, all_cases, notices)
+    delimiter = _heading_delimiter(config.match.heading_delimiter, all_cases, notices)
     all_cases = [split_case(case, delimiter) for case in all_cases]
     check_cluster_field(config.cluster_by, all_cases)
     part = CasePart(options.limit, options.sample, config.seed, options.shard)
@@ -140,7 +140,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
         models=models,
         spot_checks=spot_checks,
         repeats=[] if wanted is None else _repeats(wanted, judges),
-        panels=panels_of(config, judges),
+        panels=panels_of(config.judges, judges),
         corpus_chunk_ids=corpus,
         indexing=indexing,
         files={"outputs": outputs_record, **indexing_record},
@@ -149,10 +149,10 @@ def set_up(config_path: Path, options: Options) -> Setup:
     )
 
 
-def _heading_delimiter(config: RunConfig, cases: Sequence[Case], notices: Notices) -> str | None:
+def _heading_delimiter(wanted: str | None, cases: Sequence[Case], notices: Notices) -> str | None:
     """Where headings that are one text are split beside ` > `: as the config says, else as the gold does throughout."""
-    if config.match.heading_delimiter is not None:
-        return config.match.heading_delimiter
+    if wanted is not None:
+        return wanted
     found = delimiter_of(cases)
     notices += [] if found is None else [delimiter_notice(found)]
     return found
@@ -222,11 +222,11 @@ def _plans(
     return [JudgePlan(judge, prompt, models[model], role=role) for model in wanted.asked]
 
 
-def panels_of(config: RunConfig, plans: Sequence[JudgePlan]) -> list[Panel]:
+def panels_of(judges: Sequence[JudgeConfig], plans: Sequence[JudgePlan]) -> list[Panel]:
     """The panels of a config, each with the plans of its members."""
     return [
         Panel(members[0].judge, wanted.panel, members)
-        for wanted in config.judges
+        for wanted in judges
         if wanted.panel is not None and (members := [plan for plan in plans if plan.judge.name == wanted.name])
     ]
 

@@ -9,11 +9,11 @@ from judgekit.analysis.judge_calls import ReplySources, cache_warnings, cost_rec
 from judgekit.core.config import is_local
 from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
 from judgekit.core.runs import METRICS_VERSION, Notice, Notices, RunStatus, RunSummary
-from judgekit.core.spot_checks import RUN_SPOT_CHECKS
+from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SpotCheckRecord
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.storage.run_index import judged_before
-from judgekit.workflows.case_scores import Scoring, score_cases
+from judgekit.workflows.case_scores import CaseScorers, score_cases
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of, sampled
@@ -28,24 +28,26 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
     """Write scores.jsonl and the reports of metric families, and return the figures."""
     config, manifest, judges, spot_checks = job.config, job.manifest, job.judge_components, job.spot_check_records
     judgments = last_judgments(job.folder.judgments(), sampled(spot_checks))
-    scoring = Scoring(config, job.metrics, judges, job.warnings)
-    scored = score_cases(scoring, job.folder, job.cases, job.unjudged, judgments)
+    scorers = CaseScorers(config, job.metrics, judges, job.warnings)
+    scored = score_cases(scorers, job.folder, job.cases, job.unjudged, judgments)
     before = None if job.reopened is None else job.reopened.summary.judge_reliability
     clusters = clusters_of(config.cluster_by, job.cases, spot_checks)
     stand, to_redo = parts_that_stand(before, judges)
     reliability, unstable = reliability_of(judges, spot_checks, judgments, stand, clusters)
+    of_parent = {} if job.parent is None else last_judgments(job.parent.judgments())
+    asked = [plan for plan in job.judges if plan.judge.name not in job.kept]
     cost = cost_record(job.folder.judgments(), job.price_list)
     warnings = [
         *job.warnings,
         *scored.warnings,
         *(warning for name, runtime in job.models.items() for warning in _model_warnings(name, runtime)),
-        *other_builds(job, judgments),
+        *other_builds(manifest.parent, of_parent, judgments),
         *(("indexing_of_other_version", line) for line in other_index(job.indexing, manifest.versions)),
         *_failures(manifest.run_id, judgments),
         *(warning for panel in job.panels for warning in member_failures(panel, judgments)),
         *to_redo,
         *unstable,
-        *cache_warnings(_reply_sources(job, judgments), job.now()),
+        *cache_warnings(_reply_sources(asked, spot_checks, judgments), job.now()),
         *_spending_warnings(job.models, cost),
     ]
     wall_seconds, n_resumed = manifest.wall_seconds, manifest.n_resumed
@@ -65,7 +67,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         overall=scored.overall,
         slices=scored.tally.slices(),
         judge_reliability=reliability,
-        rejudged=rejudged(job, judgments),
+        rejudged=rejudged(job, of_parent, judgments),
         judges=_judge_records(job.judges, job.panels, judgments),
         latency=scored.tally.latency(),
         cost=cost,
@@ -148,12 +150,14 @@ def _spending_warnings(models: Mapping[str, ModelRuntime], cost: Mapping[str, An
     return found
 
 
-def _reply_sources(job: RunJob, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, ReplySources]:
+def _reply_sources(
+    asked: Sequence[JudgePlan], spot_checks: Sequence[SpotCheckRecord], judgments: Mapping[JudgmentKey, Judgment]
+) -> dict[str, ReplySources]:
     """By judge, how far the run really asked it, since the cache may have answered."""
-    repeats = {(record.judge, record.check) for record in job.spot_check_records if record.kind == "repeat"}
+    repeats = {(record.judge, record.check) for record in spot_checks if record.kind == "repeat"}
     found = {}
-    for name in {plan.judge.name: None for plan in job.judges if plan.judge.name not in job.kept}:
-        plans = [plan for plan in job.judges if plan.judge.name == name]
+    for name in dict.fromkeys(plan.judge.name for plan in asked):
+        plans = [plan for plan in asked if plan.judge.name == name]
         if all(plan.runtime.provider.needs_network for plan in plans):
             role = plans[0].role
             verdicts = [item for key, item in judgments.items() if (key.role, key.judge) == (role, name)]

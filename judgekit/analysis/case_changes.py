@@ -67,7 +67,7 @@ def by_loss(queries: Iterable[QueryChange]) -> tuple[QueryChange, ...]:
 
 
 def edited_fields(a: Case, b: Case) -> tuple[str, ...]:
-    """Names of question and labels that differ between two versions of a case; empty for the same case.
+    """Names of question and gold that differ between two versions of a case; empty for the same case.
 
     What only puts a case into a slice, such as tags, does not count.
     """

@@ -28,7 +28,7 @@ Parts = tuple[str, ...]
 
 
 class NameForms:
-    """Gathers gold labels and hits of a run, and says where they look written in different ways.
+    """Gathers gold and hits of a run, and says where they look written in different ways.
 
     There is a warning only if not one gold name of the run occurs among its hits, both sides have some, and either
 

@@ -1,12 +1,15 @@
 """Commands around the reply cache: cache stats, verify, why, export, import, clear."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from judgekit.cli.command import CACHE, Run, Shared, app, command, confirmed, say
+
+if TYPE_CHECKING:
+    from judgekit.storage.cache_entries import CacheReader
 
 WHY_EPILOG = """\b
 Examples:
@@ -48,14 +51,12 @@ def verify_command(
     """Check the checksum of every entry, list the damaged ones. Exit code 4 if any are left."""
     from judgekit.core.errors import StorageError
     from judgekit.reports.safe_text import printable
-    from judgekit.storage.cache_entries import drop_rows, open_reader
+    from judgekit.storage.cache_entries import drop_rows
 
-    folder = _folder(shared)
-    reader = open_reader(folder)
+    reader = _reader(shared)
     if reader is None:
-        typer.echo(f"no cache at {folder}")
         return
-    damaged, n_entries = [], 0
+    folder, damaged, n_entries = reader.folder, [], 0
     with reader:
         for entry in reader.entries():
             n_entries += 1
@@ -140,13 +141,12 @@ def clear_command(
 ) -> None:
     """Drop everything that is cached; the next run asks again."""
     from judgekit.core.cache_keys import is_current
-    from judgekit.storage.cache_entries import drop_rows, open_reader
+    from judgekit.storage.cache_entries import drop_rows
 
-    folder = _folder(shared)
-    reader = open_reader(folder)
+    reader = _reader(shared)
     if reader is None:
-        typer.echo(f"no cache at {folder}")
         return
+    folder = reader.folder
     with reader:
         rows = [entry.row for entry in reader.entries() if not (old and is_current(entry.key))]
     what = f"{len(rows):,} entries{' of other key versions' if old else ''}"
@@ -155,6 +155,17 @@ def clear_command(
         return
     drop_rows(folder, rows)
     typer.echo(f"{folder}: dropped {what}")
+
+
+def _reader(shared: Shared) -> "CacheReader | None":
+    """The cache for reading; None if there is none, which is printed."""
+    from judgekit.storage.cache_entries import open_reader
+
+    folder = _folder(shared)
+    reader = open_reader(folder)
+    if reader is None:
+        typer.echo(f"no cache at {folder}")
+    return reader
 
 
 def _folder(shared: Shared) -> Path:

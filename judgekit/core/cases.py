@@ -98,7 +98,7 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
 
 
-class Anchor(Record):
+class DocumentPlace(Record):
     """A place in a corpus: a file and a heading inside it."""
 
     rel_path: Text
@@ -107,7 +107,7 @@ class Anchor(Record):
     """Headings from the outermost inwards, as a list or one string split on ` > `; empty means the whole file."""
 
 
-class Support(Anchor):
+class Support(DocumentPlace):
     """A gold support: a place that holds evidence for the right answer."""
 
     snippets: Texts = ()
@@ -144,7 +144,7 @@ Spans = Annotated[tuple[Span, ...], BeforeValidator(_tuple)]
 
 
 class Case(Record):
-    """One golden question with its labels."""
+    """One golden question with its gold."""
 
     id: Id
     question: Annotated[str, BeforeValidator(_question)] = ""
@@ -269,7 +269,7 @@ class SystemOutput(Record):
     answer: OptionalText = None
     """None: no answer came back; blank: the system answered with nothing."""
     retrieved: Annotated[tuple[Hit, ...], BeforeValidator(_tuple)] = ()
-    references: Annotated[tuple[Anchor, ...], BeforeValidator(_tuple)] = ()
+    references: Annotated[tuple[DocumentPlace, ...], BeforeValidator(_tuple)] = ()
     citations: Annotated[tuple[Citation, ...] | None, BeforeValidator(_optional_list)] = None
     """None: the system does not report citations; empty: it cited nothing."""
     scope: Scope | None = None

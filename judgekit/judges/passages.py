@@ -40,7 +40,7 @@ def citations(output: SystemOutput, top_k: int) -> list[str] | None:
         f"passage {numbers[entry.citation]}" if entry.citation in numbers else f"{_line(entry.citation)} (not shown)"
         for entry in output.citations or ()
     ]
-    cited += [_line(_place(anchor.rel_path, anchor.heading_path)) for anchor in output.references]
+    cited += [_line(_place(place.rel_path, place.heading_path)) for place in output.references]
     return list(dict.fromkeys(cited))
 
 

@@ -10,13 +10,13 @@ from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Literal, NamedTuple, TypeVar
 
-from judgekit.core.cases import Anchor, Case, Hit, Support, SystemOutput
+from judgekit.core.cases import Case, DocumentPlace, Hit, Support, SystemOutput
 from judgekit.core.text import nfc, normalise_path
 
 SnippetMode = Literal["if_text", "require", "ignore"]
 """`if_text`: checked if the hit has whole text; `require`: always; `ignore`: never."""
 
-PlaceT = TypeVar("PlaceT", Anchor, Support, Hit)
+PlaceT = TypeVar("PlaceT", DocumentPlace, Support, Hit)
 
 SEPARATOR = re.compile(r"(?<=\s)>(?=\s)")
 
@@ -109,7 +109,7 @@ class GoldSupports:
             place.number for place in places if not place.snippets or any(snippet in text for snippet in place.snippets)
         ]
 
-    def cited_by(self, references: Iterable[Anchor]) -> set[int]:
+    def cited_by(self, references: Iterable[DocumentPlace]) -> set[int]:
         """Indices of the supports that some reference matches; a reference has no text to look into."""
         found: set[int] = set()
         for reference in references:
@@ -226,7 +226,7 @@ def _splitter(delimiter: str) -> re.Pattern[str]:
     return re.compile(rf"(?<=\s){re.escape(bare)}(?=\s)" if bare != delimiter else rf"\s*{re.escape(bare)}\s*")
 
 
-def looks_alike(gold: Anchor, rel_path: str | None, heading_path: tuple[str, ...] | str) -> bool:
+def looks_alike(gold: DocumentPlace, rel_path: str | None, heading_path: tuple[str, ...] | str) -> bool:
     """Whether a place does not match a gold support, but would if delimiters of headings did not count."""
     if rel_path is None or normalise_path(rel_path) != normalise_path(gold.rel_path):
         return False

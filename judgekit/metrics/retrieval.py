@@ -1,4 +1,4 @@
-"""Retrieval by anchors: were the gold supports found, how early, and were they cited."""
+"""Retrieval by gold supports: were the gold supports found, how early, and were they cited."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ _NEEDS_JUDGE = NotApplicable("needs the conflict judge")
 class Retrieval(Metric):
     """Retrieval scores against gold supports (file and heading), and what the answer does with them.
 
-    With the rank of a hit, and "right" for a hit that matches a gold support (see `anchors`); all in [0, 1],
+    With the rank of a hit, and "right" for a hit that matches a gold support (see `gold_evidence`); all in [0, 1],
     higher is better unless said otherwise; not applicable without gold supports:
 
     * `recall_any@k`: 1 if a right hit has rank <= k, else 0.

@@ -51,19 +51,19 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
     """The same for a terminal, with the table of thresholds."""
     lines: list[str] = []
     for name, report in judges.items():
-        anchors = report["anchors"]
+        compared = report["anchors"]
         lines.append(
-            f"{name} against {', '.join(f'{who} ({n})' for who, n in anchors['labels']['annotators'].items())}"
+            f"{name} against {', '.join(f'{who} ({n})' for who, n in compared['labels']['annotators'].items())}"
         )
         lines += [f"  {line}" for line in _lines(report)]
         for row in _corrected_rows(report):
             figure, says, people, between, n_labels, how = row
             lines.append(f"  {figure}: judge {says}, as people would say {people} ({between}); {n_labels}; {how}")
         lines += [
-            f"  {line}" for line in _confusion_lines(anchors["confusion"], is_yes_no=anchors["pass_score"] is None)
+            f"  {line}" for line in _confusion_lines(compared["confusion"], is_yes_no=compared["pass_score"] is None)
         ]
-        lines += [f"  {line}" for line in _threshold_lines(anchors["thresholds"])]
-        lines += [f"  note: {note}" for note in anchors["notes"]]
+        lines += [f"  {line}" for line in _threshold_lines(compared["thresholds"])]
+        lines += [f"  note: {note}" for note in compared["notes"]]
         lines.append("")
     return [printable_line(line) for line in lines]
 
@@ -75,26 +75,26 @@ def _calibrated(reliability: Part | None) -> dict[str, Part]:
 
 
 def _lines(report: Part) -> Iterator[str]:
-    anchors = report["anchors"]
-    is_yes_no = anchors["pass_score"] is None
-    clusters = f" in {anchors['n_clusters']} clusters ({anchors['cluster_by']})" if anchors["cluster_by"] else ""
-    yield f"{anchors['n']} labelled verdicts{clusters}; {anchors['labels']['part_reason']}"
-    if anchors["class_agreement"]["n"]:
-        right, wrong, same = (_share(anchors[key]) for key in ("sensitivity", "specificity", "class_agreement"))
+    compared = report["anchors"]
+    is_yes_no = compared["pass_score"] is None
+    clusters = f" in {compared['n_clusters']} clusters ({compared['cluster_by']})" if compared["cluster_by"] else ""
+    yield f"{compared['n']} labelled verdicts{clusters}; {compared['labels']['part_reason']}"
+    if compared["class_agreement"]["n"]:
+        right, wrong, same = (_share(compared[key]) for key in ("sensitivity", "specificity", "class_agreement"))
         if is_yes_no:
             yield f"says yes in {right} where people do, no in {wrong} where they do; same answer in {same}"
         else:
             yield f"passes {right} of what people pass, fails {wrong} of what they fail; same class in {same}"
     rate = "of the share of yes" if is_yes_no else "of the pass rate"
     for key, what in (("bias", "points"), ("pass_bias", rate)):
-        bias = anchors[key]
+        bias = compared[key]
         if bias["value"] is not None:
             error = "" if bias["standard_error"] is None else f", standard error {bias['standard_error']:.3f}"
             said = bias["direction"] or bias["direction_reason"]
             yield f"judge minus people: {bias['value']:+.3f} {what}{_ends(bias)}{error}; {said}"
-    yield from _agreement(anchors["agreement"])
-    yield from _humans(anchors["humans"])
-    yield from _second_opinion(anchors.get("baseline"), report.get("comparator_value"))
+    yield from _agreement(compared["agreement"])
+    yield from _humans(compared["humans"])
+    yield from _second_opinion(compared.get("baseline"), report.get("comparator_value"))
 
 
 def _agreement(agreement: Part) -> Iterator[str]:
@@ -207,16 +207,16 @@ def _ends(found: Part, digits: int = 3) -> str:
     return f" ({found['low']:.{digits}f} to {found['high']:.{digits}f})"
 
 
-def label_parts(report: Part) -> dict[str, Any]:
-    """The parts `anchors`, `corrected` and `comparator_value` of a judge; each None if it is missing."""
+def human_label_parts(report: Part) -> dict[str, Any]:
+    """The parts `human_labels`, `corrected` and `comparator_value` of a judge; each None if it is missing."""
     corrected = list(_corrected_rows(report))
-    anchors = report.get("anchors") or {}
+    compared = report.get("anchors") or {}
     # What another tool wrote there may have another form.
-    known = "class_agreement" in anchors
+    known = "class_agreement" in compared
     return {
-        "anchors": _anchors(anchors) if known else None,
+        "human_labels": _human_labels(compared) if known else None,
         "corrected": {"header": CORRECTED_HEADER[1:], "rows": corrected} if corrected else None,
-        "comparator": _comparator(report.get("comparator_value"), anchors.get("baseline") if known else None),
+        "comparator": _comparator(report.get("comparator_value"), compared.get("baseline") if known else None),
     }
 
 
@@ -224,44 +224,44 @@ _PASS_WORDS = ("passes of what people pass", "fails of what people fail", "same 
 _YES_NO_WORDS = ("yes where people say yes", "no where people say no", "same answer")
 
 
-def _anchors(anchors: Part) -> dict[str, Any]:
-    humans = anchors["humans"]
-    is_yes_no = anchors["pass_score"] is None
+def _human_labels(compared: Part) -> dict[str, Any]:
+    humans = compared["humans"]
+    is_yes_no = compared["pass_score"] is None
     right, wrong, same = _YES_NO_WORDS if is_yes_no else _PASS_WORDS
     shares = [
-        share_row(f"{right} (sensitivity)", anchors["sensitivity"]),
-        share_row(f"{wrong} (specificity)", anchors["specificity"]),
-        share_row(f"{same} as people", anchors["class_agreement"]),
+        share_row(f"{right} (sensitivity)", compared["sensitivity"]),
+        share_row(f"{wrong} (specificity)", compared["specificity"]),
+        share_row(f"{same} as people", compared["class_agreement"]),
         share_row("people with each other (human ceiling)", humans["ceiling"]),
     ]
-    labels = anchors["labels"]
+    labels = compared["labels"]
     biases = (("bias", "points"), ("pass_bias", "pass rate"))
     return {
-        **anchors,
+        **compared,
         "annotators": ", ".join(f"{who} ({n})" for who, n in labels["annotators"].items()),
         "part_reason": labels["part_reason"],
         "path": labels["path"],
         "sha256": str(labels["sha256"])[:12],
-        "clusters": f"{anchors['n_clusters']} clusters of {anchors['cluster_by']}" if anchors["cluster_by"] else "",
+        "clusters": f"{compared['n_clusters']} clusters of {compared['cluster_by']}" if compared["cluster_by"] else "",
         "shares": [row for row in shares if row is not None],
         "ceiling_note": None if humans["ceiling"] else f"human ceiling not known: {humans.get('undefined_reason', '')}",
-        "biases": [row for row in (_bias(anchors, key, what) for key, what in biases) if row is not None],
+        "biases": [row for row in (_bias(compared, key, what) for key, what in biases) if row is not None],
         "agreement": [
             {"kind": kind, "n": found["n"], **agreement_rows(found, figures)}
             for kind, figures in _AGREEMENT.items()
-            if (found := anchors["agreement"][kind])["n"]
+            if (found := compared["agreement"][kind])["n"]
         ],
-        "confusion": _confusion(anchors["confusion"], is_yes_no=is_yes_no),
+        "confusion": _confusion(compared["confusion"], is_yes_no=is_yes_no),
         "thresholds": [
-            {**row, "is_used": row["threshold"] == anchors["pass_score"], "values": _threshold_values(row)}
-            for row in anchors["thresholds"]
+            {**row, "is_used": row["threshold"] == compared["pass_score"], "values": _threshold_values(row)}
+            for row in compared["thresholds"]
         ],
     }
 
 
-def _bias(anchors: Part, key: str, what: str) -> dict[str, Any] | None:
+def _bias(compared: Part, key: str, what: str) -> dict[str, Any] | None:
     """Judge minus people; with too few labels there is no direction."""
-    found = anchors[key]
+    found = compared[key]
     if found["value"] is None:
         return None
     ends = [abs(end) for end in (found["value"], found["low"], found["high"]) if end is not None]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from judgekit.core.cases import Anchor, Case, Hit, SystemOutput
+from judgekit.core.cases import Case, DocumentPlace, Hit, SystemOutput
 from judgekit.core.errors import ConfigError
 from judgekit.core.human_labels import HumanLabel
 from judgekit.core.judgments import Judgment
@@ -98,7 +98,7 @@ class CaseViewer:
             "hits": self._hits(case, output),
             "n_hits": len(output.retrieved),
             "citations": [self._line(item.citation) for item in (output.citations or ())[:MOST_ITEMS]],
-            "cited": [self._place(anchor) for anchor in output.references[:MOST_ITEMS]],
+            "cited": [self._place(place) for place in output.references[:MOST_ITEMS]],
             "seconds": {self._line(stage): round(seconds, 4) for stage, seconds in output.latency_seconds.items()},
         }
 
@@ -194,9 +194,9 @@ class CaseViewer:
         flat = " ".join(inert(text[: self.caps.item * 2]).split())
         return flat if len(flat) <= self.caps.item else f"{flat[: self.caps.item]}…"
 
-    def _place(self, anchor: Anchor | Hit) -> str:
-        headings = anchor.heading_path if isinstance(anchor.heading_path, str) else " › ".join(anchor.heading_path)
-        return self._line(" › ".join(part for part in (anchor.rel_path, headings) if part))
+    def _place(self, place: DocumentPlace | Hit) -> str:
+        headings = place.heading_path if isinstance(place.heading_path, str) else " › ".join(place.heading_path)
+        return self._line(" › ".join(part for part in (place.rel_path, headings) if part))
 
 
 def _abstention(record: CaseRecord) -> list[Any] | None:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from judgekit.core.runs import RunSummary
 from judgekit.reports.bridge_text import HEADER as BRIDGE_HEADER
 from judgekit.reports.bridge_text import bridge_notes, bridge_rows
-from judgekit.reports.calibration_report import label_parts
+from judgekit.reports.calibration_report import human_label_parts
 from judgekit.reports.charts import ends_text
 from judgekit.reports.figures import by_judge, counted_names, number, p_value, rejudged_line
 from judgekit.reports.probe_report import probe_part
@@ -35,7 +35,7 @@ def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[di
         report = reports.get(name) or {}
         block = {
             **spot_check_parts(report),
-            **label_parts(report),
+            **human_label_parts(report),
             "probes": probe_part(report.get("probes")),
             "rejudged": _changed(rejudged.get(name), (summary.rejudged or {}).get("parent")),
             "panel": _panel(summary.judges.get(name, {}).get("panel")),
@@ -64,8 +64,8 @@ def _badges(block: Part) -> Iterator[tuple[str, str]]:
     if block["spot_checks"]:
         status = block["spot_checks"][0]["status"]
         yield STATUS_BADGES.get(status, "warn"), f"spot check: {status}"
-    if block["anchors"]:
-        yield "plain", f"{block['anchors']['n']} labels"
+    if block["human_labels"]:
+        yield "plain", f"{block['human_labels']['n']} human labels"
     if block["probes"]:
         yield block["probes"]["badge"]
     if block["rejudged"]:

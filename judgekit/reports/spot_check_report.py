@@ -63,7 +63,7 @@ def reliability_lines(reliability: Report | None, names: Mapping[str, str]) -> l
 
 
 def _checked(reliability: Report | None) -> dict[str, Report]:
-    """Judges with a spot check; others may have labels or probes alone."""
+    """Judges with a spot check; others may have human labels or probes alone."""
     return {name: report for name, report in by_judge(reliability).items() if "spot_check" in report}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from judgekit.core.cases import Anchor, Hit, Support
+from judgekit.core.cases import DocumentPlace, Hit, Support
 from judgekit.core.errors import InputError, did_you_mean
 
 ABSENT = object()
@@ -109,7 +109,7 @@ def value_in(text: str) -> Any:
         return ABSENT
 
 
-LISTS: dict[str, type[BaseModel]] = {"retrieved": Hit, "gold_supports": Support, "references": Anchor}
+LISTS: dict[str, type[BaseModel]] = {"retrieved": Hit, "gold_supports": Support, "references": DocumentPlace}
 """Fields whose entries have parts that can be mapped."""
 
 NEAR = 0.87

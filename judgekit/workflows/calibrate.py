@@ -177,7 +177,7 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
     clusters = _clusters(setting, inputs)
     cases = _labelled_cases(labels, verdicts, clusters, pass_score)
     part = labelled_part(judge.name, list(labels.by_case), len(inputs), file.sheets)
-    anchors: dict[str, Any] = {
+    compared: dict[str, Any] = {
         "labels": {
             "path": file.path,
             "sha256": file.sha256,
@@ -191,10 +191,10 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
         "notes": [*labels.notes, *_what_can_be_said(labels, cases, scale)],
         **calibration_report(cases, scale, pass_score, setting.wanted.cluster_by),
     }
-    anchors["baseline"], comparator = _second_opinions(setting, judge, cases)
+    compared["baseline"], comparator = _second_opinions(setting, judge, cases)
     readings = _readings(labels, verdicts, clusters, pass_score)
     return {
-        "anchors": anchors,
+        "anchors": compared,
         "corrected": {name: corrected_report(item, part, setting.wanted.width) for name, item in readings.items()},
         "comparator_value": comparator,
         "labels_by_case": {

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from judgekit.analysis.input_mismatches import NameForms
-from judgekit.core.cases import Anchor, Case, Hit, Span, Support, SystemOutput
+from judgekit.core.cases import Case, DocumentPlace, Hit, Span, Support, SystemOutput
 from judgekit.core.components import Component, Judge
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.core.runs import Notices
@@ -60,11 +60,11 @@ def _check_fields(setup: "Setup", outputs: Sequence[SystemOutput]) -> Notices:
         missing = [group for group in needs if not any(_has(name, setup.cases, answered, known) for name in group)]
         if not missing:
             continue
-        labels_missing = any(group[0].startswith("case.") for group in missing)
+        gold_missing = any(group[0].startswith("case.") for group in missing)
         line = f"{_kind(component)} {component.name} needs {', and '.join(map(_in_words, missing))}"
         if component.name in named and not is_part:
             wrong.append(f'{line}; add it, map it with "fields", or leave {component.name} out')
-        elif component.name in named or not labels_missing:
+        elif component.name in named or not gold_missing:
             notices.append(("field_missing", line))
     if wrong:
         raise InputError("\n".join(wrong))
@@ -151,8 +151,8 @@ def _counts_utf16(hit: Hit) -> bool:
     return n_covered == n_units != len(hit.text)
 
 
-def label_notices(pairs: Iterable[tuple[Case, SystemOutput]]) -> Notices:
-    """Labels and hits that are written in different ways, as a run says it: paths, ids, headings."""
+def gold_notices(pairs: Iterable[tuple[Case, SystemOutput]]) -> Notices:
+    """Gold and hits that are written in different ways, as a run says it: paths, ids, headings."""
     forms = NameForms()
     cases, outputs = [], []
     for case, output in pairs:
@@ -168,7 +168,7 @@ def _heading_notices(cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> 
     for case, output in zip(cases, outputs, strict=True):
         gold = [support for support in case.gold_supports if support.heading_path]
         if gold:
-            places: list[Hit | Anchor] = [*output.retrieved, *output.references]
+            places: list[Hit | DocumentPlace] = [*output.retrieved, *output.references]
             found += [case.id for place in places if _is_ambiguous(place, gold)]
     if not found:
         return []
@@ -180,7 +180,7 @@ def _heading_notices(cases: Sequence[Case], outputs: Sequence[SystemOutput]) -> 
     return [("ambiguous_heading_path", text)]
 
 
-def _is_ambiguous(place: Hit | Anchor, gold: Sequence[Support]) -> bool:
+def _is_ambiguous(place: Hit | DocumentPlace, gold: Sequence[Support]) -> bool:
     return any(looks_alike(support, place.rel_path, place.heading_path) for support in gold)
 
 

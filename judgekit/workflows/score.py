@@ -129,9 +129,9 @@ def score(
     warnings += ids_on_one_side(list(gold), output_ids, path.name, missing_is_empty=is_empty)
     _fill(columns, gold, None if is_empty else Failed("missing_output"))
     if _asks_for_a_look(columns, gold):
-        from judgekit.workflows.preflight import label_notices  # half of what this command would import
+        from judgekit.workflows.preflight import gold_notices  # half of what this command would import
 
-        warnings += label_notices(_first_of(_records(cases, outputs, delimiter)))
+        warnings += gold_notices(_first_of(_records(cases, outputs, delimiter)))
     files = {
         kind: {"path": file.path, "sha256": data_sha256(file, Path(file.path), hashes), "n": n}
         for kind, file, n in (("cases", cases, len(gold)), ("outputs", outputs, len(output_ids)))

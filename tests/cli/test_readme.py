@@ -19,8 +19,8 @@ from judgekit.analysis.drift_states import State
 from judgekit.analysis.joint import JOINT_COLUMNS
 from judgekit.cli.app import app
 from judgekit.core.cases import (
-    Anchor,
     Case,
+    DocumentPlace,
     Hit,
     IndexedDocument,
     OutputError,
@@ -197,7 +197,9 @@ def score_names() -> set[str]:
     [
         (
             "data.md",
-            field_names(Case, Support, SystemOutput, Hit, Scope, Anchor, OutputError, Usage, Span, IndexedDocument),
+            field_names(
+                Case, Support, SystemOutput, Hit, Scope, DocumentPlace, OutputError, Usage, Span, IndexedDocument
+            ),
         ),
         (
             "run-folder.md",

@@ -24,7 +24,7 @@ from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage import trec_lines
 from judgekit.storage.case_files import load_cases, load_outputs
 from judgekit.storage.reading import missing_is_empty
-from judgekit.workflows.preflight import label_notices
+from judgekit.workflows.preflight import gold_notices
 from judgekit.workflows.score import RankingScores
 from tests.builders import write_lines
 from tests.readers import needs_shared_files, shared, written
@@ -45,7 +45,7 @@ def by_records(cases: Path, outputs: Path, ties: Any = None) -> tuple[Outcomes, 
     found = {output.case_id: output for output in load_outputs(file, outputs, notices)}
     is_empty = missing_is_empty(file, outputs)
     notices += ids_on_one_side([one.id for one in all_cases], found, outputs.name, missing_is_empty=is_empty)
-    notices += label_notices((one, found[one.id]) for one in all_cases if one.id in found)
+    notices += gold_notices((one, found[one.id]) for one in all_cases if one.id in found)
     scores: Outcomes = {}
     for one in all_cases:
         missing: dict[str, Any] = {} if is_empty else {"error": {"kind": "missing_output"}}

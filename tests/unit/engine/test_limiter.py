@@ -23,6 +23,14 @@ class Clock:
         self.now += delay
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock that the limiter sleeps by."""
+    found = Clock()
+    monkeypatch.setattr("judgekit.engine.limiter.asyncio.sleep", found.sleep)
+    return found
+
+
 RATE_LIMITED = CallError("rate_limited", "slow down", retryable=True)
 SERVER_ERROR = CallError("server_error", "oops", retryable=True)
 
@@ -94,10 +102,7 @@ def test_no_more_calls_than_slots_are_in_flight_and_a_cancelled_waiter_blocks_no
     assert asyncio.run(scenario()) == 2
 
 
-def test_a_used_up_request_limit_is_waited_for_until_its_reset(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr("judgekit.engine.limiter.asyncio.sleep", clock.sleep)
-
+def test_a_used_up_request_limit_is_waited_for_until_its_reset(clock: Clock) -> None:
     async def scenario() -> None:
         limiter = AdaptiveLimiter(8, clock)
         await limiter.acquire(100)
@@ -110,10 +115,7 @@ def test_a_used_up_request_limit_is_waited_for_until_its_reset(monkeypatch: pyte
     asyncio.run(scenario())
 
 
-def test_a_token_limit_lets_small_calls_pass_and_holds_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr("judgekit.engine.limiter.asyncio.sleep", clock.sleep)
-
+def test_a_token_limit_lets_small_calls_pass_and_holds_large_ones(clock: Clock) -> None:
     async def scenario() -> None:
         limiter = AdaptiveLimiter(8, clock)
         await limiter.acquire(10)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.core.cases import Anchor, Hit, Support
+from judgekit.core.cases import DocumentPlace, Hit, Support
 from judgekit.core.text import normalise_path
 from judgekit.metrics.gold_evidence import (
     GoldSupports,
@@ -130,7 +130,7 @@ def test_supports_are_told_apart_by_index_and_equal_ones_counted_once() -> None:
 
 def test_references_match_without_any_text() -> None:
     gold = GoldSupports([SNIPPETS, support("Setup", "b.md"), support("Plan")], "require")
-    cited = gold.cited_by([Anchor(rel_path="./a.md", heading_path="Setup"), Anchor(rel_path="c.md")])
+    cited = gold.cited_by([DocumentPlace(rel_path="./a.md", heading_path="Setup"), DocumentPlace(rel_path="c.md")])
     assert cited == {0}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from judgekit.reports import pages
-from judgekit.reports.calibration_report import label_parts
+from judgekit.reports.calibration_report import human_label_parts
 from judgekit.reports.charts import share_bar, signed_bar
 from judgekit.reports.page_judges import judge_blocks
 from judgekit.reports.probe_report import probe_part
@@ -136,7 +136,7 @@ def test_changed_verdicts_lead_to_their_cases_and_are_escaped() -> None:
 def test_nothing_known_is_nothing_shown() -> None:
     assert judge_blocks(a_summary().model_copy(update={"judge_reliability": None})) == []
     assert probe_part(None) is None
-    assert label_parts({}) == {"anchors": None, "corrected": None, "comparator": None}
+    assert human_label_parts({}) == {"human_labels": None, "corrected": None, "comparator": None}
 
 
 def test_bars_stay_on_their_track() -> None:

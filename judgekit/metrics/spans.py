@@ -112,7 +112,7 @@ def _merge_one_document(spans: list[CharacterSpan], merged: list[CharacterSpan])
 
 
 def _up_to(span: CharacterSpan, end: int) -> CharacterSpan:
-    """The span with a later end, which needs no check."""
+    """The span with a later end, which needs no validation."""
     return tuple.__new__(CharacterSpan, (span[0], span[1], end))
 
 

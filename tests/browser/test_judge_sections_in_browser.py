@@ -39,8 +39,8 @@ def test_each_judge_has_its_parts_and_no_others(watched: Watched, full: Path) ->
     badges = block(page, "groundedness").locator("summary .badge").all_text_contents()
     assert badges[0].startswith("spot check: ")
     assert page.get_by_role("heading", name="Bridge from first").is_visible()
-    checks = block(page, "groundedness").locator("tbody").first.locator("tr").all_text_contents()
-    assert len(checks) == 3  # another wording, the judge itself, and another model
+    spot_checks = block(page, "groundedness").locator("tbody").first.locator("tr").all_text_contents()
+    assert len(spot_checks) == 3  # another wording, the judge itself, and another model
     assert "The same judge, asked again within a day, 0 of 20 verdicts flip" in block(page, "groundedness").inner_text()
 
 
@@ -73,7 +73,7 @@ def test_a_case_has_labels_of_people_and_quotes_real_and_made_up(watched: Watche
     assert "Counts as an answer, by its own flag." in body.inner_text()
     heads = body.locator(".opinions .box-head").all_text_contents()
     assert sum("member " in head for head in heads) == 3
-    # drawn by a check or not, no second opinion stands twice
+    # drawn by a spot check or not, no second opinion stands twice
     assert len(set(heads)) == len(heads)
 
 

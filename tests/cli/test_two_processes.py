@@ -154,11 +154,11 @@ def test_a_run_two_rejudges_a_spot_check_and_new_indexes_at_once_lose_nothing(
     database = Database(results)
     assert {run.run_id: run.status for run in database.runs()} == dict.fromkeys(("a", "b", "same", "other"), "complete")
     # The spot check of the run, and a point of each rejudge.
-    points = sorted((check.kind, check.comparator, check.n_pairs) for check in database.points() if check.kind != "run")
+    points = sorted((point.kind, point.comparator, point.n_pairs) for point in database.points() if point.kind != "run")
     assert points == [
         ("noise_floor", "m-2025-01-01 with v1", 20),
         ("noise_floor", "m-2025-01-01 with v1", N_CASES),
         ("spot_check", "other-2025-01-01 with v1", N_CASES),
     ]
-    assert read_points(RunFolder(results / "a")) == [check for check in database.points() if check.run_id == "a"]
+    assert read_points(RunFolder(results / "a")) == [point for point in database.points() if point.run_id == "a"]
     assert read_json(results / "a" / "metrics.json")["judge_reliability"]["spot_check_n"] == 20

@@ -113,8 +113,8 @@ def test_second_opinions_that_failed_on_the_way_are_asked_again_too(tmp_path: Pa
     with FaultServer(answer) as server:
         one = {"base_url": server.base_url, **ONE_TRY}
         models = {name: {"model": f"{name}-2025-01-01", **one} for name in ("m", "b")}
-        check = {"n": 4, "model": "b"}
-        ran = again(write_suite(tmp_path, server.base_url, models=models, spot_check=check), server)
+        spot_check = {"n": 4, "model": "b"}
+        ran = again(write_suite(tmp_path, server.base_url, models=models, spot_check=spot_check), server)
         assert ran.error is None
         first, n_before = ran.metrics["judge_reliability"], len(ran.asked)
         down["now"] = False

@@ -156,8 +156,8 @@ def test_a_server_of_which_nothing_is_left_to_ask_is_left_alone(tmp_path: Path) 
         one = {"base_url": server.base_url, "max_concurrency": 1}
         models = {name: {"model": f"{name}-2025-01-01", **one} for name in ("a", "b")}
         judges = [{"name": "groundedness", "model": "a"}]
-        check = {"n": 3, "model": "b"}
-        config = write_suite(tmp_path, server.base_url, models=models, judges=judges, spot_check=check)
+        spot_check = {"n": 3, "model": "b"}
+        config = write_suite(tmp_path, server.base_url, models=models, judges=judges, spot_check=spot_check)
         ran = again(config, server, use_cache=False)
         before = ran.metrics, ran.manifest["models"]
         # Killed before its figures were there: everything is judged.

@@ -108,7 +108,7 @@ def test_scoring_a_panel_again_changes_nothing(results: Path, tmp_path: Path, ag
     folder, before, result = rescored(results, run_id, tmp_path)
     assert result["changes"] == []
     after = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    # The report names the time at which it was written; the manifest takes up checks that other runs have added.
+    # The report names the time at which it was written; the manifest takes up spot checks that other runs have added.
     changed = {name for name in after if after[name] != before.get(name)}
     assert changed - {".lock", "report.html", "manifest.json"} == set()
     assert read_json(folder / "metrics.json")["judges"]["groundedness"]["panel"]["quorum"] == 1

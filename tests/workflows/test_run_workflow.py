@@ -163,12 +163,12 @@ def test_cached_replies_answer_a_second_run_without_a_call(tmp_path: Path, serve
 
 
 def test_a_spot_check_is_never_answered_from_the_cache(tmp_path: Path, server: FaultServer) -> None:
-    check = {"n": 4, "model": "second"}
+    spot_check = {"n": 4, "model": "second"}
     models = {
         name: {"model": f"{name}-2025-01-01", "base_url": server.base_url, "max_concurrency": 2}
         for name in ("m", "second")
     }
-    config = write_suite(tmp_path, server.base_url, models=models, spot_check=check, seed=0)
+    config = write_suite(tmp_path, server.base_url, models=models, spot_check=spot_check, seed=0)
     judgekit.run(config, run_id="a")
     n_requests = server.log.totals.n_requests
 

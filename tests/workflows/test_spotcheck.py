@@ -376,7 +376,7 @@ def test_an_adaptive_check_ends_at_200_rows(tmp_path: Path) -> None:
 
 
 def record_of(run: Path) -> dict[str, Any]:
-    """The last check, without its name."""
+    """The last spot check, without its name."""
     return {**read_json(run / "checks.json")["checks"][-1], "check": ""}
 
 

@@ -67,7 +67,7 @@ def test_every_e_value_is_the_averaged_likelihood_ratio(counts: tuple[int, int],
 
 @given(COUNTS, st.floats(0.02, 0.9))
 def test_a_bet_is_fair_at_the_rate_it_is_against(counts: tuple[int, int], m0: float) -> None:
-    """Whatever came before, the expected e-value after one more check is the one now: so one may always look."""
+    """Whatever came before, the expected e-value after one more pair is the one now: so one may always look."""
     s, t = counts
     after = m0 * math.exp(log_e_value(s + 1, t + 1, m0) - log_e_value(s, t, m0))
     after += (1 - m0) * math.exp(log_e_value(s, t + 1, m0) - log_e_value(s, t, m0))
@@ -118,7 +118,7 @@ def test_the_detector_finds_a_change_after_a_long_quiet_time_and_one_bet_does_no
 
 
 def test_false_alarms_are_as_rare_as_promised() -> None:
-    # rate exactly m0 = 0.05, 26 weekly checks of 20, looked at each week: one bet passes 20 in at most 1/20 of 200
+    # rate exactly m0 = 0.05, 26 weekly points of 20 pairs, looked at each week: one bet passes 20 in at most 1/20 of 200
     # runs, the detector passes 26 * 20 in at most 1/20
     rng = np.random.default_rng(7)
     bet = detector = 0

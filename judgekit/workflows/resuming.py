@@ -71,6 +71,7 @@ def _resume_run(folder: RunFolder, manifest: Manifest, config_path: Path, option
     for name, runtime in setup.models.items():
         if name not in replaced:
             runtime.guard.go_on(manifest.models.get(name, {}))
+    folder.spot_checks()  # a damaged one is named before anything of the run is written
     here = {"n_resumed": manifest.n_resumed + 1, "config_path": str(config_path.resolve())}
     return job_of(setup, folder, manifest.model_copy(update=here), resolved, options, found=manifest)
 

@@ -54,6 +54,16 @@ def swapped(lines: list[bytes]) -> list[bytes]:
     return [lines[1], lines[0], *lines[2:]]
 
 
+def test_a_resume_names_damaged_spot_checks_before_it_writes_anything(folder: Path) -> None:
+    manifest = read_json(folder / "manifest.json")
+    del manifest["files"]
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "status": "running", "finished_at": None}))
+    (folder / "checks.json").write_text("")
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert said("run", "--resume", str(folder), "-q")[0] == 4
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
 READERS = [
     ["rejudge"],
     ["rescore"],

@@ -16,7 +16,7 @@ from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
 from tests.builders import read_json, read_lines
-from tests.workflows.stored_suites import asked, by_model, first_run, own_wording, rejudge, verdicts
+from tests.workflows.stored_suites import asked, by_model, check, first_run, own_wording, rejudge, verdicts
 
 STORED = ("cases.jsonl", "outputs.jsonl", "judge_inputs.jsonl")
 
@@ -149,6 +149,24 @@ def test_the_kept_wording_is_sent_as_it_was_down_to_the_order_of_its_schema(
     ]
     assert len(bodies) == 24
     assert sorted(bodies[: n_asked - 1]) == sorted(bodies[n_asked - 1 :])
+
+
+def test_a_wording_that_was_edited_since_is_asked_as_the_run_kept_it(tmp_path: Path, server: FaultServer) -> None:
+    own_wording(tmp_path, "groundedness", "v1", lambda text: text.replace("You ", "Before you ", 1))
+    run = first_run(tmp_path, server, judges=[{"name": "groundedness", "model": "m"}], prompts_dir="prompts")
+    own_wording(tmp_path, "groundedness", "v1", lambda text: text.replace("You ", "Afterwards you ", 1))
+    n_asked = asked(server)
+
+    rejudge(run, "b", use_cache=False)
+    check(run, against="repeat")
+
+    systems = [
+        entry.body["messages"][0]["content"]
+        for entry in server.log.chat[n_asked:]
+        if '"ready"' not in json.dumps(entry.body)
+    ]
+    assert len(systems) == 12  # six of the rejudge, six of the spot check
+    assert all("Before you " in system for system in systems)
 
 
 def test_a_wording_that_names_what_the_inputs_lack_is_refused_before_any_call(

@@ -118,7 +118,7 @@ def test_the_detector_finds_a_change_after_a_long_quiet_time_and_one_bet_does_no
 
 
 def test_false_alarms_are_as_rare_as_promised() -> None:
-    # rate exactly m0 = 0.05, 26 weekly points of 20 pairs, looked at each week: one bet passes 20 in at most 1/20 of 200
+    # rate exactly m0 = 0.05, 26 weekly points of 20 pairs, each looked at: one bet passes 20 in at most 1/20 of 200
     # runs, the detector passes 26 * 20 in at most 1/20
     rng = np.random.default_rng(7)
     bet = detector = 0

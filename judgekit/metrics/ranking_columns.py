@@ -28,7 +28,7 @@ class RankingColumns:
             supports: the family of figures by gold support.
         """
         self._families = (ids, supports, MultiHop())
-        self.depth = max(MRR_CUTOFF, *ids.ks, *supports.ks, *supports.mrr_ks)
+        self.depth = max((MRR_CUTOFF, *ids.ks, *supports.ks, *supports.mrr_ks))
         """The largest cut-off: what stands behind it matters only if nothing right comes before."""
         self.case_ids: list[str] = []
         self._numbers: dict[tuple[Positions, Failed | None], int] = {}

@@ -102,6 +102,14 @@ def test_the_table_says_what_was_read_and_warns(tmp_path: Path) -> None:
     assert codes == ["queries_without_relevant]", "score_ties]", "cases_without_output]"]
 
 
+def test_no_cut_offs_leave_the_figures_that_have_none(tmp_path: Path) -> None:
+    files = "--cases", written(tmp_path, "qrels.txt", QRELS), "--outputs", written(tmp_path, "x.run", RUN)
+    found = figures_of(*files, "--ks", "", cwd=tmp_path)["figures"]
+    everything = figures_of(*files, cwd=tmp_path)["figures"]
+    assert found == {name: figure for name, figure in everything.items() if "@" not in name}
+    assert {"mrr", "mrr_chunk"} <= found.keys()
+
+
 def test_scores_of_cases_are_written_as_csv_and_parquet(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     written(tmp_path, "qrels.txt", "=1 0 d1 1\n=1 0 d2 1\n=1 0 d3 1\n2 0 d1 0\n")

@@ -22,7 +22,7 @@ _FIELDS = tuple(IndexedDocument.model_fields)
 
 
 def load_indexed_documents(source: DataFile, path: Path) -> list[IndexedDocument]:
-    """All records of a JSONL, JSON or CSV file, in order. Fields that are none of ours are left out.
+    """All records of a JSONL, JSON or CSV file, in order. Unknown fields are left out.
 
     Raises:
         InputError: one line for each problem (20 at most, then a count), duplicate documents among them.

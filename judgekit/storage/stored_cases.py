@@ -156,7 +156,7 @@ class _CaseFiles:
     def _all(self, index: RecordIndex, case_id: str, model: type[M]) -> Iterator[M]:
         for line in index.lines(case_id):
             try:
-                record = model.model_validate_json(line)
+                record = model.model_validate_json(line, extra="ignore")
             except ValidationError as error:
                 where = f"{self._folder.path}: damaged {model.__name__} of case {case_id!r}"
                 raise StorageError(f"{where}: {first_problem(error)}") from None

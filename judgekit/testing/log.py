@@ -23,7 +23,7 @@ class LoggedRequest:
     headers: Mapping[str, str]
     """Names in lower case; of keys only the last 4 characters. Empty where bodies are not kept."""
     body: Any
-    """The decoded JSON; None where there is none, it does not parse, or bodies are not kept."""
+    """The decoded JSON; None if there is no body, it does not parse, or bodies are not kept."""
     is_chat: bool
     arrived_at: float
     """Seconds of the monotonic clock (`time.monotonic`), for differences."""

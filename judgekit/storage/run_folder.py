@@ -287,7 +287,7 @@ class RunFolder:
     def _records(self, name: str, model: type[M]) -> Iterator[M]:
         for number, line in self.lines(name):
             try:
-                record = model.model_validate_json(line, extra="ignore")
+                record = model.model_validate_json(line)
             except ValidationError as error:
                 raise damaged_line(self.path / name, number, first_problem(error)) from None
             yield record

@@ -60,7 +60,7 @@ def read_points(folder: RunFolder) -> list[HistoryPoint]:
     found = {point.check_id: point for point in _spot_check_points(folder)}
     for number, line in folder.lines(DRIFT_CHECKS):
         try:
-            point = HistoryPoint.model_validate_json(line, extra="ignore")
+            point = HistoryPoint.model_validate_json(line)
         except ValidationError as error:
             where = f"{folder.path / DRIFT_CHECKS}:{number}"
             raise StorageError(f"{where}: damaged line: {first_problem(error)}; delete the line") from None

@@ -86,7 +86,7 @@ def adjust(now: Capabilities, error: CallError) -> Capabilities | None:
         return replace(now, max_tokens_name="max_completion_tokens")
     if "max_tokens" in said and now.max_tokens_name == "max_completion_tokens":
         return replace(now, max_tokens_name="max_tokens")
-    if now.system_role and ("system role" in said or "roles must alternate" in said or "system_role" in said):
+    if now.system_role and re.search(r"system[ _]role|roles must alternate|got system", said):
         return replace(now, system_role=False)
     names_format = re.search(r"response_format|json_schema|json_object|json mode|grammar|schema", said)
     if now.response_format != "text" and names_format:

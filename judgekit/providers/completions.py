@@ -60,6 +60,9 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
         if choice.get("error"):
             raise error_from_ok(choice, {}, now=0.0)
         message = choice["message"]
+        if message is None and choice.get("finish_reason"):
+            # Gemini sends no message if all tokens went into thinking, or if a filter withheld it.
+            message = {}
         text, source = message.get("content"), "content"
         calls = message.get("tool_calls")
         if not text and calls:

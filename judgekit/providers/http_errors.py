@@ -16,7 +16,8 @@ LONGEST_WAIT_SECONDS = 120.0
 """A server that asks to wait longer is not waited for: the run stops and can be resumed."""
 
 _KEY_LIKE = re.compile(
-    r"\b(?:sk|pk|rk|key|gsk|xai|hf|AIza)[-_][A-Za-z0-9*._-]{6,}|Bearer\s+\S+|(?<=api key provided: )\S+", re.IGNORECASE
+    r"\b(?:sk|pk|rk|key|gsk|xai|hf|AIza)[-_][A-Za-z0-9*._-]{6,}|Bearer\s+(?!token\b)\S+|(?<=api key provided: )\S+",
+    re.IGNORECASE,
 )
 _CONTEXT = re.compile(
     r"context_length|maximum context|context (?:length|window|size)|too many tokens|prompt is too long"
@@ -32,8 +33,13 @@ _QUOTA = re.compile(
     r"|out of credits",
     re.IGNORECASE,
 )
+_LASTING_QUOTA = re.compile(r"per ?day|limit: 0\b", re.IGNORECASE)
+"""What a quota says for which waiting a minute is no use, although the reply names a wait."""
+_KEY_REFUSED = re.compile(r"api[ _]key (?:not valid|expired|not found)", re.IGNORECASE)
+"""How Gemini says in a reply with status 400 what others say with 401."""
 _FORM = re.compile(
-    r"TemplateError|system role|roles must alternate|response_format|json_schema|json_object|grammar", re.IGNORECASE
+    r"TemplateError|system role|got system|roles must alternate|response_format|json_schema|json_object|grammar",
+    re.IGNORECASE,
 )
 """What a server fault says if the form of the request is to blame: asking the same again does not help."""
 _FATAL_STATUS = {
@@ -64,6 +70,9 @@ _REMEDIES = (
     ),
 )
 """What you can set if a server says so."""
+
+_MESSAGES = ("message", "detail", "msg", "Message")
+"""Fields of an error body with what is wrong; the last is Amazon's."""
 
 _STATUS_OF_CODE = {
     "insufficient_quota": 429,
@@ -103,8 +112,10 @@ def error_from_status(
     of_this_case = _of_this_case(status, said)
     if of_this_case is not None:
         return CallError(of_this_case, message)
-    if _QUOTA.search(said) and status in (400, 402, 403, 429):
+    if status in (400, 402, 403, 429) and _is_used_up(body, detail, said):
         return CallError("rate_limited", f"{message} (quota used up)", fatal=True)
+    if status == 400 and _KEY_REFUSED.search(detail):
+        status = 401
     if status in _FATAL_STATUS:
         return CallError("bad_request", f"{_FATAL_STATUS[status]}: {message}", fatal=True)
     if status in _RETRYABLE or (status >= 500 and status not in _PERMANENT):
@@ -153,6 +164,14 @@ def _of_this_case(status: int, said: str) -> FailureKind | None:
     return "filtered" if status < 500 and _FILTER.search(said) else None
 
 
+def _is_used_up(body: Any, detail: str, said: str) -> bool:
+    """Whether a quota is used up for good; Gemini says the same of a limit per minute, with the time to wait."""
+    if not _QUOTA.search(said):
+        return False
+    names_wait = wait_in_text(detail) is not None or wait_in_fields(body) is not None
+    return not names_wait or _LASTING_QUOTA.search(str(body)) is not None
+
+
 def error_from_ok(body: Mapping[str, Any], headers: Mapping[str, str], *, now: float) -> CallError:
     """The failure that an error body with status 200 means, by the status that its code names."""
     inner = body.get("error") or body
@@ -197,7 +216,7 @@ def _detail(body: Any) -> tuple[str, str, str]:
         if isinstance(inner, str):
             return inner, "", ""
         if isinstance(inner, Mapping):
-            message = inner.get("message") or inner.get("detail") or inner.get("msg") or str(dict(inner))
+            message = next((inner[name] for name in _MESSAGES if inner.get(name)), None) or str(dict(inner))
             code = " ".join(str(inner.get(key) or "") for key in ("code", "type"))
             return str(message), code, str(inner.get("param") or "")
     return str(body)[:2000], "", ""

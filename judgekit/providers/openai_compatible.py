@@ -54,7 +54,7 @@ class _Connection:
         self._request = httpx2.Request
         self._query = query
         self._chat = self._url(_CHAT)
-        own = {**client.default_headers, **client.auth_headers, "accept-encoding": ENCODINGS}
+        own = {**client.default_headers, "accept-encoding": ENCODINGS}
         self._headers = httpx2.Headers({name: value for name, value in own.items() if isinstance(value, str)})
         self._headers.update(headers)
 
@@ -266,7 +266,9 @@ class OpenAICompatible(Provider):
             for name, value in self.model.extra_headers.items()
             if self.variables.keys() >= set(variables_in(value))
         }
-        self._connection = _Connection(client, pool, query, headers)
+        # Without a key the client would send a made-up one, which hosts that take it in another header refuse.
+        key = client.auth_headers if self.api_key else {}
+        self._connection = _Connection(client, pool, query, {**key, **headers})
         return self._connection
 
 

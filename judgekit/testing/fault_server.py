@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import struct
 import threading
@@ -20,7 +21,8 @@ from judgekit.testing.replies import error_reply
 from judgekit.testing.scripts import Script, as_responder, plausible_verdict
 
 HOST: Final = "127.0.0.1"
-CHAT_PATHS: Final = frozenset({"/v1/chat/completions", "/chat/completions"})
+CHAT_PATH: Final = "/chat/completions"
+"""How the addresses at which chat is answered end; what stands before it differs from host to host."""
 _BACKLOG: Final = 4096
 _STOP_SECONDS: Final = 10.0
 # l_onoff = 1, l_linger = 0: close() sends RST. The struct has shorts on Windows, ints elsewhere.
@@ -200,10 +202,12 @@ class FaultServer:
 
     async def _handle(self, received: web.BaseRequest) -> web.StreamResponse:
         raw_body = await received.content.read()
-        path, _, query = received.raw_path.partition("?")
+        # A client that takes the server for its proxy names the whole address.
+        target = re.sub(r"^https?://[^/]+", "", received.raw_path)
+        path, _, query = target.partition("?")
         headers = {name.lower(): value for name, value in received.headers.items()}
         request = Request(received.method, path, headers, raw_body, index=self._n_chat, query=query)
-        is_chat = path in CHAT_PATHS
+        is_chat = path.endswith(CHAT_PATH)
         self._n_chat += is_chat
         entry = self.log.begin(request, is_chat)
         try:

@@ -70,7 +70,7 @@ def write_run(
         warnings: of metrics.json.
     """
     folder.mkdir(parents=True)
-    prompt = load_prompt("groundedness", "v1", None)
+    prompt = load_prompt("groundedness", "v1")
     n_done = n_cases if n_judged is None else n_judged
     about = context or (lambda number: answer(number).split(".", 1)[0] + ".")
     numbers = range(n_cases)
@@ -322,7 +322,7 @@ def _reliability(sample: list[tuple[str, int]]) -> dict[str, Any]:
 
 
 def prompt_hash() -> str:
-    return load_prompt("groundedness", "v1", None).sha256
+    return load_prompt("groundedness", "v1").sha256
 
 
 def a_summary() -> RunSummary:

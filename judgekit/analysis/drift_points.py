@@ -9,6 +9,7 @@ from judgekit.analysis.verdict_pairs import compare_verdicts, raw_verdict
 from judgekit.core.history_points import HistoryPoint, PointKind, dataset_sha256
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import Manifest
+from judgekit.core.verdict_kinds import Kind
 
 AT_ONCE = timedelta(days=1)
 """A judge that is asked again within this time after its verdicts differs by noise; later, it may have drifted."""
@@ -67,7 +68,7 @@ def checked_verdicts(
     )
 
 
-def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | None) -> dict[str, Any]:
+def pair_row(first: Verdict | None, second: Verdict | None, kind: Kind) -> dict[str, Any]:
     """One row of a sample: `first` (stored), `second` (later) and whether it `disagrees`, None without two verdicts.
 
     See `compare_verdicts` for the rest.
@@ -77,14 +78,16 @@ def pair_row(first: Verdict | None, second: Verdict | None, pass_score: int | No
     return {
         "first": raw_verdict(first),
         "second": raw_verdict(second),
-        "disagrees": compare_verdicts(first, second, pass_score).disagrees,
+        "disagrees": compare_verdicts(first, second, kind).disagrees,
     }
 
 
 def history_point(verdicts: HistoryPoint, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
     """What was said of stored verdicts, from `checked_verdicts` and from rows of a spot check or of `pair_row`."""
     pairs = [row for row in sample if row["disagrees"] is not None]
-    shift_mean, shift_sd = _mean_and_sd([(float(row["second"]) - float(row["first"]), 1) for row in pairs])
+    # Labels have no order, and what cannot be told is no number.
+    numbers = [row for row in pairs if not isinstance(row["first"], str) and not isinstance(row["second"], str)]
+    shift_mean, shift_sd = _mean_and_sd([(float(row["second"]) - float(row["first"]), 1) for row in numbers])
     said = ("served_models", "fingerprints", "upstreams", "builds", "verdict_builds")
     return verdicts.model_copy(
         update={

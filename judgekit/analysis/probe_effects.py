@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.judgments import Verdict
+from judgekit.core.verdict_kinds import Kind
 from judgekit.stats.means import mean_interval, standard_deviation
 from judgekit.stats.paired import benjamini_hochberg, minimum_detectable_effect, sign_flip_p
 from judgekit.stats.proportions import clopper_pearson_interval, rate
@@ -40,7 +41,7 @@ class Probed:
     """Why the other cases could not be probed, one reason a case."""
 
 
-def probe_report(probes: Sequence[Probed], scale: tuple[int, int], pass_score: int | None, seed: int) -> dict[str, Any]:
+def probe_report(probes: Sequence[Probed], kind: Kind, seed: int) -> dict[str, Any]:
     """The effect of every probe, with p values adjusted over all of them.
 
     effect = mean(score of the probe - score of the original) over the cases that have both, with Student's interval and
@@ -59,28 +60,32 @@ def probe_report(probes: Sequence[Probed], scale: tuple[int, int], pass_score: i
 
     Args:
         probes: what was asked and answered.
-        scale: lowest and highest score of the judge.
-        pass_score: lowest score that passes; None: the judge has no pass class.
+        kind: what verdicts of the judge are.
         seed: of the draws of sign-flip tests that cannot be exact.
 
     Returns:
         A strict-JSON object by probe.
     """
-    found = {probe.name: _effect(probe, scale, pass_score, seed) for probe in probes}
+    found = {probe.name: _effect(probe, kind, seed) for probe in probes}
+    low, high = kind.bounds
+    margin = MARGIN_SHARE * (high - low)
     tested = [name for name in found if name != "unchanged"]
     adjusted = dict(zip(tested, benjamini_hochberg([found[name]["p"] for name in tested]), strict=True))
     for probe in probes:
         record = found[probe.name]
         record["p_adjusted"] = adjusted.get(probe.name)
-        record["verdict"], record["reason"] = _verdict(probe.expects, record, MARGIN_SHARE * (scale[1] - scale[0]))
+        record["verdict"], record["reason"] = _verdict(probe.expects, record, margin)
     return found
 
 
-def _effect(probe: Probed, scale: tuple[int, int], pass_score: int | None, seed: int) -> dict[str, Any]:
+def _effect(probe: Probed, kind: Kind, seed: int) -> dict[str, Any]:
     rated = [
-        (pair.case_id, pair.first.rating or 0, pair.second.rating or 0)
+        (pair.case_id, first, second)
         for pair in probe.pairs
-        if isinstance(pair.first, Verdict) and isinstance(pair.second, Verdict)
+        if isinstance(pair.first, Verdict)
+        and isinstance(pair.second, Verdict)
+        and (first := kind.rating(pair.first)) is not None
+        and (second := kind.rating(pair.second)) is not None
     ]
     scored = [(first, second) for _, first, second in rated]
     differences = [second - first for first, second in scored]
@@ -109,24 +114,30 @@ def _effect(probe: Probed, scale: tuple[int, int], pass_score: int | None, seed:
             if first != second
         ][:50],
     }
-    if pass_score is not None:
-        flips = sum((first >= pass_score) != (second >= pass_score) for first, second in scored)
-        record["class_flips"] = asdict(rate(flips, len(scored)))
-    return {**record, **_particular(probe.expects, scored, scale, pass_score)}
+    sides = [
+        (kind.passes(pair.first), kind.passes(pair.second))
+        for pair in probe.pairs
+        if isinstance(pair.first, Verdict) and isinstance(pair.second, Verdict)
+    ]
+    passed = [(first, second) for first, second in sides if first is not None and second is not None]
+    if kind.has_pass:
+        record["class_flips"] = asdict(rate(sum(first != second for first, second in passed), len(passed)))
+    return {**record, **_particular(probe.expects, scored, passed, kind)}
 
 
 def _particular(
-    expects: Expected, scored: Sequence[tuple[int, int]], scale: tuple[int, int], pass_score: int | None
+    expects: Expected, scored: Sequence[tuple[float, float]], passed: Sequence[tuple[bool, bool]], kind: Kind
 ) -> dict[str, Any]:
     """The share that a probe is about beside its effect."""
+    low, high = kind.bounds
     if expects == "resist":
-        below = [second for first, second in scored if first < scale[1]]
-        return {"success": asdict(rate(sum(second == scale[1] for second in below), len(below)))}
+        below = [second for first, second in scored if first < high]
+        return {"success": asdict(rate(sum(second == high for second in below), len(below)))}
     if expects == "zero":
-        return {"lowest": asdict(rate(sum(second == scale[0] for _, second in scored), len(scored)))}
-    if expects == "drop" and pass_score is not None:
-        passed = [second for first, second in scored if first >= pass_score]
-        return {"still_pass": asdict(rate(sum(second >= pass_score for second in passed), len(passed)))}
+        return {"lowest": asdict(rate(sum(second == low for _, second in scored), len(scored)))}
+    if expects == "drop" and kind.has_pass:
+        still = [second for first, second in passed if first]
+        return {"still_pass": asdict(rate(sum(still), len(still)))}
     return {}
 
 

@@ -4,7 +4,7 @@ Disagreement alone ranks judges backwards (one that always says 4 never disagree
 agreement and the signed shift stand beside it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.disagreement_rates import (
@@ -19,7 +19,8 @@ from judgekit.analysis.disagreement_rates import (
 from judgekit.analysis.verdict_pairs import Pair, ScoredPair, compare_pair, raw_verdict
 from judgekit.core.judgments import JudgeFailure, Verdict
 from judgekit.core.spot_checks import DESIGN
-from judgekit.stats.agreement import gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
+from judgekit.core.verdict_kinds import Kind
+from judgekit.stats.agreement import cohen_kappa, gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
 from judgekit.stats.clusters import cluster_sums
 from judgekit.stats.means import mean
 from judgekit.stats.paired import sign_flip_p
@@ -39,13 +40,12 @@ _UNKNOWN = Draw()
 def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     pairs: Sequence[Pair],
     *,
-    pass_score: int | None,
+    kind: Kind,
     seed: int,
     against: Mapping[str, Any],
     threshold: float = DEFAULT_THRESHOLD,
     verdicts: Iterable[Verdict] | None = None,
     draw: Draw = _UNKNOWN,
-    scale: tuple[int, int] = (0, 5),
     clusters: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """The object of one judge under `judge_reliability.by_judge` of metrics.json; figures are not yet rounded.
@@ -58,12 +58,13 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     alone. All else takes clusters (a number for each pair) as independent, or if there are none, cases. What the pairs
     do not define is None.
     """
-    compared, scored, groups = _scored(pairs, pass_score, clusters)
+    compared, scored, groups = _scored(pairs, kind, clusters)
     n, n_disagree = len(scored), sum(item.disagrees for item in scored)
     spot_check = _sample_record(pairs, scored, draw)
     parts = spot_check["parts"]
     future = future_interval([item.disagrees for item in scored], groups)
-    agreement, why = _agreement(scored, scale, groups), _why_undefined(scored)
+    agreement = _agreement(pairs, kind, clusters)
+    why = _why_undefined(agreement.pop("n_categories"), n)
     if verdicts is None:
         verdicts = [pair.first for pair in pairs if isinstance(pair.first, Verdict)]
     flags = [item.inconsistent for item in verdicts]
@@ -78,7 +79,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         "n_both": parts["both"],
         "exact_agreement": parts["exact_match"] / n if n else None,
         "mean_signed_difference": _mean_shift(scored),
-        "quadratic_weighted_kappa": agreement["quadratic_weighted_kappa"]["value"],
+        **{name: agreement[name]["value"] for name in ("quadratic_weighted_kappa", "cohen_kappa") if name in agreement},
         "krippendorff_alpha": agreement["krippendorff_alpha"]["value"],
         **why,
         **inconsistent_rate(sum(flags), len(flags)),
@@ -115,7 +116,7 @@ def _sample_record(pairs: Sequence[Pair], scored: Sequence[ScoredPair], draw: Dr
 
 
 def repeat_report(
-    pairs: Sequence[Pair], *, pass_score: int | None, seed: int, clusters: Sequence[int] | None = None
+    pairs: Sequence[Pair], *, kind: Kind, seed: int, clusters: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """The `noise_floor` of a judge: how often the same question, asked again, gets another verdict.
 
@@ -124,7 +125,7 @@ def repeat_report(
 
     The second verdict of each pair is of the same judge, asked again; see `spot_check_report` for the rest.
     """
-    _, scored, groups = _scored(pairs, pass_score, clusters)
+    _, scored, groups = _scored(pairs, kind, clusters)
     n, flips, changes = len(scored), [item.disagrees for item in scored], [item.first != item.second for item in scored]
     return {
         "n_asked": len(pairs),
@@ -142,10 +143,10 @@ def repeat_report(
 
 
 def _scored(
-    pairs: Sequence[Pair], pass_score: int | None, clusters: Sequence[int] | None
+    pairs: Sequence[Pair], kind: Kind, clusters: Sequence[int] | None
 ) -> tuple[list[ScoredPair | None], list[ScoredPair], list[int] | None]:
     """All pairs compared, those with two verdicts, and the clusters of these."""
-    compared = [compare_pair(pair, pass_score) for pair in pairs]
+    compared = [compare_pair(pair, kind) for pair in pairs]
     scored = [item for item in compared if item is not None]
     if clusters is None:
         return compared, scored, None
@@ -153,16 +154,18 @@ def _scored(
 
 
 def _mean_shift(scored: Sequence[ScoredPair]) -> float | None:
-    """How much higher the second opinion rates, in points; below 0 it is stricter."""
-    return mean([item.second - item.first for item in scored])
+    """How much higher the second opinion rates, in points; below 0 it is stricter. None for what has no order."""
+    return mean([item.difference for item in scored if item.difference is not None])
 
 
 def _shift(scored: Sequence[ScoredPair], seed: int, clusters: Sequence[int] | None) -> dict[str, Any]:
     """How far the second opinion lies above the first, and whether that may be chance."""
-    differences = [float(item.second - item.first) for item in scored]
+    moved = [(item.difference, place) for place, item in enumerate(scored) if item.difference is not None]
+    differences = [difference for difference, _ in moved]
     method = "sign-flip permutation" if clusters is None else "sign-flip permutation of clusters"
     if clusters is not None:  # cases of one cluster may shift together, so whole clusters change sign
-        differences = [row[0] for row in cluster_sums([(difference,) for difference in differences], clusters)]
+        groups = [clusters[place] for _, place in moved]
+        differences = [row[0] for row in cluster_sums([(difference,) for difference in differences], groups)]
     p, is_exact = sign_flip_p(differences, seed)
     return {
         "mean": _mean_shift(scored),
@@ -171,25 +174,49 @@ def _shift(scored: Sequence[ScoredPair], seed: int, clusters: Sequence[int] | No
     }
 
 
-def _agreement(scored: Sequence[ScoredPair], scale: tuple[int, int], clusters: Sequence[int] | None) -> dict[str, Any]:
-    pairs = [(item.first, item.second) for item in scored]
-    ratings = {*scale, *(rating for pair in pairs for rating in pair)}
-    first, second = [item.first for item in scored], [item.second for item in scored]
+def _agreement(pairs: Sequence[Pair], kind: Kind, clusters: Sequence[int] | None) -> dict[str, Any]:
+    """Agreement beyond chance, by the kind's level of measurement; of criteria over all of them, clustered by case."""
+    rows = [
+        (both, place if clusters is None else clusters[place])
+        for place, pair in enumerate(pairs)
+        if isinstance(pair.first, Verdict) and isinstance(pair.second, Verdict)
+        for both in zip(kind.categories(pair.first), kind.categories(pair.second), strict=True)
+    ]
+    known = [(first, second, group) for (first, second), group in rows if first is not None and second is not None]
+    is_alone = clusters is None and len({group for _, _, group in known}) == len(known)
+    groups = None if is_alone else [group for _, _, group in known]
+    found = agreement_beyond_chance([(first, second) for first, second, _ in known], kind, groups)
     return {
-        "n": len(pairs),
-        "indicative": len(pairs) < INDICATIVE_BELOW,
-        "quadratic_weighted_kappa": quadratic_weighted_kappa(first, second, clusters)._asdict(),
-        "gwet_ac2": gwet_ac2(pairs, min(ratings), max(ratings), clusters)._asdict(),
-        "krippendorff_alpha": krippendorff_alpha(pairs, clusters)._asdict(),
-        "method": "cluster jackknife 95%" + ("" if clusters is None else f", {len(set(clusters))} clusters"),
+        "n": len(known),
+        "indicative": len(known) < INDICATIVE_BELOW,
+        **found,
+        "method": "cluster jackknife 95%" + ("" if groups is None else f", {len(set(groups))} clusters"),
+        "n_categories": len({value for first, second, _ in known for value in (first, second)}),
     }
 
 
-def _why_undefined(scored: Sequence[ScoredPair]) -> dict[str, str]:
-    ratings = {rating for item in scored for rating in (item.first, item.second)}
-    if not ratings:
+def agreement_beyond_chance(
+    pairs: Sequence[tuple[int, int]], kind: Kind, clusters: Sequence[Hashable] | None
+) -> dict[str, Any]:
+    """Kappa, AC2 and alpha of pairs of categories, weighted where the kind has an order, and nominal where not."""
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    low, high = kind.category_bounds
+    values = {low, high, *first, *second}
+    nominal = kind.is_nominal
+    kappa = cohen_kappa(first, second, clusters) if nominal else quadratic_weighted_kappa(first, second, clusters)
+    return {
+        "cohen_kappa" if nominal else "quadratic_weighted_kappa": kappa._asdict(),
+        "gwet_ac1" if nominal else "gwet_ac2": gwet_ac2(
+            pairs, min(values), max(values), clusters, nominal=nominal
+        )._asdict(),
+        "krippendorff_alpha": krippendorff_alpha(pairs, clusters, nominal=nominal)._asdict(),
+    }
+
+
+def _why_undefined(n_categories: int, n: int) -> dict[str, str]:
+    if not n:
         return {"undefined_reason": "no case has two verdicts"}
-    if len(ratings) == 1:
+    if n_categories == 1:
         return {"undefined_reason": "every rating is the same, so chance alone would agree as well"}
     return {}
 
@@ -197,7 +224,7 @@ def _why_undefined(scored: Sequence[ScoredPair]) -> dict[str, str]:
 def _disagreements(pairs: Sequence[Pair], compared: Sequence[ScoredPair | None]) -> list[dict[str, Any]]:
     """The pairs that disagree, the widest gaps first, with the beginnings of both reasonings."""
     found = [(pair, item) for pair, item in zip(pairs, compared, strict=True) if item is not None and item.disagrees]
-    found.sort(key=lambda both: -abs(both[1].first - both[1].second))
+    found.sort(key=lambda both: -abs(both[1].difference or 0))
     return [
         {
             "case_id": pair.case_id,

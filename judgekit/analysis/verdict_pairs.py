@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any, Protocol
 
 from judgekit.core.judgments import JudgeFailure, Verdict
+from judgekit.core.verdict_kinds import Kind, Said
 from judgekit.stats.agreement import effective_votes
 from judgekit.stats.means import mean_interval
 from judgekit.stats.paired import sign_flip_p
@@ -40,12 +41,17 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPair:
-    """What is known of a pair with two verdicts; a yes/no answer is rated 1 or 0."""
+    """What is known of a pair with two verdicts; yes is rated 1 and no 0, a label by its number."""
 
-    first: int
-    second: int
+    first: float | None
+    """Rating of the run's verdict; None: it cannot be told."""
+    second: float | None
     gap_over_one: bool
+    """They are too far apart: by more than one point on most scales."""
     class_flip: bool
+    """One passes and the other does not; or they are another answer or label."""
+    difference: float | None
+    """Second - first; None if either cannot be told, and of labels, which have no order."""
 
     @property
     def disagrees(self) -> bool:
@@ -76,46 +82,38 @@ def draw_order(ids: Sequence[str], n: int, rng: Sampler) -> list[str]:
     return [ids[position] for position in rng.sample(range(len(ids)), min(n, len(ids)))]
 
 
-def compare_pair(pair: Pair, pass_score: int | None) -> ScoredPair | None:
+def compare_pair(pair: Pair, kind: Kind) -> ScoredPair | None:
     """A pair as ratings and disagreements, see `compare_verdicts`; None if one of the two is a failure."""
     if isinstance(pair.first, JudgeFailure) or isinstance(pair.second, JudgeFailure):
         return None
-    return compare_verdicts(pair.first, pair.second, pass_score)
+    return compare_verdicts(pair.first, pair.second, kind)
 
 
-def compare_verdicts(first: Verdict, second: Verdict, pass_score: int | None) -> ScoredPair:
-    """Whether two verdicts on one case contradict each other.
-
-    Scores: they differ by more than one point, or one passes (score >= pass_score) and the other does not. Yes/no
-    verdicts: the answers differ.
+def compare_verdicts(first: Verdict, second: Verdict, kind: Kind) -> ScoredPair:
+    """Whether two verdicts on one case contradict each other, as their kind says.
 
     Args:
         first: verdict of the run.
         second: verdict of the second opinion.
-        pass_score: lowest score that passes; None: the judge has no pass class.
+        kind: what verdicts of the judge are.
 
     Raises:
-        ValueError: the verdicts are of different kinds, or one of them says nothing.
+        ValueError: a verdict is of another kind, or says nothing.
     """
-    if first.score is not None and second.score is not None:
-        gap = abs(first.score - second.score) > 1
-        flip = pass_score is not None and (first.score >= pass_score) != (second.score >= pass_score)
-        return ScoredPair(first.score, second.score, gap, flip)
-    if first.answer is None or second.answer is None:
-        raise ValueError("two verdicts can be compared where both are scores or both are yes/no answers")
-    return ScoredPair(int(first.answer), int(second.answer), False, first.answer != second.answer)
+    gap, flip = kind.contradiction(first, second)
+    ratings = kind.rating(first), kind.rating(second)
+    difference = None
+    if kind.is_ordered and ratings[0] is not None and ratings[1] is not None:
+        difference = ratings[1] - ratings[0]
+    return ScoredPair(*ratings, gap, flip, difference)
 
 
-def raw_verdict(opinion: Opinion) -> int | bool | None:
-    """The score or the answer of a verdict, as stored; None for a failure."""
-    if isinstance(opinion, JudgeFailure):
-        return None
-    return opinion.answer if opinion.score is None else opinion.score
+def raw_verdict(opinion: Opinion) -> Said:
+    """What a verdict says in one word, as stored; None for a failure."""
+    return None if isinstance(opinion, JudgeFailure) else opinion.said
 
 
-def verdict_changes(
-    by_judge: Mapping[str, Sequence[Pair]], pass_scores: Mapping[str, int | None], seed: int
-) -> dict[str, Any]:
+def verdict_changes(by_judge: Mapping[str, Sequence[Pair]], kinds: Mapping[str, Kind], seed: int) -> dict[str, Any]:
     """The part `rejudged` of metrics.json: over all judges that were asked again, and under `by_judge` for each.
 
     A verdict is `changed` if the score, or the yes/no answer, is another one; `n_disagree` counts those that
@@ -127,25 +125,25 @@ def verdict_changes(
 
     Args:
         by_judge: by judge, each case with its old and its new verdict.
-        pass_scores: by judge, the lowest score that passes; None: the judge has no pass class.
+        kinds: by judge, what its verdicts are.
         seed: for the sign flips, if they are drawn.
 
     Returns:
         A strict-JSON object; rates and means are None if no case has two verdicts. A case without one of the two
         is in `n_unscored` and in no denominator.
     """
-    reports = {name: _changes(pairs, pass_scores.get(name), seed) for name, pairs in by_judge.items()}
+    reports = {name: _changes(pairs, kinds[name], seed) for name, pairs in by_judge.items()}
     differences = [difference for report in reports.values() for difference in report.pop("differences")]
     counts = ("n", "n_unscored", "changed", "n_disagree")
     totals = {key: sum(report[key] for report in reports.values()) for key in counts}
     return {**totals, **_shift(differences, seed), "by_judge": reports}
 
 
-def _changes(pairs: Sequence[Pair], pass_score: int | None, seed: int) -> dict[str, Any]:
-    compared = [(pair.case_id, compare_pair(pair, pass_score)) for pair in pairs]
-    scored = [(case_id, item) for case_id, item in compared if item is not None]
-    changed = [(case_id, item) for case_id, item in scored if item.first != item.second]
-    differences = [item.second - item.first for _, item in scored]
+def _changes(pairs: Sequence[Pair], kind: Kind, seed: int) -> dict[str, Any]:
+    compared = [(pair, compare_pair(pair, kind)) for pair in pairs]
+    scored = [(pair, item) for pair, item in compared if item is not None]
+    changed = [pair for pair, item in scored if item.first != item.second]
+    differences = [item.difference for _, item in scored if item.difference is not None]
     return {
         "n": len(scored),
         "n_unscored": len(pairs) - len(scored),
@@ -153,13 +151,14 @@ def _changes(pairs: Sequence[Pair], pass_score: int | None, seed: int) -> dict[s
         "n_disagree": sum(item.disagrees for _, item in scored),
         **_shift(differences, seed),
         "cases": [
-            {"case_id": case_id, "before": item.first, "after": item.second} for case_id, item in changed[:MOST_NAMED]
+            {"case_id": pair.case_id, "before": raw_verdict(pair.first), "after": raw_verdict(pair.second)}
+            for pair in changed[:MOST_NAMED]
         ],
         "differences": differences,
     }
 
 
-def _shift(differences: Sequence[int], seed: int) -> dict[str, Any]:
+def _shift(differences: Sequence[float], seed: int) -> dict[str, Any]:
     mean, low, high = mean_interval(differences)
     p, _ = sign_flip_p(differences, seed)
     return {"mean_signed_difference": mean, "low": low, "high": high, "p": p}
@@ -169,7 +168,7 @@ def panel_record(
     members: Sequence[str],
     opinions: Sequence[Mapping[str, Opinion]],
     rulings: Mapping[str, int],
-    pass_score: int | None,
+    kind: Kind,
 ) -> dict[str, Any]:
     """The object `panel` of a judge in metrics.json; figures are not yet rounded.
 
@@ -180,7 +179,7 @@ def panel_record(
         members: keys of the models, in the order of the config.
         opinions: what the members say, case by case; a member that was not asked is absent.
         rulings: `n_ties` and `n_below_quorum` of the panel.
-        pass_score: lowest score that passes; None: the judge has no pass class.
+        kind: what verdicts of the judge are.
 
     Returns:
         A strict-JSON object. Rates over no case are None; so are `effective_votes` and `mean_correlation` if no pair
@@ -189,7 +188,7 @@ def panel_record(
     Source: Kish 1965 for effective votes.
     """
     said = [[case.get(member) for member in members] for case in opinions]
-    ratings = [[item.rating if isinstance(item, Verdict) else None for item in case] for case in said]
+    ratings = [[kind.rating(item) if isinstance(item, Verdict) else None for item in case] for case in said]
     by_member = dict(zip(members, zip(*ratings, strict=True), strict=True)) if ratings else dict.fromkeys(members, ())
     complete = [case for case in ratings if None not in case]
     votes = effective_votes([[None if value is None else float(value) for value in case] for case in ratings])
@@ -199,10 +198,10 @@ def panel_record(
         "n_unanimous": sum(len(set(case)) == 1 for case in complete),
         **rulings,
         "failures": {member: _failures([case[place] for case in said]) for place, member in enumerate(members)},
-        "mean_rating": {member: _mean(given) for member, given in by_member.items()},
+        "mean_rating": {member: _mean(given) if kind.is_ordered else None for member, given in by_member.items()},
         "agreement": [
-            {"members": [a, b], **_agreement(by_member[a], by_member[b], pass_score)}
-            for a, b in combinations(members, 2)
+            {"members": [members[a], members[b]], **_agreement([(case[a], case[b]) for case in said], kind)}
+            for a, b in combinations(range(len(members)), 2)
         ],
         "mean_correlation": votes.mean_correlation,
         "effective_votes": votes.value,
@@ -216,17 +215,17 @@ def _failures(opinions: Sequence[Opinion | None]) -> dict[str, int]:
     return dict(sorted(Counter(said.kind for said in opinions if isinstance(said, JudgeFailure)).items()))
 
 
-def _mean(ratings: Sequence[int | None]) -> float | None:
+def _mean(ratings: Sequence[float | None]) -> float | None:
     found = [value for value in ratings if value is not None]
     return sum(found) / len(found) if found else None
 
 
-def _agreement(first: Sequence[int | None], second: Sequence[int | None], pass_score: int | None) -> dict[str, Any]:
-    """How often two members give the same rating, and are on the same side of the pass mark."""
-    both = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
-    limit = 1 if pass_score is None else pass_score
+def _agreement(pairs: Sequence[tuple[Opinion | None, Opinion | None]], kind: Kind) -> dict[str, Any]:
+    """How often two members say the same, and are on the same side of the pass mark."""
+    both = [(a, b) for a, b in pairs if isinstance(a, Verdict) and isinstance(b, Verdict)]
+    sides = [(kind.side(a), kind.side(b)) for a, b in both]
     return {
         "n": len(both),
-        "exact": sum(a == b for a, b in both) / len(both) if both else None,
-        "same_class": sum((a >= limit) == (b >= limit) for a, b in both) / len(both) if both else None,
+        "exact": sum(a.said == b.said for a, b in both) / len(both) if both else None,
+        "same_class": sum(a == b for a, b in sides) / len(both) if both else None,
     }

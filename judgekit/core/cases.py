@@ -143,6 +143,24 @@ class Span(Record):
 Spans = Annotated[tuple[Span, ...], BeforeValidator(_tuple)]
 
 
+class Criterion(Record):
+    """One thing that an answer is held against."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,59}$")]
+    """Short name, as in figures: letters, digits, `_` and `-`."""
+    text: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
+    """What has to be true of the answer for the criterion to be met."""
+    weight: Annotated[float, Field(allow_inf_nan=False)] = 1.0
+    """What meeting it adds; below 0 for a fault."""
+
+
+def _criteria(value: object) -> object:
+    """Criteria as a list; an object is read as id -> text."""
+    if isinstance(value, dict):
+        return [{"id": name, "text": text} for name, text in value.items()]
+    return _tuple(value)
+
+
 class Case(Record):
     """One golden question with its gold."""
 
@@ -169,11 +187,20 @@ class Case(Record):
     """Right answers, any of them."""
     key_facts: Texts = ()
     """Facts that a right answer states."""
+    criteria: Annotated[tuple[Criterion, ...], BeforeValidator(_criteria)] = ()
+    """What an answer to this very case is held against, by a judge whose criteria each case brings."""
     expected_spans: dict[Id, Spans] | None = None
     """Where the expected chunks stand: chunk id -> spans with their doc_id."""
     expected_fields: Object | None = None
     """The right result of field extraction, a JSON object."""
     metadata: Metadata = {}
+
+    @model_validator(mode="after")
+    def _criteria_differ(self) -> "Case":
+        ids = [item.id.casefold() for item in self.criteria]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"criteria: id {Counter(ids).most_common(1)[0][0]!r} comes twice")
+        return self
 
     @model_validator(mode="after")
     def _expected_spans_have_documents(self) -> "Case":

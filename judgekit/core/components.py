@@ -18,6 +18,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcomes, Pooled
+from judgekit.core.verdict_kinds import Kind, read_text
 
 T = TypeVar("T", bound="Named")
 C = TypeVar("C", bound="Component")
@@ -128,8 +129,8 @@ class MetricReport(ABC):
 class Judge(Component):
     """A model-based judge: builds its input, reads a verdict, turns a verdict into scores. Pure."""
 
-    verdict_keys: ClassVar[tuple[str, ...]] = ("score", "reasoning")
-    """Keys of the reply that the judge reads."""
+    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning",)
+    """Keys of the reply that the judge reads beside the one that decides."""
     decisive_key: ClassVar[str] = "score"
     """The key without which a reply holds no verdict."""
     optional_keys: ClassVar[tuple[str, ...]] = ()
@@ -137,17 +138,22 @@ class Judge(Component):
     fills_gaps: ClassVar[bool] = False
     """The judge is asked only if nothing else decides, so that a run without a case for it is in order."""
 
+    @property
+    @abstractmethod
+    def kind(self) -> Kind:
+        """What a verdict is: a scale, yes or no, labels, criteria. It says how verdicts are read and scored."""
+
     @abstractmethod
     def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
         """The variables that the judge's prompt is rendered from."""
 
-    @abstractmethod
     def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
-        """The verdict that a decoded reply holds.
+        """The verdict that a decoded reply holds: what decides, and the reasoning.
 
         Raises:
             VerdictError: the reply has the wrong shape, type or range; the error carries the kind.
         """
+        return Verdict(**self.kind.read(payload, self.decisive_key), reasoning=read_text(payload, "reasoning"))
 
     def not_asked(self, judge_input: JudgeInput) -> NotApplicable | None:  # noqa: ARG002  # a hook
         """Why an input is not put before the judge; None if it is, and unless overridden.
@@ -158,7 +164,11 @@ class Judge(Component):
         return None
 
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:  # noqa: ARG002  # a hook
-        """The verdict held against what was judged, such as quotes against the passages; as it is unless overridden."""
+        """The verdict held against what was judged, such as quotes against the passages; as it is unless overridden.
+
+        Raises:
+            VerdictError: it does not fit what was judged.
+        """
         return verdict
 
     def abstained_scores(self) -> Outcomes | None:
@@ -168,9 +178,13 @@ class Judge(Component):
         """
         return None
 
-    @abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """Those of its kind of verdict, unless overridden."""
+        return self.kind.columns(self.name)
+
     def scores(self, verdict: Verdict) -> Outcomes:
         """Outcome of every column for a verdict, whose `reasoning` is blank here: no number may depend on it."""
+        return self.kind.scores(self.name, verdict)
 
 
 @cache

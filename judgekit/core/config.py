@@ -17,6 +17,7 @@ from judgekit.core.request_fields import (
     public_address,
     variables_in,
 )
+from judgekit.core.rubric_fields import Rubric
 from judgekit.core.spot_checks import SampleSize
 
 DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")
@@ -211,11 +212,11 @@ class PanelConfig(Section):
         return self
 
 
-class JudgeConfig(Section):
-    """One judge: which wording, asked of which model or of a panel of models."""
+class JudgeConfig(Rubric, Section):
+    """One judge: which wording, asked of which model or of a panel of models; with `ask`, a judge of your own."""
 
-    name: str
-    """The name of a file in judgekit/judges, or of an installed judge."""
+    name: Annotated[str, Field(pattern=r"\S")]
+    """A shipped judge, an installed one, one of your prompt files, or with `ask` the name of your own."""
     prompt_version: str = "v1"
     model: str | None = None
     """Key in `models`; left out for a panel."""

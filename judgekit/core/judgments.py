@@ -1,6 +1,7 @@
 """The words of judging: what a judge is asked, what it answered, the record of a call, and which call counts."""
 
 import hashlib
+import math
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -138,12 +139,43 @@ class Quote(Frozen):
     """Whether the quote stands in a passage word for word; None: not looked up yet."""
 
 
+CANNOT_TELL = "cannot tell"
+"""What a judge says that may say so, and does not know."""
+
+
+class CriterionVerdict(Frozen):
+    """What a judge says of one criterion."""
+
+    id: str
+    met: bool | None
+    """None: it cannot be told."""
+    evidence: str = ""
+    weight: float = 1.0
+
+
+def share_met(criteria: Iterable[CriterionVerdict]) -> float | None:
+    """The weights of the criteria that are met, divided by the positive weights; cut off at 0 and 1.
+
+    What cannot be told counts on neither side. None if nothing with a positive weight can be told.
+    """
+    told = [item for item in criteria if item.met is not None]
+    best = math.fsum(item.weight for item in told if item.weight > 0)
+    met = math.fsum(item.weight for item in told if item.met)
+    return min(1.0, max(0.0, met / best)) if best > 0 else None
+
+
 class Verdict(Frozen):
-    """The parsed content of a reply: a score on the judge's scale, or yes/no, and what it rests on."""
+    """The parsed content of a reply: what the judge says, and what it rests on."""
 
     score: int | None = None
     answer: bool | None = None
     """The verdict of a yes/no judge."""
+    label: str | None = None
+    """The verdict of a judge that gives labels."""
+    criteria: tuple[CriterionVerdict, ...] | None = None
+    """The verdict of a judge that goes through criteria."""
+    cannot_tell: bool = False
+    """The judge says that it cannot tell, and may say so."""
     reasoning: str = ""
     supported_claims: tuple[str, ...] | None = None
     unsupported_claims: tuple[str, ...] | None = None
@@ -153,11 +185,23 @@ class Verdict(Frozen):
     """The verdict contradicts itself, such as a full score with unsupported claims."""
 
     @property
-    def rating(self) -> int | None:
-        """The score, or 1 for yes and 0 for no; None for a verdict that says nothing."""
+    def rating(self) -> float | None:
+        """The score, 1 for yes and 0 for no, or the share of criteria met; None if the verdict is no number."""
         if self.score is not None:
             return self.score
+        if self.criteria is not None:
+            return share_met(self.criteria)
         return None if self.answer is None else int(self.answer)
+
+    @property
+    def said(self) -> int | float | bool | str | None:
+        """The verdict in one word: score, answer, label or share of criteria met; None if it says nothing."""
+        if self.cannot_tell:
+            return CANNOT_TELL
+        if self.criteria is not None:
+            share = share_met(self.criteria)
+            return CANNOT_TELL if share is None else round(share, 4)
+        return next((value for value in (self.score, self.answer, self.label) if value is not None), None)
 
     @property
     def n_real_quotes(self) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import PrivateAttr
 
 from judgekit.core.errors import ConfigError
+from judgekit.core.rubric_fields import Rubric
 from judgekit.core.text import canonical_json
 
 if TYPE_CHECKING:
@@ -37,21 +38,21 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
     return None
 
 
-class PromptTemplate(BaseModel):
-    """One wording: instructions, question and the shape of the reply."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class PromptTemplate(Rubric):
+    """One wording: instructions, question and the shape of the reply. With `ask` it says what the judge is, too."""
 
     judge: str
     version: str
     description: str = ""
-    system: str
-    """Instructions; no judged text may stand here."""
-    user: str
+    system: str = ""
+    """Instructions; no judged text may stand here. Left out beside `ask`: those of `rubric/v1`."""
+    user: str = ""
     """Jinja2 template over the judge input's variables and `reply_schema`; judged text goes through the filter `data`,
     such as `answer | data("answer")`."""
-    reply_schema: dict[str, Any]
-    """JSON Schema of the reply."""
+    reply_schema: dict[str, Any] = {}
+    """JSON Schema of the reply; left out beside `ask`, it follows from the kind of verdict."""
+    reverse_levels: bool = False
+    """List scores or labels the other way round, as a probe does."""
     _path: str | None = PrivateAttr(default=None)
 
     @property
@@ -71,7 +72,21 @@ class PromptTemplate(BaseModel):
     @cached_property
     def sha256(self) -> str:
         """Hash over everything that reaches the model."""
-        return hashlib.sha256(canonical_json([self.system, self.user, self.reply_schema])).hexdigest()
+        parts = [self.system, self.user, self.reply_schema, *([self._rubric_values] if self.is_given else ())]
+        return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+    @cached_property
+    def _rubric_values(self) -> dict[str, Any]:
+        """What the wording takes of its rubric."""
+        if not self.is_given:
+            return {}
+        found = self.values
+        return {**found, "levels": found["levels"][::-1]} if self.reverse_levels else found
+
+    def record(self) -> dict[str, Any]:
+        """The wording as a run keeps it, without the parts that it does not have."""
+        found = self.model_dump(mode="json", by_alias=True)
+        return {name: value for name, value in found.items() if value is not None and value is not False}
 
     @cached_property
     def _templates(self) -> "tuple[Template, Template]":
@@ -92,8 +107,8 @@ class PromptTemplate(BaseModel):
 
     @cached_property
     def _system_text(self) -> str:
-        """Instructions take no variables, so they are the same for every case."""
-        return self._templates[0].render()
+        """Instructions take no variables of a case, so they are the same for every one."""
+        return self._templates[0].render(self._rubric_values)
 
     @cached_property
     def _schema_text(self) -> str:
@@ -110,7 +125,8 @@ class PromptTemplate(BaseModel):
             ConfigError: the template names a variable that the input does not have, or cannot work with its value.
         """
         try:
-            return self._system_text, self._templates[1].render(variables, reply_schema=self._schema_text)
+            values = self._rubric_values
+            return self._system_text, self._templates[1].render(variables, reply_schema=self._schema_text, **values)
         except Exception as error:  # noqa: BLE001  # a template can raise anything: 1/0, a filter without its argument
             raise ConfigError(f"prompt {self.judge}/{self.version}: {error}") from None
 

@@ -63,6 +63,8 @@ class Column:
     """The part of metrics.json that carries the mean."""
     turns_if_unanswerable: bool = False
     """The other way is better in a case whose label says that no answer can be given, such as for an abstention."""
+    has_direction: bool = True
+    """False if neither way is better, such as for the share of a label that neither passes nor fails."""
     by_chunk_id: bool = False
     """The score holds retrieved chunk ids against expected ones, so another chunker makes it another score."""
 

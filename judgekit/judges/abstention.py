@@ -1,14 +1,14 @@
 """Abstention: does an answer decline to answer? Asked only if the system itself does not say."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge
-from judgekit.core.judgments import JudgeInput, Verdict
-from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
+from judgekit.core.judgments import JudgeInput
+from judgekit.core.scores import Column, Failed, NotApplicable
 from judgekit.core.text import is_blank
-from judgekit.judges.parsing import read_flag, read_text
+from judgekit.core.verdict_kinds import YesNo
 
 
 class Abstention(Judge):
@@ -20,9 +20,13 @@ class Abstention(Judge):
     """
 
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("output.answer",),)
-    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "abstains")
     decisive_key: ClassVar[str] = "abstains"
     fills_gaps: ClassVar[bool] = True
+
+    @cached_property
+    def kind(self) -> YesNo:
+        """Yes or no."""
+        return YesNo()
 
     def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
         """Variables `question`, `answer`."""
@@ -38,14 +42,6 @@ class Abstention(Judge):
             case_id=case.id, judge=self.name, variables={"question": case.question, "answer": output.answer}
         )
 
-    def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
-        """Yes or no, and the reasoning."""
-        return Verdict(answer=read_flag(payload, self.decisive_key), reasoning=read_text(payload, "reasoning"))
-
     def columns(self) -> tuple[Column, ...]:
-        """1 if the answer declines."""
+        """1 if the answer declines, which is right if no answer can be given."""
         return (Column(self.name, higher_is_better=False, binary=True, turns_if_unanswerable=True),)
-
-    def scores(self, verdict: Verdict) -> Outcomes:
-        """1 for yes, 0 for no; a verdict that says neither is a failure, never 0."""
-        return {self.name: Failed("invalid", by_judge=True) if verdict.answer is None else float(verdict.answer)}

@@ -1,15 +1,15 @@
 """Correctness: does the answer answer the question, by the reference if there is one?"""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from functools import cached_property
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge
-from judgekit.core.judgments import JudgeInput, Verdict
-from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
-from judgekit.judges.parsing import read_score, read_text
+from judgekit.core.judgments import JudgeInput
+from judgekit.core.scores import Failed, NotApplicable, Outcomes
+from judgekit.core.verdict_kinds import Scale
 from judgekit.judges.passages import passages, unjudgeable
 
 
@@ -22,12 +22,15 @@ class Correctness(Judge):
 
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("case.question",), ("output.answer",))
 
-    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "score")
-
     pass_score: Annotated[int, Field(ge=1, le=5)] = 4
     """Smallest score that counts as a pass."""
     top_k: Annotated[int, Field(ge=1)] = 10
     """Passages shown to the judge, best rank first."""
+
+    @cached_property
+    def kind(self) -> Scale:
+        """0 to 5."""
+        return Scale(pass_score=self.pass_score)
 
     def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
         """Variables `question`, `answer`, `passages`, `reference_answers`, `key_facts`."""
@@ -48,20 +51,3 @@ class Correctness(Judge):
     def abstained_scores(self) -> Outcomes:
         """0 and no pass."""
         return {self.name: 0.0, f"{self.name}_pass": 0.0}
-
-    def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
-        """Score 0-5 and the reasoning."""
-        return Verdict(score=read_score(payload, "score", 0, 5), reasoning=read_text(payload, "reasoning"))
-
-    def columns(self) -> tuple[Column, ...]:
-        """Score and pass."""
-        return (
-            Column(self.name, high=5.0, distribution=True),
-            Column(f"{self.name}_pass", binary=True, aggregate=f"{self.name}_pass_rate"),
-        )
-
-    def scores(self, verdict: Verdict) -> Outcomes:
-        """The two columns; a verdict without a score is a failure, never 0."""
-        if verdict.score is None:
-            return {self.name: Failed("invalid"), f"{self.name}_pass": Failed("invalid")}
-        return {self.name: float(verdict.score), f"{self.name}_pass": float(verdict.score >= self.pass_score)}

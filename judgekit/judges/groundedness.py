@@ -1,6 +1,7 @@
 """Groundedness: is every claim of the answer supported by the passages that the system retrieved?"""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -11,7 +12,8 @@ from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
 from judgekit.core.sentences import CITATION
 from judgekit.core.text import is_blank
-from judgekit.judges.parsing import read_quotes, read_score, read_text, read_texts
+from judgekit.core.verdict_kinds import Scale
+from judgekit.judges.parsing import read_quotes, read_texts
 from judgekit.judges.passages import ABSTAINED, NO_TEXT, citations, folded, passages, unjudgeable
 
 
@@ -26,13 +28,18 @@ class Groundedness(Judge):
 
     needs: ClassVar[tuple[tuple[str, ...], ...]] = (("output.answer",), ("output.retrieved",))
 
-    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "supported_claims", "unsupported_claims", "score")
+    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "supported_claims", "unsupported_claims")
     optional_keys: ClassVar[tuple[str, ...]] = ("quotes",)
 
     pass_score: Annotated[int, Field(ge=1, le=5)] = 4
     """Smallest score that counts as a pass."""
     top_k: Annotated[int, Field(ge=1)] = 10
     """Passages shown to the judge, best rank first."""
+
+    @cached_property
+    def kind(self) -> Scale:
+        """0 to 5."""
+        return Scale(pass_score=self.pass_score)
 
     def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
         """Variables `answer`, `passages`, `citations` (None: the system does not report any)."""
@@ -58,16 +65,16 @@ class Groundedness(Judge):
 
     def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
         """Score 0-5 with both lists of claims, flagged `inconsistent` if they contradict each other."""
-        score = read_score(payload, "score", 0, 5)
+        verdict = super().read_verdict(payload)
         supported = read_texts(payload, "supported_claims")
         unsupported = read_texts(payload, "unsupported_claims")
-        return Verdict(
-            score=score,
-            reasoning=read_text(payload, "reasoning"),
-            supported_claims=supported,
-            unsupported_claims=unsupported,
-            quotes=read_quotes(payload, "quotes"),
-            inconsistent=_contradicts(score, supported, unsupported),
+        return verdict.model_copy(
+            update={
+                "supported_claims": supported,
+                "unsupported_claims": unsupported,
+                "quotes": read_quotes(payload, "quotes"),
+                "inconsistent": _contradicts(verdict.score or 0, supported, unsupported),
+            }
         )
 
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
@@ -93,8 +100,7 @@ class Groundedness(Judge):
     def columns(self) -> tuple[Column, ...]:
         """Score, pass, the two counts that feed `unsupported_claim_rate`, and the share of quotes that are real."""
         return (
-            Column(self.name, high=5.0, distribution=True),
-            Column(f"{self.name}_pass", binary=True, aggregate=f"{self.name}_pass_rate"),
+            *super().columns(),
             Column(f"{self.name}.n_unsupported_claims", high=float("inf"), higher_is_better=False, aggregate=""),
             Column(f"{self.name}.n_claims", high=float("inf"), aggregate=""),
             Column(f"{self.name}.quote_real_rate"),
@@ -107,14 +113,13 @@ class Groundedness(Judge):
 
     def scores(self, verdict: Verdict) -> Outcomes:
         """The five columns; a part that the verdict lacks is a failure, never 0."""
-        missing = Failed("invalid")
-        score, supported, unsupported = verdict.score, verdict.supported_claims, verdict.unsupported_claims
+        missing = Failed("invalid", by_judge=True)
+        supported, unsupported = verdict.supported_claims, verdict.unsupported_claims
         has_claims = supported is not None and unsupported is not None
         n_unsupported = len(unsupported or ())
         n_claims = n_unsupported + len(supported or ())
         return {
-            self.name: missing if score is None else float(score),
-            f"{self.name}_pass": missing if score is None else float(score >= self.pass_score),
+            **super().scores(verdict),
             f"{self.name}.n_unsupported_claims": float(n_unsupported) if has_claims else missing,
             f"{self.name}.n_claims": float(n_claims) if has_claims else missing,
             f"{self.name}.quote_real_rate": _quote_real_rate(verdict),

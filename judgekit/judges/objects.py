@@ -164,7 +164,7 @@ def read_object(found: Found, judge: Judge, asked: Collection[str]) -> tuple[Ver
             raise VerdictError("invalid", "the reply repeats the JSON Schema instead of filling it in")
         raise VerdictError("invalid", f"the reply has no {judge.decisive_key!r}")
     _settle_optional(named, judge, asked)
-    if isinstance(named[judge.decisive_key], str):
+    if not judge.kind.is_plain(named[judge.decisive_key]):
         mended += "+text"
     return judge.read_verdict(named), mended
 

@@ -20,6 +20,7 @@ from typing import Any
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, ModelResponse, Quote, Verdict, VerdictError
 from judgekit.core.text import clean_text
+from judgekit.core.verdict_kinds import type_name
 from judgekit.judges.echoes import is_copied
 from judgekit.judges.objects import Found, decode, read_object, top_level_spans, verdict_object
 from judgekit.judges.thinking import without_thinking
@@ -35,9 +36,7 @@ _MOST_INDENTATION = 16
 _ESCAPED_BLANKS = ("\\n", "\\t", "\\r")
 
 _BLANK = " \t\r\n\f\v\ufeff\u200b"
-_WHOLE_TEXT = re.compile(r"\s*[0-9]{1,3}(?:\.0{1,9})?\s*")
 _ONLY_DOTS = re.compile(r"[\s\[(]*(?:\.{2,}|…)[\s.…\])]*")
-_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ def _whole(text: str) -> Found | None:
         except ValueError:
             continue
         if not isinstance(value, dict):
-            raise VerdictError("invalid", f"the reply is {_type_name(value)}, not a JSON object")
+            raise VerdictError("invalid", f"the reply is {type_name(value)}, not a JSON object")
         return Found(value, body, path)
     return None
 
@@ -186,38 +185,6 @@ def _only_object(text: str, judge: Judge, asked: Collection[str], path: str) -> 
     return Found(first[0].payload, first[0].source, path + first[0].path)
 
 
-def read_score(payload: Mapping[str, Any], key: str, low: int, high: int) -> int:
-    """A whole number on the scale; `4.0` and the text `"4"` are 4, everything else is refused.
-
-    Raises:
-        VerdictError: missing, wrong type, not whole, or outside low..high.
-    """
-    value = payload.get(key)
-    if isinstance(value, str) and _WHOLE_TEXT.fullmatch(value):
-        value = float(value)
-    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
-        raise VerdictError("invalid", f"{key!r} is {_type_name(value)}, expected a whole number {low} to {high}")
-    if isinstance(value, float) and not value.is_integer():
-        raise VerdictError("invalid", f"{key!r} is {value}, expected a whole number {low} to {high}")
-    if not low <= value <= high:
-        raise VerdictError("invalid", f"{key!r} is {str(value)[:20]}, outside {low} to {high}")
-    return int(value)
-
-
-def read_flag(payload: Mapping[str, Any], key: str) -> bool:
-    """Yes or no: `true` or `false`, or one of the words true, yes, 1, false, no, 0 as text, in any case.
-
-    Raises:
-        VerdictError: missing, or anything else; a word of another language is none of these.
-    """
-    value = payload.get(key)
-    if isinstance(value, str):
-        value = _FLAGS.get(value.strip().casefold(), value)
-    if not isinstance(value, bool):
-        raise VerdictError("invalid", f"{key!r} is {_type_name(value)}, expected true or false")
-    return value
-
-
 def read_texts(payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """A list of texts.
 
@@ -226,10 +193,10 @@ def read_texts(payload: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """
     value = payload.get(key)
     if not isinstance(value, list):
-        raise VerdictError("invalid", f"{key!r} is {_type_name(value)}, expected a list of texts")
+        raise VerdictError("invalid", f"{key!r} is {type_name(value)}, expected a list of texts")
     for item in value:
         if not isinstance(item, str):
-            raise VerdictError("invalid", f"{key!r} holds {_type_name(item)}, expected texts only")
+            raise VerdictError("invalid", f"{key!r} holds {type_name(item)}, expected texts only")
         if not item.strip():
             raise VerdictError("invalid", f"{key!r} holds a blank text")
         if _ONLY_DOTS.fullmatch(item):
@@ -247,7 +214,7 @@ def read_quotes(payload: Mapping[str, Any], key: str) -> tuple[Quote, ...] | Non
         return None
     entries = payload[key]
     if not isinstance(entries, list):
-        raise VerdictError("invalid", f"{key!r} is {_type_name(entries)}, expected a list")
+        raise VerdictError("invalid", f"{key!r} is {type_name(entries)}, expected a list")
     found = []
     for entry in entries:
         if not isinstance(entry, dict) or entry.keys() != {"claim", "quote"}:
@@ -255,25 +222,3 @@ def read_quotes(payload: Mapping[str, Any], key: str) -> tuple[Quote, ...] | Non
         claim, quote = read_texts({key: [entry["claim"], entry["quote"]]}, key)
         found.append(Quote(claim=claim, quote=quote))
     return tuple(found)
-
-
-def read_text(payload: Mapping[str, Any], key: str) -> str:
-    """A text; missing is blank, since it decides nothing.
-
-    Raises:
-        VerdictError: present, but not a text.
-    """
-    value = payload.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise VerdictError("invalid", f"{key!r} is {_type_name(value)}, expected a text")
-    return clean_text(value)
-
-
-def _type_name(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true/false", int: "a number", float: "a number"}
-    if value is None:
-        return "missing or null"
-    shown = f" ({value[:40]!r})" if isinstance(value, str) else ""
-    return names.get(type(value), type(value).__name__) + shown

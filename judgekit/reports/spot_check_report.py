@@ -12,7 +12,13 @@ MOST_PAIRS = 10
 """Disagreeing pairs that are shown for each judge; metrics.json has more."""
 
 HEADER = ("judge", "against", "pairs", "disagree", "95%, this run", "95%, rows like these", "status")
-AGREEMENT = (("quadratic_weighted_kappa", "kappa"), ("gwet_ac2", "AC2"), ("krippendorff_alpha", "alpha"))
+AGREEMENT = (
+    ("quadratic_weighted_kappa", "kappa"),
+    ("cohen_kappa", "kappa"),
+    ("gwet_ac2", "AC2"),
+    ("gwet_ac1", "AC1"),
+    ("krippendorff_alpha", "alpha"),
+)
 
 REPEATS = {
     "noise_floor": "asked again within a day",
@@ -115,6 +121,7 @@ def _notes(name: str, report: Report) -> Iterator[str]:
         f"{label} {number(agreement[key]['value'], 2)}"
         + (f" ({_between(agreement[key])})" if agreement[key]["low"] is not None else "")
         for key, label in AGREEMENT
+        if key in agreement
     ]
     why = agreement.get("undefined_reason")
     indicative = f", indicative: fewer than 50 pairs ({agreement['n']})" if agreement["indicative"] else ""

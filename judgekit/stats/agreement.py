@@ -65,8 +65,36 @@ def kappa_of_counts(counts: Mapping[tuple[int, int], int]) -> float | None:
     return float(1 - Fraction(n * seen, expected)) if expected else None
 
 
+def cohen_kappa(a: Sequence[int], b: Sequence[int], clusters: Sequence[Hashable] | None = None) -> Ends:
+    """Cohen's unweighted kappa of two raters, for categories in no order, and its 95% interval.
+
+    `(p_a - p_e) / (1 - p_e)`: share of units with equal ratings, less what two raters with the same shares would have
+    by chance. See `quadratic_weighted_kappa` for the rest.
+
+    Source: Cohen 1960, "A Coefficient of Agreement for Nominal Scales".
+    """
+    return cluster_jackknife(_nominal_kappa, list(zip(a, b, strict=True)), clusters)
+
+
+def _nominal_kappa(counts: Mapping[tuple[int, int], int]) -> float | None:
+    n = sum(counts.values())
+    agreed = sum(count for (a, b), count in counts.items() if a == b)
+    of_a: Counter[int] = Counter()
+    of_b: Counter[int] = Counter()
+    for (a, b), count in counts.items():
+        of_a[a] += count
+        of_b[b] += count
+    chance = sum(count * of_b[rating] for rating, count in of_a.items())
+    return float(Fraction(n * agreed - chance, n * n - chance)) if n * n != chance else None
+
+
 def gwet_ac2(
-    ratings: Sequence[Sequence[int | None]], low: int, high: int, clusters: Sequence[Hashable] | None = None
+    ratings: Sequence[Sequence[int | None]],
+    low: int,
+    high: int,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    nominal: bool = False,
 ) -> Ends:
     """Gwet's AC2 with quadratic weights, of any number of raters, with gaps, and its 95% interval.
 
@@ -83,6 +111,7 @@ def gwet_ac2(
         low: lowest rating of the scale.
         high: highest rating of the scale, above low.
         clusters: the cluster of each unit, in the same order; None for independent units.
+        nominal: the ratings are categories in no order, so every difference counts the same: Gwet's AC1.
 
     Returns:
         Value at most 1: 1 full agreement, 0 as by chance, below 0 worse. None if no unit has two ratings, and if
@@ -100,10 +129,11 @@ def gwet_ac2(
     for rating in {rating for unit in ratings for rating in unit}:
         if rating is not None and not low <= rating <= high:
             raise ValueError(f"rating {rating} is outside the scale {low} to {high}")
-    return cluster_jackknife(lambda counts: _ac2(counts, low, high), [tuple(unit) for unit in ratings], clusters)
+    units = [tuple(unit) for unit in ratings]
+    return cluster_jackknife(lambda counts: _ac2(counts, low, high, nominal=nominal), units, clusters)
 
 
-def _ac2(counts: Mapping[Ratings, int], low: int, high: int) -> float | None:
+def _ac2(counts: Mapping[Ratings, int], low: int, high: int, *, nominal: bool) -> float | None:
     shares: defaultdict[int, Fraction] = defaultdict(Fraction)
     distance = Fraction(0)
     n_rated = n_pairable = 0
@@ -115,19 +145,25 @@ def _ac2(counts: Mapping[Ratings, int], low: int, high: int) -> float | None:
         n_rated += n_units if m else 0
         if m >= 2:
             n_pairable += n_units
-            # the sum of (x - y)^2 over all ordered pairs of m numbers
-            spread = 2 * m * sum(rating * rating for rating in given) - 2 * sum(given) ** 2
+            # the sum of (x - y)^2, or the number of unequal ones, over all ordered pairs of m ratings
+            if nominal:
+                spread = m * m - sum(count * count for count in Counter(given).values())
+            else:
+                spread = 2 * m * sum(rating * rating for rating in given) - 2 * sum(given) ** 2
             distance += Fraction(n_units * spread, m * (m - 1))
     if n_pairable == 0 or len(shares) == 1:
         return None
-    width, q = high - low, high - low + 1
+    width, q = 1 if nominal else high - low, high - low + 1
     agreed = 1 - distance / n_pairable / width**2
-    weights = q * q - Fraction(q * q * (q * q - 1), 6 * width**2)  # the sum of (k - l)^2 is q^2 (q^2 - 1) / 6
+    # the sum of (k - l)^2 is q^2 (q^2 - 1) / 6; of nominal weights only those of equal ratings are 1
+    weights = Fraction(q) if nominal else q * q - Fraction(q * q * (q * q - 1), 6 * width**2)
     chance = weights / (q * (q - 1)) * (1 - sum(share * share for share in shares.values()) / n_rated**2)
     return float((agreed - chance) / (1 - chance))
 
 
-def krippendorff_alpha(ratings: Sequence[Sequence[int | None]], clusters: Sequence[Hashable] | None = None) -> Ends:
+def krippendorff_alpha(
+    ratings: Sequence[Sequence[int | None]], clusters: Sequence[Hashable] | None = None, *, nominal: bool = False
+) -> Ends:
     """Krippendorff's alpha for ordinal ratings by any number of raters, with gaps, and its 95% interval.
 
     `1 - D_o / D_e`: the mean difference of two ratings of one unit over that of two ratings of any units, where the
@@ -139,6 +175,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[int | None]], clusters: Sequen
         ratings: one sequence for each unit with one rating for each rater, None if there is none; the order and
             number of raters in a unit are free.
         clusters: the cluster of each unit, in the same order; None for independent units.
+        nominal: the ratings are categories in no order; two that differ have the difference 1.
 
     Returns:
         Value at most 1: 1 full agreement, 0 as by chance, below 0 worse; None without pairable ratings, and if all
@@ -149,10 +186,11 @@ def krippendorff_alpha(ratings: Sequence[Sequence[int | None]], clusters: Sequen
 
     Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability".
     """
-    return cluster_jackknife(_alpha, [tuple(unit) for unit in ratings], clusters)
+    units = [tuple(unit) for unit in ratings]
+    return cluster_jackknife(lambda counts: _alpha(counts, nominal=nominal), units, clusters)
 
 
-def _alpha(counts: Mapping[Ratings, int]) -> float | None:
+def _alpha(counts: Mapping[Ratings, int], *, nominal: bool) -> float | None:
     units: Counter[tuple[tuple[int, int], ...]] = Counter()
     totals: Counter[int] = Counter()
     for unit, n_units in counts.items():
@@ -161,7 +199,7 @@ def _alpha(counts: Mapping[Ratings, int]) -> float | None:
             units[tuple(sorted(values.items()))] += n_units
             for rating, count in values.items():
                 totals[rating] += count * n_units
-    difference = _ordinal_differences(totals)
+    difference = dict.fromkeys(combinations(sorted(totals), 2), 1) if nominal else _ordinal_differences(totals)
     expected = sum(totals[c] * totals[k] * squared for (c, k), squared in difference.items())
     if expected == 0:
         return None

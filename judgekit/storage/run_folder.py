@@ -214,7 +214,7 @@ class RunFolder:
 
     def write_prompts(self, prompts: Mapping[str, PromptTemplate]) -> None:
         """Replace prompts.json; keys of reply schemas keep their order, which stands in the prompt that is sent."""
-        self.write_json(PROMPTS, {name: prompts[name].model_dump() for name in sorted(prompts)}, sort_keys=False)
+        self.write_json(PROMPTS, {name: prompts[name].record() for name in sorted(prompts)}, sort_keys=False)
 
     def write_text(self, name: str, text: str) -> None:
         """Replace a text file as a whole."""

@@ -18,8 +18,12 @@ from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
 from judgekit.core.judgments import Judgment, Verdict
 from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, Manifest
 from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
+from judgekit.core.verdict_kinds import stored_kind
 from judgekit.storage.run_files import appending
 from judgekit.storage.run_folder import RunFolder
+
+_SHORT = {"reasoning": "", "supported_claims": None, "unsupported_claims": None, "quotes": None}
+"""Parts of a verdict that say nothing here."""
 
 
 @dataclass
@@ -38,7 +42,7 @@ class _Opinions:
 
     def add(self, judgment: Judgment) -> None:
         if judgment.verdict is not None:
-            self.verdicts[judgment.case_id] = Verdict(score=judgment.verdict.score, answer=judgment.verdict.answer)
+            self.verdicts[judgment.case_id] = judgment.verdict.model_copy(update=_SHORT)
             self.times[judgment.case_id] = judgment.created_at
         if judgment.served_model is not None:
             self.served_models.add(judgment.served_model)
@@ -107,14 +111,14 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
     if not records:
         return
     opinions = _opinions(folder)
-    arguments = folder.read_json(CONFIG).get("resolved", {}).get("judges", {})
+    kinds = folder.read_json(CONFIG).get("resolved", {}).get("verdict_kinds", {})
     for record in records:
         judge = record.judge
         first = opinions.get((judge, None), _Opinions())
         second = opinions.get((judge, record.check), _Opinions())
         if not second.last_at:
             continue
-        pass_score = arguments.get(judge, {}).get("pass_score")
+        of_judge = stored_kind(kinds[judge])
         for kind, cases in _by_kind(record, first, second).items():
             # Those of the stored verdicts would be in every spot check of this run, and hide that the server changed.
             fingerprints = second.fingerprints if record.kind == "repeat" else first.fingerprints | second.fingerprints
@@ -128,7 +132,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
                 builds=[*second.builds],
                 verdict_builds=[*first.builds],
             )
-            rows = [pair_row(first.verdicts.get(case), second.verdicts.get(case), pass_score) for case in cases]
+            rows = [pair_row(first.verdicts.get(case), second.verdicts.get(case), of_judge) for case in cases]
             yield history_point(_verdicts(folder, manifest, metrics, judge), asked, rows)
 
 

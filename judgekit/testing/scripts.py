@@ -14,6 +14,7 @@ Script = Reply | Responder | str | Sequence["Script"]
 """What can be played: a reply, a responder, the content of a chat reply, or a list of scripts."""
 
 _REASONING = "compared with the sources, statement by statement"
+_CRITERION = re.compile(r"^Criterion `([^`]+)`:$", re.MULTILINE)
 _YES_NO = re.compile(r'"(\w+)": ?\{"type": ?"boolean"')
 """The one true/false key of a schema that stands in the text of the messages."""
 _CLAIMS = tuple(f"claim {number}" for number in range(1, 6))
@@ -112,8 +113,8 @@ def plausible_body(request: Request) -> dict[str, Any]:
     properties = schema.get("properties", {}) if schema is not None else {}
     if "supported_claims" in properties or (not properties and "supported_claims" in request.text):
         return verdict_body(score, reasoning=_REASONING, supported=_CLAIMS[:score], unsupported=_CLAIMS[score:])
-    if properties and not properties.keys() <= {"reasoning", "score"}:
-        return {name: _value_for(name, schema_of_field, score) for name, schema_of_field in properties.items()}
+    if properties and (not properties.keys() <= {"reasoning", "score"} or "enum" in properties.get("score", {})):
+        return {name: _value_for(name, part, score, request.text) for name, part in properties.items()}
     yes_no = None if properties else _YES_NO.search(request.text)
     if yes_no is not None and '"score"' not in request.text:
         return {"reasoning": _REASONING, yes_no[1]: score >= 3}
@@ -125,16 +126,21 @@ def _draw(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-def _value_for(name: str, schema: Mapping[str, Any], draw: int) -> Any:
-    """A value of the type that a field's schema asks for."""
+def _value_for(name: str, schema: Mapping[str, Any], draw: int, text: str) -> Any:
+    """A value of the type that a field's schema asks for; of criteria, one entry for each that the text lists."""
     if "enum" in schema:
         return schema["enum"][draw % len(schema["enum"])]
+    if "anyOf" in schema:
+        return _value_for(name, schema["anyOf"][0], draw, text)
     match schema.get("type"):
         case "boolean":
             return draw >= 3
         case "integer" | "number":
             low = schema.get("minimum", 0)
             return low + draw % (schema.get("maximum", low + 5) - low + 1)
+        case "array" if "id" in schema.get("items", {}).get("properties", {}):
+            ids = dict.fromkeys(_CRITERION.findall(text))
+            return [{"id": found, "evidence": _REASONING, "met": bool(_draw(f"{found}{draw}") % 2)} for found in ids]
         case "array":
             return []
         case "object":

@@ -25,10 +25,11 @@ from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel, LabelFile
 from judgekit.core.judgments import Judgment, JudgmentKey, Verdict, last_judgments
+from judgekit.core.verdict_kinds import Kind, Scale
 from judgekit.engine.passes import Observer
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.judge_reliability import add_parts, pairs_of, pass_score_of, scale_of
+from judgekit.workflows.judge_reliability import add_parts, pairs_of
 from judgekit.workflows.models import Options
 from judgekit.workflows.panel_rulings import PANEL
 from judgekit.workflows.stored import StoredRun, finished_summary, open_stored
@@ -168,14 +169,14 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
     inputs = {item.case_id: item.sha256 for item in own if judge.not_asked(item) is None}
     every = _verdicts(setting.judgments, judge.name)
     verdicts = {case_id: every[case_id] for case_id in inputs if case_id in every}
-    scale, pass_score = scale_of(judge), pass_score_of(judge)
+    scale, pass_score = _scale_of(judge.kind), pass_score_of(judge.kind)
     labels = count_labels(_as_said(setting, judge.name, scale), judge.name, setting.cases, inputs, scale)
     file = setting.labels
     if not labels.by_case:
         why = f"; {labels.notes[0]}" if labels.notes else ""
         raise ConfigError(f"{file.path}: no label is about a case that {judge.name} judged in this run{why}")
     clusters = _clusters(setting, inputs)
-    cases = _labelled_cases(labels, verdicts, clusters, pass_score)
+    cases = _labelled_cases(labels, verdicts, clusters, judge.kind)
     part = labelled_part(judge.name, list(labels.by_case), len(inputs), file.sheets)
     compared: dict[str, Any] = {
         "labels": {
@@ -192,7 +193,7 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
         **calibration_report(cases, scale, pass_score, setting.wanted.cluster_by),
     }
     compared["baseline"], comparator = _second_opinions(setting, judge, cases)
-    readings = _readings(labels, verdicts, clusters, pass_score)
+    readings = _readings(labels, verdicts, clusters, judge.kind)
     return {
         "anchors": compared,
         "corrected": {name: corrected_report(item, part, setting.wanted.width) for name, item in readings.items()},
@@ -254,40 +255,44 @@ def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str] 
 
 
 def _labelled_cases(
-    labels: LabelSet, verdicts: Verdicts, clusters: Mapping[str, str] | None, pass_score: int | None
+    labels: LabelSet, verdicts: Verdicts, clusters: Mapping[str, str] | None, kind: Kind
 ) -> list[LabelledCase]:
     return [
         LabelledCase(
             case_id=case_id,
             cluster=None if clusters is None else clusters.get(case_id),
             scores=tuple(labels.scores(case_id)),
-            classes=tuple(labels.classes(case_id, pass_score)),
+            classes=tuple(labels.classes(case_id, pass_score_of(kind))),
             judge_score=verdicts[case_id].score,
-            judge_class=verdict_class(verdicts[case_id], pass_score),
+            judge_class=kind.side(verdicts[case_id]),
         )
         for case_id in labels.by_case
         if case_id in verdicts
     ]
 
 
-def verdict_class(verdict: Verdict, pass_score: int | None) -> bool | None:
-    """Whether a verdict passes its case; a yes passes."""
-    if verdict.score is None:
-        return verdict.answer
-    return None if pass_score is None else verdict.score >= pass_score
+def pass_score_of(kind: Kind) -> int | None:
+    """Lowest score that passes; None for what is not a scale, or has no pass."""
+    return kind.pass_score if isinstance(kind, Scale) else None
+
+
+def _scale_of(kind: Kind) -> tuple[int, int]:
+    """Lowest and highest score."""
+    low, high = kind.bounds
+    return int(low), int(high)
 
 
 def _readings(
-    labels: LabelSet, verdicts: Verdicts, clusters: Mapping[str, str] | None, pass_score: int | None
+    labels: LabelSet, verdicts: Verdicts, clusters: Mapping[str, str] | None, kind: Kind
 ) -> dict[str, Readings]:
     """The mean score and the pass rate, as far as people and judge give them."""
     full = (
         None if clusters is None else {name: f"= {clusters[name]}" if name in clusters else name for name in verdicts}
     )
     human_scores = {case_id: mean_score(labels.scores(case_id)) for case_id in labels.by_case}
-    human_classes = {case_id: majority(labels.classes(case_id, pass_score)) for case_id in labels.by_case}
+    human_classes = {case_id: majority(labels.classes(case_id, pass_score_of(kind))) for case_id in labels.by_case}
     scores = {case_id: float(item.score) for case_id, item in verdicts.items() if item.score is not None}
-    classes = {case_id: verdict_class(item, pass_score) for case_id, item in verdicts.items()}
+    classes = {case_id: kind.side(item) for case_id, item in verdicts.items()}
     found = {
         "score": Readings({name: value for name, value in human_scores.items() if value is not None}, scores, full),
         "pass_rate": Readings(
@@ -332,7 +337,6 @@ def _second_opinions(
     setting: _Setting, judge: Judge, cases: Sequence[LabelledCase]
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """The baseline beside the judge, and what a flag of the spot check is worth; None if there is no such thing."""
-    pass_score = pass_score_of(judge)
     comparator = baseline = None
     # The last spot check that asked something else than the judge itself.
     complete = [item for item in setting.folder.spot_checks() if item.judge == judge.name and item.complete]
@@ -346,11 +350,11 @@ def _second_opinions(
             "model": spot_check.model,
             "prompt_version": spot_check.prompt_version,
         }
-        scored = [(pair.case_id, compare_pair(pair, pass_score)) for pair in pairs]
+        scored = [(pair.case_id, compare_pair(pair, judge.kind)) for pair in pairs]
         flags = {case_id: item.disagrees for case_id, item in scored if item is not None}
         comparator = comparator_report(cases, flags, against)
         seconds = {pair.case_id: pair.second for pair in pairs if isinstance(pair.second, Verdict)}
-        baseline = baseline_report(cases, _classes(seconds, pass_score), against)
+        baseline = baseline_report(cases, _classes(seconds, judge.kind), against)
     if setting.baseline is not None:
         other, judgments = setting.baseline
         config = other.judge_config(judge.name)
@@ -361,10 +365,10 @@ def _second_opinions(
             "model": ", ".join(other.config.models[name].model for name in config.asked),
             "prompt_version": config.prompt_version,
         }
-        baseline = baseline_report(cases, _classes(_verdicts(judgments, judge.name), pass_score), against)
+        baseline = baseline_report(cases, _classes(_verdicts(judgments, judge.name), judge.kind), against)
     return baseline, comparator
 
 
-def _classes(verdicts: Verdicts, pass_score: int | None) -> dict[str, bool]:
-    found = {case_id: verdict_class(verdict, pass_score) for case_id, verdict in verdicts.items()}
+def _classes(verdicts: Verdicts, kind: Kind) -> dict[str, bool]:
+    found = {case_id: kind.side(verdict) for case_id, verdict in verdicts.items()}
     return {case_id: passed for case_id, passed in found.items() if passed is not None}

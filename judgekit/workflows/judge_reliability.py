@@ -97,7 +97,7 @@ def may_grow(folder: RunFolder, spot_check: DrawnSpotCheck) -> bool:
     if not record.adaptive or len(record.case_ids) >= len(spot_check.order):
         return False
     pairs = pairs_of(record, last_judgments(item for item in folder.judgments() if item.judge == judge.name))
-    scored = [item for item in (compare_pair(pair, pass_score_of(judge)) for pair in pairs) if item is not None]
+    scored = [item for item in (compare_pair(pair, judge.kind) for pair in pairs) if item is not None]
     return decide(sum(item.disagrees for item in scored), len(scored), record.threshold) is None
 
 
@@ -269,7 +269,7 @@ def _repeated(
         if case_ids:
             pairs = [Pair(case_id, *map(opinion, by_case[case_id])) for case_id in case_ids]
             groups = None if clusters is None else [clusters[case_id] for case_id in case_ids]
-            found = repeat_report(pairs, pass_score=pass_score_of(judge), seed=record.seed, clusters=groups)
+            found = repeat_report(pairs, kind=judge.kind, seed=record.seed, clusters=groups)
             return {"check": record.check, **found}
     return None
 
@@ -283,7 +283,7 @@ def _report_of(
 ) -> dict[str, Any]:
     report = spot_check_report(
         pairs_of(record, judgments),
-        pass_score=pass_score_of(judge),
+        kind=judge.kind,
         seed=record.seed,
         threshold=record.threshold,
         against={
@@ -295,7 +295,6 @@ def _report_of(
         },
         verdicts=verdicts,
         draw=Draw(n_population=record.n_population, adaptive=record.adaptive),
-        scale=scale_of(judge),
         clusters=None if clusters is None else [clusters[case_id] for case_id in record.case_ids],
     )
     return {"check": record.check, **report}
@@ -318,17 +317,3 @@ def opinion(judgment: Judgment | None) -> Verdict | JudgeFailure:
     if judgment is None:
         return JudgeFailure(kind="internal", message="not judged")
     return judgment.verdict or judgment.failure or JudgeFailure(kind="internal", message="neither verdict nor failure")
-
-
-def pass_score_of(judge: Judge) -> int | None:
-    """Lowest score that passes; None for a judge without a pass class."""
-    found: int | None = getattr(judge, "pass_score", None)
-    return found
-
-
-def scale_of(judge: Judge) -> tuple[int, int]:
-    """Lowest and highest score of a judge: those of the column that carries its name."""
-    for column in judge.columns():
-        if column.name == judge.name:
-            return int(column.low), int(column.high)
-    return 0, 1

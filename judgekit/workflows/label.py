@@ -14,7 +14,6 @@ from judgekit.core.judgments import JudgeInput
 from judgekit.judges.rubrics import find_rubric
 from judgekit.storage.label_files import read_labels, read_value
 from judgekit.storage.label_sheets import FilledSheet, LabelJournal, SheetRow, read_sheet
-from judgekit.workflows.judge_reliability import scale_of
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import StoredRun, open_stored
 
@@ -90,7 +89,8 @@ def _labelling(stored: StoredRun, wanted: LabelWanted) -> Labelling:
     if others:
         raise ConfigError(f"{path}: holds labels of run {min(others)}; name another file by --out")
     items = _items(stored, sheet)
-    scale = scale_of(stored.judge(judge.name))
+    low, high = stored.judge(judge.name).kind.bounds
+    scale = int(low), int(high)
     system = stored.prompt(judge.name, judge.prompt_version).system
     rubric = find_rubric(system, *scale)
     notes = [f"{n} cases wanted, {judge.name} judged {len(ids)}; all of them are on the sheet"]

@@ -12,7 +12,7 @@ from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.panel import panel_ruling
-from judgekit.workflows.judge_reliability import opinion, pass_score_of
+from judgekit.workflows.judge_reliability import opinion
 
 PANEL = "panel"
 """`model_id` and `provider` of a judgment that a panel made."""
@@ -110,7 +110,7 @@ def record_of_panel(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> 
         "rule": panel.config.rule,
         "quorum": panel.config.least,
         "members": {plan.runtime.model_id: model_facts(plan.runtime) for plan in panel.members},
-        **panel_record(members, opinions, rulings, pass_score_of(panel.judge)),
+        **panel_record(members, opinions, rulings, panel.judge.kind),
     }
 
 

@@ -24,6 +24,7 @@ from judgekit.core.errors import ConfigError, ProviderError, StorageError, did_y
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, last_judgments
 from judgekit.core.probe_sets import ORIGINAL, PROBE_INPUTS, PROBE_JUDGMENTS, PROBES, ProbeSet
 from judgekit.core.prompts import PromptTemplate
+from judgekit.core.verdict_kinds import Kind
 from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, is_unanswered
@@ -33,7 +34,7 @@ from judgekit.judges.input_changes import PROBES as ALL_PROBES
 from judgekit.judges.input_changes import NoProbe, reversed_wording
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.judge_reliability import add_parts, opinion, pass_score_of, scale_of
+from judgekit.workflows.judge_reliability import add_parts, opinion
 from judgekit.workflows.models import Options, check_plays, open_cache, price_models, ready_models
 from judgekit.workflows.stored import StoredRun, finished_summary, models_of, open_stored, stored_models
 
@@ -213,13 +214,13 @@ def _prepared(stored: StoredRun, record: ProbeSet, runtime: ModelRuntime) -> _Ju
     asked = {}
     for name in names:
         turns = name != ORIGINAL and ALL_PROBES[name].turns_rubric
-        wording = reversed_wording(prompt, scale_of(judge)) if turns else prompt
+        wording = reversed_wording(prompt, judge.kind) if turns else prompt
         plan = JudgePlan(
             judge, wording or prompt, runtime, role="probe", use_cache=record.from_cache, check=record.check(name)
         )
         asked[name] = _Asked(plan, [], [])
         for item in inputs:
-            changed = NoProbe(NO_RUBRIC) if wording is None else _changed(record, name, item, scale_of(judge))
+            changed = NoProbe(NO_RUBRIC) if wording is None else _changed(record, name, item, judge.kind)
             if isinstance(changed, NoProbe):
                 asked[name].not_applicable.append(changed.reason)
             else:
@@ -227,13 +228,11 @@ def _prepared(stored: StoredRun, record: ProbeSet, runtime: ModelRuntime) -> _Ju
     return _JudgeProbes(record, judge, prompt, runtime, asked)
 
 
-def _changed(
-    record: ProbeSet, name: str, judge_input: JudgeInput, scale: tuple[int, int]
-) -> Mapping[str, Any] | NoProbe:
+def _changed(record: ProbeSet, name: str, judge_input: JudgeInput, kind: Kind) -> Mapping[str, Any] | NoProbe:
     if name == ORIGINAL:
         return judge_input.variables
     dice = random.Random(f"{record.seed} {name} {judge_input.case_id}")  # noqa: S311  # the same changes each time
-    return ALL_PROBES[name].change(judge_input.variables, scale, dice)
+    return ALL_PROBES[name].change(judge_input.variables, kind, dice)
 
 
 def _write_inputs(folder: RunFolder, plans: Sequence[_JudgeProbes]) -> None:
@@ -297,7 +296,7 @@ def _figures(
         spent = cost_record((item for item in every if item.check in checks and item.judge == name), price_list)
         found[name] = rounded({**_found(plan, judgments, before), "cost": spent})
         wordings = {
-            probe_name: item.plan.prompt.model_dump(mode="json")
+            probe_name: item.plan.prompt.record()
             for probe_name, item in plan.asked.items()
             if item.plan.prompt.sha256 != plan.prompt.sha256
         }
@@ -342,7 +341,7 @@ def _found(
         "originals_note": _noise_note(plan),
         "from_cache": record.from_cache,
         "n_unanswered": sum(map(is_unanswered, answers)),
-        "probes": probe_report(probed, scale_of(plan.judge), pass_score_of(plan.judge), record.seed),
+        "probes": probe_report(probed, plan.judge.kind, record.seed),
     }
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import judgekit
 import judgekit.judges
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.components import Judge, build
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Role
@@ -31,6 +30,7 @@ from judgekit.storage.run_records import read_summary
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.case_scores import Unjudged, judge_inputs
 from judgekit.workflows.job import RunJob, versions
+from judgekit.workflows.judge_components import build_judge
 from judgekit.workflows.judge_reliability import spot_check_kind
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, open_cache, price_models
 from judgekit.workflows.setup import build_metrics, panels_of
@@ -193,7 +193,7 @@ def _plans(
     runtimes = {name: _runtime(stored, config, name, options, is_asked=name in asked) for name in used}
     plans = []
     for judge in config.judges:
-        component = build(judgekit.judges, Judge, judge.name, judge.args, f"judge {judge.name}")
+        component = build_judge(judge, wordings[judge.name], f"judge {judge.name}")
         for model in judge.asked:
             if judge.name in names:
                 check_plays(component, runtimes[model], f"judge {judge.name}")
@@ -217,6 +217,7 @@ def _resolved(parent: StoredRun, plans: Sequence[JudgePlan]) -> dict[str, Any]:
         **parent.resolved,
         "prompts": {**parent.resolved.get("prompts", {}), **used},
         "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in plans},
+        "verdict_kinds": {plan.judge.name: plan.judge.kind.model_dump(mode="json") for plan in plans},
         "judgekit": judgekit.__version__,
         "parser_version": PARSER_VERSION,
     }

@@ -12,7 +12,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import add_point
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
-from judgekit.workflows.judge_reliability import opinion, pass_score_of
+from judgekit.workflows.judge_reliability import opinion
 
 Judgments = Mapping[JudgmentKey, Judgment]
 
@@ -57,7 +57,7 @@ def rejudged(job: RunJob, before: Judgments, judgments: Judgments) -> dict[str, 
         ]
         for judge in judges
     }
-    found = verdict_changes(pairs, {judge.name: pass_score_of(judge) for judge in judges}, job.config.resampling_seed)
+    found = verdict_changes(pairs, {judge.name: judge.kind for judge in judges}, job.config.resampling_seed)
     asked = {judge.name: len(asked_again(judge.name, before, judgments)) for judge in judges}
     for name, report in found["by_judge"].items():
         report["n_asked"] = asked[name]
@@ -123,7 +123,7 @@ def _points(job: RunJob, parent: RunFolder) -> Iterator[HistoryPoint]:
                 verdicts = checked_verdicts(judge.name, manifest, metrics, answers_sha256(inputs))
             except (AttributeError, KeyError, TypeError) as error:
                 raise StorageError(f"{METRICS} of {manifest.run_id}: damaged: {error!r}") from None
-            rows = [pair_row(old.verdict, new.verdict, pass_score_of(judge)) for old, new in group]
+            rows = [pair_row(old.verdict, new.verdict, judge.kind) for old, new in group]
             point = history_point(verdicts, _asked(kind, group), rows)
             # Replies were read by the parser of today; another one than that of the verdicts is another instrument.
             yield point.model_copy(update={"parser_version": job.manifest.versions.get("parser", point.parser_version)})

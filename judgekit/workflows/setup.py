@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-import judgekit.judges
 import judgekit.metrics
 from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.indexing_coverage import indexing_coverage
@@ -32,10 +31,10 @@ from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, lo
 from judgekit.storage.config_files import load_config
 from judgekit.storage.id_lists import load_ids
 from judgekit.storage.indexing_files import load_indexed_documents
-from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.reading import missing_is_empty
 from judgekit.storage.record_formats import NO_ID
 from judgekit.systems.recorded import Recorded
+from judgekit.workflows.judge_components import build_judge, check_fits, load_wording
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.workflows.panel_rulings import Panel
 
@@ -111,7 +110,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
     part = CasePart(options.limit, options.sample, config.seed, options.shard)
     cases = part.of(all_cases)
     system, outputs_record = _system(config, base, [case.id for case in all_cases], notices, delimiter)
-    prompts = None if config.prompts_dir is None else base / config.prompts_dir
+    prompts = [] if config.prompts_dir is None else [base / config.prompts_dir]
     models = _models(config, options)
     judges = [
         plan for place, judge in enumerate(config.judges) for plan in _plans(judge, f"judges[{place}]", prompts, models)
@@ -122,7 +121,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
     check_gate_names(config.gates, components, has_indexing=config.indexing is not None)
     # The plain run after the shards checks and judges the whole; a shard would only check its part.
     wanted = None if options.shard else config.spot_check
-    spot_checks = [] if wanted is None else _spot_checks(wanted, prompts, models, judges)
+    spot_checks = [] if wanted is None else _spot_checks(config, prompts, models, judges)
     used = {plan.runtime.model_id for plan in [*judges, *(item.second for item in spot_checks)]}
     models = {name: runtime for name, runtime in models.items() if name in used}
     price_list = price_models(models, config.budget)
@@ -211,11 +210,11 @@ def _capped(models: Mapping[str, ModelRuntime]) -> Notices:
 
 
 def _plans(
-    wanted: JudgeConfig, where: str, prompts: Path | None, models: Mapping[str, ModelRuntime]
+    wanted: JudgeConfig, where: str, prompts: Sequence[Path], models: Mapping[str, ModelRuntime]
 ) -> list[JudgePlan]:
     """A judge as it is asked: of its model, or of each member of its panel."""
-    judge = build(judgekit.judges, Judge, wanted.name, wanted.args, where)
-    prompt = load_prompt(wanted.name, wanted.prompt_version, prompts)
+    prompt = load_wording(wanted, wanted.prompt_version, prompts, where)
+    judge = build_judge(wanted, prompt, where)
     for model in wanted.asked:
         check_plays(judge, models[model], where)
     role: Role = "primary" if wanted.panel is None else "member"
@@ -232,12 +231,20 @@ def panels_of(judges: Sequence[JudgeConfig], plans: Sequence[JudgePlan]) -> list
 
 
 def _spot_checks(
-    wanted: SpotCheck, prompts: Path | None, models: Mapping[str, ModelRuntime], judges: Sequence[JudgePlan]
+    config: RunConfig, prompts: Sequence[Path], models: Mapping[str, ModelRuntime], judges: Sequence[JudgePlan]
 ) -> list[SpotCheckPlan]:
+    """The second opinions that a config asks for."""
+    wanted = config.spot_check
+    if wanted is None:
+        return []
+    configured = {judge.name: judge for judge in config.judges}
     found = []
     for name, plans in _by_judge(judges, wanted.judge).items():
         first = plans[0]
-        prompt = first.prompt if wanted.prompt_version is None else load_prompt(name, wanted.prompt_version, prompts)
+        prompt = first.prompt
+        if wanted.prompt_version is not None:
+            prompt = load_wording(configured[name], wanted.prompt_version, prompts, "spot_check")
+            check_fits(first.judge, prompt)
         runtime = first.runtime if wanted.model is None else models[wanted.model]
         is_same = prompt.sha256 == first.prompt.sha256 and any(runtime is plan.runtime for plan in plans)
         if is_same and not wanted.repeat:

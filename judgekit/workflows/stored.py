@@ -12,8 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-import judgekit.judges
-from judgekit.core.components import Judge, Metric, build
+from judgekit.core.components import Judge, Metric
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput
@@ -22,9 +21,9 @@ from judgekit.core.runs import CONFIG, Manifest, RunSummary
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.storage.config_files import load_config
 from judgekit.storage.id_lists import stored_ids
-from judgekit.storage.prompt_files import load_prompt
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
+from judgekit.workflows.judge_components import build_judge, load_wording
 from judgekit.workflows.models import Options, build_model, most_connections
 from judgekit.workflows.selectors import find_run
 from judgekit.workflows.setup import build_metrics
@@ -60,7 +59,7 @@ class StoredRun:
             ConfigError: the run has no such judge.
         """
         wanted = self.judge_config(name)
-        return build(judgekit.judges, Judge, wanted.name, wanted.args, f"judge {name}")
+        return build_judge(wanted, self.prompt(name, wanted.prompt_version), f"judge {name}")
 
     def judge_config(self, name: str) -> JudgeConfig:
         """What the config of the run says of a judge.
@@ -105,11 +104,8 @@ class StoredRun:
         kept = self.folder.prompts().get(f"{judge}/{version}")
         if kept is not None:
             return kept
-        folders = self.prompt_folders(config_path)
-        for folder in folders:
-            if (folder / judge / f"{version}.toml").is_file():
-                return load_prompt(judge, version, folder)
-        return load_prompt(judge, version, folders[0] if folders else None)
+        wanted = self.judge_config(judge)
+        return load_wording(wanted, version, self.prompt_folders(config_path), f"judge {judge}")
 
     def prompt_folders(self, config_path: Path | None = None) -> list[Path]:
         """Folders of own wordings that are there: of another config, then of the run."""

@@ -9,6 +9,7 @@ import pytest
 from judgekit.analysis.spot_check_findings import spot_check_report
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.judgments import Verdict
+from judgekit.core.verdict_kinds import Scale
 
 LINES = Path(__file__).with_name("disagreement.jsonl").read_text(encoding="utf-8").split("\n")
 VECTORS: list[dict[str, Any]] = [json.loads(line) for line in LINES if line]
@@ -20,7 +21,7 @@ def test_the_report_of_a_judge_has_the_worked_values(vector: dict[str, Any]) -> 
         Pair(f"c{number}", Verdict(score=first), Verdict(score=second))
         for number, (first, second) in enumerate(vector["pairs"])
     ]
-    report = spot_check_report(pairs, pass_score=4, seed=0, against={})
+    report = spot_check_report(pairs, kind=Scale(pass_score=4), seed=0, against={})
     report["wilson95"] = [report["interval"]["low"], report["interval"]["high"]]
     for name, value in vector["expect"].items():
         assert report[name] == (None if value is None else pytest.approx(value, abs=1e-9, rel=0)), name

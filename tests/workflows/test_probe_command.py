@@ -9,6 +9,7 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
+from judgekit.core.verdict_kinds import Scale
 from judgekit.engine.passes import Observer
 from judgekit.judges.input_changes import PROBES, instruction
 from judgekit.reports.probe_report import probe_lines
@@ -19,7 +20,7 @@ from tests.builders import read_json, read_lines
 from tests.workflows.stored_suites import asked, by_model, first_run, models
 
 GROUNDED = [{"name": "groundedness", "model": "m"}]
-ORDER = instruction((0, 5))
+ORDER = instruction(Scale())
 
 
 def probed(run: Path, **wanted: Any) -> dict[str, Any]:

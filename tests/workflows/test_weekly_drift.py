@@ -19,6 +19,7 @@ from judgekit.core.cache_keys import REPLY_PREFIX
 from judgekit.core.history_points import HistoryPoint, PointKind
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import RunSummary
+from judgekit.core.verdict_kinds import Scale
 from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.reports.run_text import dry_run_text
@@ -65,7 +66,7 @@ def week_points(rng: random.Random, week: int, flips: float) -> list[HistoryPoin
         sample = drawn(ids, WEEKLY, random.Random(rng.getrandbits(32)), adaptive=False)
         stored = {case_id: Verdict(score=5) for case_id in sample}
         now = {case_id: Verdict(score=1 if rng.random() < rate else 5) for case_id in sample}
-        rows = [pair_row(stored[case_id], now[case_id], 4) for case_id in sample]
+        rows = [pair_row(stored[case_id], now[case_id], Scale(pass_score=4)) for case_id in sample]
         points.append(history_point(verdicts, AskedAgain(kind, comparator, at.isoformat()), rows))
     return points
 

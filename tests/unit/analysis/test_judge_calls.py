@@ -8,6 +8,7 @@ from judgekit.analysis.spot_check_findings import spot_check_report
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.cases import Usage
 from judgekit.core.judgments import Judgment, Verdict
+from judgekit.core.verdict_kinds import Scale
 
 
 def judgment(**fields: Any) -> Judgment:
@@ -79,7 +80,7 @@ def test_an_unstable_judge_is_named_with_who_disagrees() -> None:
 
 def test_a_judge_whose_check_is_of_one_cluster_is_reported_without_an_interval() -> None:
     pairs = [Pair(f"c{number}", Verdict(score=5), Verdict(score=0)) for number in range(4)]
-    report = spot_check_report(pairs, pass_score=4, seed=0, against={}, clusters=[7, 7, 7, 7])
+    report = spot_check_report(pairs, kind=Scale(pass_score=4), seed=0, against={}, clusters=[7, 7, 7, 7])
     assert report["fired"]
     assert unstable_warning("a", report).startswith(
         "judge a: 4 of 4 spot-checked verdicts disagree with the second opinion (rate 1.00, no interval: fewer than 2 "

@@ -7,6 +7,7 @@ import pytest
 from judgekit.analysis.probe_effects import Expected, Probed, probe_report
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.judgments import JudgeFailure, Verdict
+from judgekit.core.verdict_kinds import Scale, YesNo
 
 LATE = JudgeFailure(kind="timeout", message="late")
 
@@ -20,7 +21,7 @@ def probed(name: str, expects: Expected, before: list[int], after: list[int], n_
 
 
 def report(*probes: Probed) -> dict[str, Any]:
-    return probe_report(probes, (0, 5), 4, 0)
+    return probe_report(probes, Scale(pass_score=4), 0)
 
 
 def test_an_effect_has_its_interval_its_p_and_what_could_have_been_found() -> None:
@@ -97,6 +98,6 @@ def test_obeyed_orders_are_counted_where_a_score_could_rise() -> None:
 
 def test_yes_no_verdicts_are_rated_one_and_zero() -> None:
     pairs = [Pair(str(n), Verdict(answer=True), Verdict(answer=n % 2 == 0)) for n in range(4)]
-    found = probe_report([Probed("x", "about", "same", pairs, [])], (0, 1), None, 0)["x"]
+    found = probe_report([Probed("x", "about", "same", pairs, [])], YesNo(), 0)["x"]
     assert found["effect"] == -0.5
     assert found["class_flips"] is None

@@ -12,6 +12,7 @@ from judgekit.analysis.disagreement_rates import judge_reliability
 from judgekit.analysis.spot_check_findings import spot_check_report
 from judgekit.analysis.verdict_pairs import Pair, compare_verdicts, draw_sample
 from judgekit.core.judgments import JudgeFailure, Verdict
+from judgekit.core.verdict_kinds import Kind, Scale, YesNo
 
 TIMEOUT = JudgeFailure(kind="timeout", message="no reply in 60 s")
 AGAINST = {"model": "other", "prompt_version": "v1"}
@@ -29,8 +30,14 @@ def without_ids(report: dict[str, Any]) -> dict[str, Any]:
     return {**named, "spot_check": {**report["spot_check"], "items": []}}
 
 
+def kind_of(pass_score: int | None, pairs: list[Pair]) -> Kind:
+    """Yes/no if a verdict of the pairs is, else a scale."""
+    verdicts = [said for pair in pairs for said in (pair.first, pair.second) if isinstance(said, Verdict)]
+    return YesNo() if any(said.answer is not None for said in verdicts) else Scale(pass_score=pass_score)
+
+
 def report_on(pairs: list[Pair], pass_score: int | None = 4, threshold: float = 0.20) -> dict[str, Any]:
-    return spot_check_report(pairs, pass_score=pass_score, seed=7, against=AGAINST, threshold=threshold)
+    return spot_check_report(pairs, kind=kind_of(pass_score, pairs), seed=7, against=AGAINST, threshold=threshold)
 
 
 # pair_disagrees
@@ -53,29 +60,33 @@ def report_on(pairs: list[Pair], pass_score: int | None = 4, threshold: float = 
 def test_scores_disagree_by_more_than_a_point_or_by_class(
     first: int, second: int, pass_score: int | None, expected: bool
 ) -> None:
-    assert compare_verdicts(Verdict(score=first), Verdict(score=second), pass_score).disagrees is expected
+    assert (
+        compare_verdicts(Verdict(score=first), Verdict(score=second), Scale(pass_score=pass_score)).disagrees
+        is expected
+    )
 
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("second", [True, False])
 @pytest.mark.parametrize("pass_score", [None, 4])
 def test_yes_no_verdicts_disagree_where_the_answer_differs(first: bool, second: bool, pass_score: int | None) -> None:
-    assert compare_verdicts(Verdict(answer=first), Verdict(answer=second), pass_score).disagrees is (first != second)
+    assert compare_verdicts(Verdict(answer=first), Verdict(answer=second), YesNo()).disagrees is (first != second)
 
 
 @pytest.mark.parametrize("second", [Verdict(answer=True), Verdict()])
 def test_verdicts_that_cannot_be_compared_are_refused(second: Verdict) -> None:
     with pytest.raises(ValueError, match="both are scores"):
-        compare_verdicts(Verdict(score=4), second, 4)
+        compare_verdicts(Verdict(score=4), second, Scale(pass_score=4))
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.none() | st.integers(0, 5))
 def test_disagreement_is_symmetric_and_no_verdict_disagrees_with_itself(a: int, b: int, pass_score: int | None) -> None:
     first, second = Verdict(score=a), Verdict(score=b)
     assert (
-        compare_verdicts(first, second, pass_score).disagrees == compare_verdicts(second, first, pass_score).disagrees
+        compare_verdicts(first, second, Scale(pass_score=pass_score)).disagrees
+        == compare_verdicts(second, first, Scale(pass_score=pass_score)).disagrees
     )
-    assert not compare_verdicts(first, first, pass_score).disagrees
+    assert not compare_verdicts(first, first, Scale(pass_score=pass_score)).disagrees
 
 
 # spot_check_report
@@ -182,7 +193,9 @@ def test_inconsistent_verdicts_are_a_share_of_all_verdicts_of_the_run() -> None:
     odd = Verdict(score=5, unsupported_claims=("x",), inconsistent=True)
     pairs = [Pair("a", odd, Verdict(score=5)), Pair("b", Verdict(score=1), Verdict(score=1))]
     assert report_on([*pairs, Pair("c", TIMEOUT, odd)])["inconsistent_rate"] == 0.5
-    whole_run = spot_check_report(pairs, pass_score=4, seed=0, against={}, verdicts=(odd, *[Verdict(score=3)] * 9))
+    whole_run = spot_check_report(
+        pairs, kind=Scale(pass_score=4), seed=0, against={}, verdicts=(odd, *[Verdict(score=3)] * 9)
+    )
     assert whole_run["inconsistent_rate"] == 0.1
     assert (whole_run["n_inconsistent"], whole_run["n_verdicts"]) == (1, 10)
 

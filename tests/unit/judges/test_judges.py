@@ -355,10 +355,10 @@ def test_a58_every_prompt_holds_the_word_json_and_the_schema(judge: Judge) -> No
 @pytest.mark.parametrize("judge", [GROUNDEDNESS, CORRECTNESS], ids=["groundedness", "correctness"])
 def test_a48_the_schema_asks_for_reasons_first_and_the_score_last(judge: Judge) -> None:
     schema = prompt(judge).reply_schema
-    assert tuple(schema["properties"]) == judge.verdict_keys
-    assert schema["required"] == list(judge.verdict_keys)
+    assert tuple(schema["properties"]) == (*judge.verdict_keys, judge.decisive_key)
+    assert schema["required"] == [*judge.verdict_keys, judge.decisive_key]
     assert judge.verdict_keys[0] == "reasoning"
-    assert judge.verdict_keys[-1] == judge.decisive_key == "score"
+    assert judge.decisive_key == "score"
     assert schema["additionalProperties"] is False
     assert schema["properties"]["score"] == {"type": "integer", "enum": [0, 1, 2, 3, 4, 5]}
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -11,33 +11,28 @@ from hypothesis import strategies as st
 
 from judgekit.core.cases import Case, SystemOutput, Usage
 from judgekit.core.components import Judge
-from judgekit.core.judgments import FailureKind, JudgeInput, ModelResponse, Verdict, VerdictError
-from judgekit.core.scores import Column, NotApplicable, Outcomes
+from judgekit.core.judgments import FailureKind, JudgeInput, ModelResponse, VerdictError
+from judgekit.core.scores import NotApplicable
+from judgekit.core.verdict_kinds import YesNo, read_score
 from judgekit.judges.correctness import Correctness
 from judgekit.judges.groundedness import Groundedness
-from judgekit.judges.parsing import ParsedReply, parse_reply, read_flag, read_score, read_text, read_texts
+from judgekit.judges.parsing import ParsedReply, parse_reply, read_texts
 
 GROUNDEDNESS = Groundedness()
 CORRECTNESS = Correctness()
 
 
-class YesNo(Judge):
+class Flagged(Judge):
     """A judge with a flag, as third parties may write one."""
 
-    verdict_keys: ClassVar[tuple[str, ...]] = ("reasoning", "answer")
     decisive_key: ClassVar[str] = "answer"
+
+    @property
+    def kind(self) -> YesNo:
+        return YesNo()
 
     def build_input(self, case: Case, output: SystemOutput) -> NotApplicable:
         return NotApplicable("never asked")
-
-    def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
-        return Verdict(answer=read_flag(payload, "answer"), reasoning=read_text(payload, "reasoning"))
-
-    def columns(self) -> tuple[Column, ...]:
-        return ()
-
-    def scores(self, verdict: Verdict) -> Outcomes:
-        return {}
 
 
 def reply(text: str | None, judge: Judge = GROUNDEDNESS, **given: Any) -> ParsedReply:
@@ -228,9 +223,9 @@ def test_a25_arguments_of_a_tool_call_are_read_and_recorded_as_such() -> None:
 def test_a37_a39_a_flag_is_one_of_six_words_or_no_verdict(flag: object, expected: bool | None) -> None:
     text = json.dumps({"answer": flag}, ensure_ascii=False)
     if expected is None:
-        assert kind_of(text, YesNo()) == "invalid"
+        assert kind_of(text, Flagged()) == "invalid"
     else:
-        parsed = reply(text, YesNo())
+        parsed = reply(text, Flagged())
         assert parsed.verdict.answer is expected
         assert parsed.parse_path == ("strict+text" if isinstance(flag, str) else "strict")
 
@@ -958,7 +953,7 @@ def test_no_text_raises_anything_but_a_verdict_error(text: str) -> None:
     for judge in (GROUNDEDNESS, CORRECTNESS):
         score_or_kind(text, judge)
     try:
-        assert reply(text, YesNo()).verdict.answer in (True, False)
+        assert reply(text, Flagged()).verdict.answer in (True, False)
     except VerdictError as error:
         str(error).encode("utf-8")
 

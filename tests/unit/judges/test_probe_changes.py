@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.core.verdict_kinds import Scale
 from judgekit.judges.input_changes import BLANKS, PROBES, NoProbe, instruction, reversed_wording
 from judgekit.storage.prompt_files import load_prompt
 
-SCALE = (0, 5)
+SCALE = Scale()
 
 
 def variables(**fields: Any) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def test_a_probe_leaves_its_input_alone_and_is_the_same_for_the_same_seed(name: 
 
 
 def test_a_released_wording_is_not_changed_itself() -> None:
-    prompt = load_prompt("correctness", "v1", None)
+    prompt = load_prompt("correctness", "v1")
     sha256 = prompt.sha256
     turned = reversed_wording(prompt, SCALE)
     assert turned is not None

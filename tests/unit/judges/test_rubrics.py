@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from judgekit.judges.rubrics import find_rubric, reversed_rubric
 from judgekit.storage.prompt_files import load_prompt, prompt_versions
 
-SHIPPED = [
-    (judge, version) for judge in ("groundedness", "correctness") for version in sorted(prompt_versions(judge, None))
-]
+SHIPPED = [(judge, version) for judge in ("groundedness", "correctness") for version in sorted(prompt_versions(judge))]
 
 
 def begins_with_0(system: str) -> bool:
@@ -19,7 +17,7 @@ def begins_with_0(system: str) -> bool:
 
 @pytest.mark.parametrize(("judge", "version"), SHIPPED)
 def test_every_shipped_wording_has_one(judge: str, version: str) -> None:
-    system = load_prompt(judge, version, None).system
+    system = load_prompt(judge, version).system
     turned = reversed_rubric(system)
     assert turned is not None
     assert turned != system

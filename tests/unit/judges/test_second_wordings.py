@@ -40,7 +40,7 @@ def test_a_second_wording_shows_the_same_material_and_asks_for_the_same_reply(ju
     first, second = wording(judge, "v1"), wording(judge, "v2")
     assert (second.judge, second.version) == (judge.name, "v2")
     assert second.reply_schema == first.reply_schema
-    assert tuple(second.reply_schema["required"]) == judge.verdict_keys
+    assert tuple(second.reply_schema["required"]) == (*judge.verdict_keys, judge.decisive_key)
     shown = [sorted(unfence(prompt.render(VARIABLES)[1])) for prompt in (first, second)]
     assert shown[0] == shown[1]
     without = {**VARIABLES, "reference_answers": [], "key_facts": [], "passages": []}

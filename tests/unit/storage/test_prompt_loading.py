@@ -28,7 +28,7 @@ def saved(folder: Path, text: str | bytes, version: str = "own1") -> Path:
 
 def complaint(folder: Path | None, judge: str = "groundedness", version: str = "own1") -> str:
     with pytest.raises(ConfigError) as caught:
-        load_prompt(judge, version, folder)
+        load_prompt(judge, version, [folder])
     return str(caught.value)
 
 
@@ -42,13 +42,13 @@ def test_every_shipped_prompt_loads(path: Path) -> None:
 
 def test_the_own_folder_comes_first_and_the_shipped_ones_stay_reachable(tmp_path: Path) -> None:
     saved(tmp_path, GOOD.replace("own1", "v1"), "v1")
-    assert load_prompt("groundedness", "v1", tmp_path).system == "Judge."
-    assert load_prompt("correctness", "v1", tmp_path).judge == "correctness"
+    assert load_prompt("groundedness", "v1", [tmp_path]).system == "Judge."
+    assert load_prompt("correctness", "v1", [tmp_path]).judge == "correctness"
 
 
 def test_line_ends_and_a_byte_order_mark_do_not_change_the_hash(tmp_path: Path) -> None:
-    plain = load_prompt("groundedness", "own1", saved(tmp_path, GOOD)).sha256
-    assert load_prompt("groundedness", "own1", saved(tmp_path, "\ufeff" + GOOD.replace("\n", "\r\n"))).sha256 == plain
+    plain = load_prompt("groundedness", "own1", [saved(tmp_path, GOOD)]).sha256
+    assert load_prompt("groundedness", "own1", [saved(tmp_path, "\ufeff" + GOOD.replace("\n", "\r\n"))]).sha256 == plain
 
 
 def test_an_unknown_version_names_the_nearest_one(tmp_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""Judges that are data: their question, kind of verdict and what they see come from a config or a prompt file."""
+
+import hashlib
+import json
+from functools import cached_property
+from typing import Any, ClassVar
+
+from judgekit.core.cases import Case, Criterion, SystemOutput
+from judgekit.core.components import Judge
+from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.rubric_fields import Rubric
+from judgekit.core.scores import Failed, NotApplicable
+from judgekit.core.text import is_blank
+from judgekit.core.verdict_kinds import Criteria, Kind
+from judgekit.judges.passages import ABSTAINED, NO_TEXT, citations, passages
+
+_NEEDS = {
+    "question": ("case.question",),
+    "answer": ("output.answer",),
+    "passages": ("output.retrieved",),
+    "references": ("case.reference_answers",),
+    "key_facts": ("case.key_facts",),
+    "citations": ("output.citations", "output.references"),
+}
+VARIABLES = {"references": "reference_answers"}
+"""Names of judge inputs, where they differ from what `sees` calls them."""
+
+
+class RubricJudge(Judge):
+    """Asks what its rubric says, about what its rubric lets it see."""
+
+    selectable: ClassVar[bool] = False
+
+    rubric: Rubric
+    """Question, kind of verdict, and what is shown."""
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the rubric says."""
+        return self.rubric.kind
+
+    def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
+        """What the rubric lets the judge see; not applicable if some of it is missing.
+
+        An output that failed is a failure, as is an absent or blank answer; an abstention without a text is not
+        applicable.
+        """
+        if output.error is not None:
+            return Failed(output.error.kind)
+        variables: dict[str, Any] = {}
+        for name in self.rubric.shown:
+            value = self._shown(name, case, output)
+            if isinstance(value, NotApplicable | Failed):
+                return value
+            if name.startswith("metadata."):
+                variables.setdefault("metadata", {})[name.removeprefix("metadata.")] = value
+            else:
+                variables[VARIABLES.get(name, name)] = value
+        if self.rubric.criteria is not None:
+            wanted = self.rubric.fixed_criteria or case.criteria
+            if not wanted:
+                return NotApplicable("no criteria")
+            # Another order for each case, so that a place in the list can do no lasting harm.
+            turned = sorted(wanted, key=lambda item: hashlib.sha256(f"{case.id} {item.id}".encode()).digest())
+            variables["criteria"] = [item.model_dump() for item in turned]
+        return JudgeInput(case_id=case.id, judge=self.name, variables=variables)
+
+    def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
+        """Criteria that the case brings held against what came back, with their weights.
+
+        Raises:
+            VerdictError: one is missing, or there is one that was not asked about.
+        """
+        if not isinstance(self.kind, Criteria) or self.kind.criteria or verdict.criteria is None:
+            return verdict
+        wanted = [Criterion(**item) for item in judge_input.variables["criteria"]]
+        found = {item.id: item for item in verdict.criteria}
+        return verdict.model_copy(update={"criteria": self.kind.settled(found, wanted)})
+
+    def _shown(self, name: str, case: Case, output: SystemOutput) -> Any:
+        """One thing that the judge sees, or why there is none."""
+        match name:
+            case "question":
+                return case.question if case.question.strip() else NotApplicable("no question")
+            case "answer":
+                if output.answer is None:
+                    return ABSTAINED if output.declared else Failed("no_answer")
+                return Failed("blank_answer") if is_blank(output.answer) else output.answer
+            case "passages":
+                found = passages(output, self.rubric.top_k or 10)
+                return NO_TEXT if all(is_blank(passage["text"]) for passage in found) else found
+            case "references":
+                return list(case.reference_answers) or NotApplicable("no reference answers")
+            case "key_facts":
+                return list(case.key_facts) or NotApplicable("no key facts")
+            case "citations":
+                cited = citations(output, self.rubric.top_k or 10)
+                return NotApplicable("no citations", by_output=True) if cited is None else cited
+            case _:
+                key = name.removeprefix("metadata.")
+                value = case.metadata.get(key, output.metadata.get(key))
+                return NotApplicable(f"no {name}") if value is None else _as_text(value)
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def rubric_judge(name: str, rubric: Rubric) -> RubricJudge:
+    """A judge of this name that asks what the rubric says."""
+    needs = tuple(_NEEDS[item] for item in rubric.shown if item in _NEEDS)
+    fields = {"__module__": __name__, "name": name, "needs": needs, "decisive_key": rubric.kind.key}
+    made: type[RubricJudge] = type("RubricJudge", (RubricJudge,), fields)
+    return made(rubric=rubric)

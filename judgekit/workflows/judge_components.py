@@ -1,0 +1,135 @@
+"""From what a config says of a judge to the judge: a shipped or installed one, or one that is data."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+import judgekit.judges
+from judgekit.core.components import Judge, build, discover
+from judgekit.core.config import JudgeConfig
+from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.prompts import PromptTemplate
+from judgekit.core.verdict_kinds import Scale
+from judgekit.judges.from_rubric import RubricJudge, rubric_judge
+from judgekit.storage.prompt_files import load_prompt, prompt_versions, shipped
+
+FAMILIAR = {
+    "faithfulness": "groundedness",
+    "hallucination": "groundedness",
+    "factuality": "correctness",
+    "answer_correctness": "correctness",
+    "answer_relevancy": "answer_relevance",
+    "response_relevancy": "answer_relevance",
+    "contextual_precision": "context_precision",
+    "contextual_recall": "context_recall",
+    "refusal": "abstention",
+}
+"""Names that other tools use, and what the same thing is called here."""
+
+
+def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path], where: str) -> PromptTemplate:
+    """A wording of a judge of a config.
+
+    Args:
+        wanted: what the config says of the judge.
+        version: version of the wording.
+        own_folders: folders of the user's wordings.
+        where: place in the config, for messages.
+
+    Raises:
+        ConfigError: there is no such judge (the nearest name is suggested) or wording.
+    """
+    known = discover(judgekit.judges, Judge)
+    if wanted.is_given:
+        if wanted.name in known:
+            raise ConfigError(
+                f"{where}: {wanted.name!r} is a judge that judgekit has already; give your own another name, "
+                'or leave "ask" out to use it'
+            )
+        return load_prompt(wanted.name, version, own_folders, wanted.rubric)
+    if wanted.name not in known and not prompt_versions(wanted.name, own_folders):
+        same = FAMILIAR.get(wanted.name.lower().replace("-", "_").replace(" ", "_"))
+        names = [*known, *_shipped_names()]
+        hint = f"; that is {same!r} here" if same is not None else did_you_mean(wanted.name, names)
+        raise ConfigError(f'{where}: no judge called {wanted.name!r}{hint}; "ask" makes one of your own')
+    return load_prompt(wanted.name, version, [*own_folders, *_beside(known.get(wanted.name))])
+
+
+def _shipped_names() -> list[str]:
+    """Judges that are shipped as files."""
+    return [path.name for path in sorted(shipped("prompts").iterdir()) if path.is_dir() and path.name != "rubric"]
+
+
+def _beside(judge: type[Judge] | None) -> list[Path]:
+    """The folder `prompts` beside an installed judge, if it brings one."""
+    if judge is None or judge.__module__.startswith(f"{judgekit.judges.__name__}."):
+        return []
+    file = import_module(judge.__module__).__file__
+    folder = Path(file or "").parent / "prompts"
+    return [folder] if file is not None and folder.is_dir() else []
+
+
+def build_judge(wanted: JudgeConfig, prompt: PromptTemplate, where: str) -> Judge:
+    """A judge of a config.
+
+    Args:
+        wanted: what the config says of it.
+        prompt: its wording, which says what a judge that is data is.
+        where: place in the config, for messages.
+
+    Raises:
+        ConfigError: wrong arguments, or a wording that does not fit the judge.
+    """
+    if wanted.name in discover(judgekit.judges, Judge):
+        judge = build(judgekit.judges, Judge, wanted.name, wanted.args, where)
+    elif not prompt.is_given:
+        raise ConfigError(f'{prompt.where}: {wanted.name} is not a judge of judgekit, so its file needs "ask"')
+    elif wanted.args:
+        raise ConfigError(f'{where}: args are for judges in Python; {wanted.name} takes what stands beside "ask"')
+    else:
+        judge = rubric_judge(wanted.name, prompt.rubric)
+    check_fits(judge, prompt)
+    return judge
+
+
+def check_fits(judge: Judge, prompt: PromptTemplate) -> None:
+    """Hold a wording against the judge: it must ask for the verdict that the judge reads.
+
+    Raises:
+        ConfigError: it asks for something else.
+    """
+    if prompt.is_given:
+        if not isinstance(judge, RubricJudge):
+            raise ConfigError(
+                f'{prompt.where}: "ask" makes a judge of your own, and {judge.name} is one that judgekit has already; '
+                "move the file to a folder with another name"
+            )
+        if prompt.kind != judge.kind:
+            raise ConfigError(
+                f"{prompt.where}: its verdicts are of another kind than those of {judge.name}, so the two cannot be "
+                "compared; give it a name of its own"
+            )
+    stated = prompt.reply_schema.get("properties", {}).get(judge.decisive_key)
+    if stated is None:
+        return
+    options = _stated_options(stated)
+    if options is not None and options != set(judge.kind.options):
+        low, high = judge.kind.bounds
+        own = f"{low:g} to {high:g}" if isinstance(judge.kind, Scale) else ", ".join(judge.kind.options)
+        raise ConfigError(
+            f"{prompt.where}: $.reply_schema.properties.{judge.decisive_key}: {judge.name} is judged by {own}, and "
+            'this asks for something else; to ask another question, make it a judge of its own with "ask" and a '
+            '"scale" or "labels", under another name'
+        )
+
+
+def _stated_options(stated: object) -> set[str] | None:
+    """What a schema lets a value be; None if it does not list it."""
+    if not isinstance(stated, dict):
+        return None
+    if isinstance(stated.get("enum"), list):
+        return {str(value) for value in stated["enum"]}
+    low, high = stated.get("minimum"), stated.get("maximum")
+    if isinstance(low, int) and isinstance(high, int) and 0 <= high - low <= 1000:
+        return {str(value) for value in range(low, high + 1)}
+    return None

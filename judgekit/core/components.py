@@ -17,8 +17,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.reply_values import read_text
 from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcomes, Pooled
-from judgekit.core.verdict_kinds import Kind, read_text
+from judgekit.core.verdict_kinds import Kind
 
 T = TypeVar("T", bound="Named")
 C = TypeVar("C", bound="Component")

@@ -3,8 +3,6 @@
 Whatever works on verdicts of any judge takes a `Kind` and asks it; nothing else tells a scale from labels.
 """
 
-import re
-import unicodedata
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -13,15 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from judgekit.core.cases import Criterion
 from judgekit.core.judgments import CANNOT_TELL, CriterionVerdict, Verdict, VerdictError, share_met
+from judgekit.core.reply_values import folded_word, read_flag, read_score, type_name
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import clean_text
 
 CANNOT_BE_TOLD = NotApplicable("the judge cannot tell")
 """Why there is no score if a judge that may say so says that it cannot tell."""
 
-_WHOLE_TEXT = re.compile(r"\s*(?:[0-9]{1,6}|-[1-9][0-9]{0,5})(?:\.0{1,9})?\s*")
-_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_QUOTES = "\"'`\u201c\u201d\u2018\u2019"
 _MOST_LISTED = 20
 """Points of a scale that a schema lists one by one; a longer scale is given by its ends."""
 
@@ -96,7 +92,7 @@ class Kind(BaseModel):
             VerdictError: missing, of another type, or not one of the options.
         """
         value = payload.get(key)
-        if self.cannot_tell and isinstance(value, str) and _folded(value) == CANNOT_TELL:
+        if self.cannot_tell and isinstance(value, str) and folded_word(value) == CANNOT_TELL:
             return {"cannot_tell": True}
         return self.read_told(value, key)
 
@@ -305,7 +301,7 @@ class Labels(Kind):
 
     def find(self, text: str) -> str | None:
         """The label that a text is, whatever its case and the quotes around it; None if it is none."""
-        return {_folded(label): label for label in self.labels}.get(_folded(text))
+        return {folded_word(label): label for label in self.labels}.get(folded_word(text))
 
     def is_plain(self, value: object) -> bool:
         return value in self.labels or super().is_plain(value)
@@ -411,10 +407,10 @@ class Criteria(Kind):
         name, met, evidence = entry["id"], entry["met"], entry.get("evidence", "")
         if not isinstance(name, str) or not isinstance(evidence, str):
             raise VerdictError("invalid", f"{key!r} holds an 'id' or 'evidence' that is not a text")
-        known = {_folded(item.id): item.id for item in self.criteria}
-        is_told = not (self.cannot_tell and isinstance(met, str) and _folded(met) == CANNOT_TELL)
+        known = {folded_word(item.id): item.id for item in self.criteria}
+        is_told = not (self.cannot_tell and isinstance(met, str) and folded_word(met) == CANNOT_TELL)
         return CriterionVerdict(
-            id=known.get(_folded(name), clean_text(name).strip()),
+            id=known.get(folded_word(name), clean_text(name).strip()),
             met=read_flag(entry, "met") if is_told else None,
             evidence=clean_text(evidence),
         )
@@ -476,66 +472,3 @@ _KINDS: TypeAdapter[Kind] = TypeAdapter(AnyKind)
 def stored_kind(record: Mapping[str, Any]) -> Kind:
     """A kind as a run stores it."""
     return _KINDS.validate_python(record)
-
-
-def read_score(payload: Mapping[str, Any], key: str, low: int, high: int) -> int:
-    """A whole number on the scale; `4.0` and the text `"4"` are 4, everything else is refused.
-
-    Raises:
-        VerdictError: missing, wrong type, not whole, or outside low..high.
-    """
-    value = payload.get(key)
-    if isinstance(value, str) and _WHOLE_TEXT.fullmatch(value):
-        value = float(value)
-    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
-        raise VerdictError("invalid", f"{key!r} is {type_name(value)}, expected a whole number {low} to {high}")
-    if isinstance(value, float) and not value.is_integer():
-        raise VerdictError("invalid", f"{key!r} is {value}, expected a whole number {low} to {high}")
-    if not low <= value <= high:
-        raise VerdictError("invalid", f"{key!r} is {str(value)[:20]}, outside {low} to {high}")
-    return int(value)
-
-
-def read_flag(payload: Mapping[str, Any], key: str) -> bool:
-    """Yes or no: `true` or `false`, or one of the words true, yes, 1, false, no, 0 as text, in any case.
-
-    Raises:
-        VerdictError: missing, or anything else; a word of another language is none of these.
-    """
-    value = payload.get(key)
-    if isinstance(value, str):
-        value = _FLAGS.get(value.strip().casefold(), value)
-    if not isinstance(value, bool):
-        raise VerdictError("invalid", f"{key!r} is {type_name(value)}, expected true or false")
-    return value
-
-
-def read_text(payload: Mapping[str, Any], key: str) -> str:
-    """A text; missing is blank, since it decides nothing.
-
-    Raises:
-        VerdictError: present, but not a text.
-    """
-    value = payload.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise VerdictError("invalid", f"{key!r} is {type_name(value)}, expected a text")
-    return clean_text(value)
-
-
-def type_name(value: object) -> str:
-    """The type of a decoded value in words, with the beginning of a text."""
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true/false", int: "a number", float: "a number"}
-    if value is None:
-        return "missing or null"
-    shown = f" ({value[:40]!r})" if isinstance(value, str) else ""
-    return names.get(type(value), type(value).__name__) + shown
-
-
-def _folded(text: str) -> str:
-    """A word without case, white space around it and one pair of quotes, so that `"On"` is `on`."""
-    text = unicodedata.normalize("NFKC", text).strip()
-    if len(text) > 1 and text[0] in _QUOTES and text[-1] in _QUOTES:
-        text = text[1:-1].strip()
-    return " ".join(text.casefold().split())

@@ -19,8 +19,8 @@ from typing import Any
 
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, ModelResponse, Quote, Verdict, VerdictError
+from judgekit.core.reply_values import type_name
 from judgekit.core.text import clean_text
-from judgekit.core.verdict_kinds import type_name
 from judgekit.judges.echoes import is_copied
 from judgekit.judges.objects import Found, decode, read_object, top_level_spans, verdict_object
 from judgekit.judges.thinking import without_thinking

@@ -15,7 +15,7 @@ import pytest
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import VerdictError
 from judgekit.core.prompts import unfence
-from judgekit.core.verdict_kinds import read_flag
+from judgekit.core.reply_values import read_flag
 from judgekit.testing import (
     FaultServer,
     Reply,

@@ -252,7 +252,7 @@ def test_a_pass_starts_at_the_pass_score(score: int, pass_score: int, expected: 
 
 
 def test_a_part_that_a_stored_verdict_lacks_is_a_failure_and_not_zero() -> None:
-    missing = Failed("invalid")
+    missing = Failed("invalid", by_judge=True)
     assert set(GROUNDEDNESS.scores(Verdict()).values()) == {missing, NO_QUOTES_ASKED}
     assert set(CORRECTNESS.scores(Verdict()).values()) == {missing}
     partly = GROUNDEDNESS.scores(Verdict(score=4, supported_claims=("a",)))

@@ -1,11 +1,11 @@
 """Where the gold of a case stands in a list of hits: the few integers that ranked figures are functions of.
 
-`positions_of_output` reads hits as they are; `positions_of_ids` reads ids in rank order, which a reader of millions of
+`positions_of_output` reads hits as they are; `positions_near` reads ids in rank order, which a reader of millions of
 lines has sooner than hits. Both find the same.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 from judgekit.core.cases import Case, Hit, Support, SystemOutput
 from judgekit.core.text import normalise_path
@@ -23,6 +23,9 @@ Ranks = tuple[int, ...]
 
 Ids = Sequence[str | None]
 """An id of each hit, in rank order; empty if no hit has one."""
+
+
+HitT = TypeVar("HitT")
 
 
 class Gold(NamedTuple):
@@ -148,32 +151,40 @@ def _support_ranks(supports: GoldSupports, first: Sequence[tuple[int, Hit]]) -> 
     return tuple(right), tuple(gaining), first_rank
 
 
-def positions_of_ids(gold: Gold, chunks: Ids, docs: Ids, paths: Ids, *, is_empty: bool) -> Positions:
-    """Where gold whose supports are whole files stands in ids.
+def positions_near(
+    gold: Gold, hits: Sequence[HitT], depth: int, ids_of: Callable[[Sequence[HitT]], tuple[Ids, Ids, Ids]]
+) -> Positions:
+    """Where gold whose supports are whole files stands, as far as it decides figures with cut-offs up to a depth.
+
+    Hits behind the depth are looked at only if some kind of gold does not stand before them.
 
     Args:
         gold: without `supports`.
-        chunks: chunk ids, none of which comes twice.
-        docs: document ids.
-        paths: normalised paths.
-        is_empty: there is no hit.
+        hits: in rank order.
+        depth: the largest cut-off.
+        ids_of: gives the chunk ids of hits, none of which comes twice, their document ids and normalised paths.
     """
-    in_chunks = first_places(gold.chunks, chunks)
-    in_docs = in_chunks if gold.docs is gold.chunks and docs is chunks else first_places(gold.docs, docs)
-    gaining = in_docs if gold.paths is gold.docs and paths is docs else first_places(gold.paths, paths)
+    near = _positions_of_ids(gold, *ids_of(hits[:depth]))
+    if len(hits) <= depth or (
+        (near.docs or not gold.docs) and (near.right or not gold.paths) and (near.chunks or not gold.chunks)
+    ):
+        return near
+    return _positions_of_ids(gold, *ids_of(hits))
+
+
+def _positions_of_ids(gold: Gold, chunks: Ids, docs: Ids, paths: Ids) -> Positions:
+    wanted_chunks, wanted_docs, wanted_paths = gold[:3]
+    n_chunks, n_docs, n_paths = len(wanted_chunks), len(wanted_docs), len(wanted_paths)
+    in_docs = first_places(wanted_docs, docs)
+    if wanted_chunks is wanted_docs is wanted_paths and chunks is docs is paths:
+        return Positions(n_docs, in_docs, n_docs, in_docs, n_docs, in_docs, in_docs, (), not docs)
+    in_chunks = first_places(wanted_chunks, chunks)
+    gaining = in_docs if wanted_paths is wanted_docs and paths == docs else first_places(wanted_paths, paths)
     right = gaining
-    if gaining and paths is not chunks and sum([paths.count(path) for path in gold.paths]) > len(gaining):
-        wanted = set(gold.paths)
+    if gaining and sum([paths.count(path) for path in wanted_paths]) > len(gaining):
+        wanted = set(wanted_paths)
         right = tuple([rank for rank, path in enumerate(paths, start=1) if path in wanted])
-    return Positions(
-        len(gold.chunks), in_chunks, len(gold.docs), in_docs, len(gold.paths), right, gaining, (), is_empty
-    )
-
-
-def positions_in_list(gold: tuple[str, ...], ids: Sequence[str]) -> Positions:
-    """Where gold stands in a list of ids, each of which is a chunk, a document and a path at once."""
-    n, ranks = len(gold), first_places(gold, ids)
-    return Positions(n, ranks, n, ranks, n, ranks, ranks, is_empty=not ids)
+    return Positions(n_chunks, in_chunks, n_docs, in_docs, n_paths, right, gaining, (), not paths)
 
 
 _MANY = 16

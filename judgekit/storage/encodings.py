@@ -84,12 +84,6 @@ def utf8_pieces(stream: IO[bytes], encoding: str, size: int) -> Iterator[bytes]:
         yield rest
 
 
-def is_plain(piece: bytes) -> bool:
-    """Whether ids and paths are compared as they are: all is ASCII, without a backslash or `./`."""
-    # One byte is found many times faster than two, and most ids have no slash.
-    return piece.isascii() and b"\\" not in piece and (b"/" not in piece or b"./" not in piece)
-
-
 def _encoding(given: str | None, head: bytes, path: Path) -> str:
     """The encoding by its Python name, in the form that drops a byte order mark."""
     by_mark = next((name for mark, name in _MARKS if head.startswith(mark)), None)

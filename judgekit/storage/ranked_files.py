@@ -5,7 +5,7 @@ a record. Only what is plainly valid is taken so; everything else goes to the re
 or says what is wrong.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,10 +16,10 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.scores import Failed
 from judgekit.core.text import are_plain_ids, canonical_id, canonical_ids, normalise_path
 from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, heading_texts
-from judgekit.metrics.gold_positions import Gold, Ids, Positions, gold_of, positions_of_ids, positions_of_output
+from judgekit.metrics.gold_positions import Gold, HitT, Ids, Positions, gold_of, positions_near, positions_of_output
 from judgekit.storage.case_files import Intake, record_of
 from judgekit.storage.containers import container_of, first_row
-from judgekit.storage.encodings import Hashes, is_plain
+from judgekit.storage.encodings import Hashes
 from judgekit.storage.field_mapping import FieldMapping
 from judgekit.storage.formats.trec import Judged, Ranking, Trec, judgements, rankings
 from judgekit.storage.id_lists import RETRIEVED_IDS
@@ -157,8 +157,8 @@ def _is_jsonl(reading: Reading) -> bool:
 
 def _judged(found: Judged) -> tuple[Row, tuple[str, Gold] | None]:
     try:
-        ids, paths = _ids_and_paths(found.relevant())
-        return Row(found.line, "$", None), (_query_id(found.query), _gold(ids, ids, paths))
+        ids = canonical_ids(found.relevant())
+        return Row(found.line, "$", None), (_query_id(found.query), _gold(ids, ids, list(map(normalise_path, ids))))
     except _NOT_PLAIN:
         return found.row(), None
 
@@ -176,8 +176,11 @@ def _case_line(body: bytes, number: int) -> tuple[Row, tuple[str, Gold] | None]:
 def _gold(chunks: Sequence[str], docs: Sequence[str], paths: Sequence[str]) -> Gold:
     """Each id once; one tuple for all three if they are the same, so that they are looked for together."""
     distinct = tuple(dict.fromkeys(docs))
-    others = [distinct if ids == docs else tuple(dict.fromkeys(ids)) for ids in (chunks, paths)]
-    return Gold(others[0], distinct, others[1])
+    return Gold(
+        distinct if chunks == docs else tuple(dict.fromkeys(chunks)),
+        distinct,
+        distinct if paths == docs else tuple(dict.fromkeys(paths)),
+    )
 
 
 def _query_id(query: str) -> str:
@@ -185,17 +188,6 @@ def _query_id(query: str) -> str:
     if not query.isascii():
         raise _NotPlainError
     return str(canonical_id(query))
-
-
-def _ids_and_paths(found: Sequence[Id]) -> tuple[Sequence[str], Sequence[str]]:
-    """Ids that each stand for a chunk, a document and a path, as compared, and the paths.
-
-    Raises:
-        ValueError: one is empty.
-    """
-    ids = canonical_ids(found)
-    text = "\n".join(ids)
-    return ids, ids if "\\" not in text and "./" not in text else list(map(normalise_path, ids))
 
 
 def iterate_positions(
@@ -261,10 +253,7 @@ class _Placing:
     def of_ranking(self, ranking: Ranking) -> Result:
         """A query of a TREC file."""
         try:
-            ids, paths = _ids_and_paths(ranking.documents)
-            if ids is not ranking.documents:  # else none comes twice
-                _check_distinct(ids)
-            placed = self._placed(_query_id(ranking.query), ids, ids, paths, is_empty=False)
+            placed = self._placed(_query_id(ranking.query), ranking.documents, _of_ids)
         except _NOT_PLAIN:
             return self.of_row(ranking.row())
         return Row(ranking.line, "$", None), placed
@@ -285,30 +274,22 @@ class _Placing:
         if output.retrieved_ids is not msgspec.UNSET:
             if output.retrieved is not None:
                 raise _NotPlainError
-            ids, paths = _ids_and_paths(output.retrieved_ids)
-            _check_distinct(ids)
-            return self._placed(key, ids, ids, paths, is_empty=not ids)
+            return self._placed(key, output.retrieved_ids, _of_ids)
         hits = output.retrieved or []
-        # Searching the line is faster than asking each hit; only an escape can spell a name in another way.
-        if b"rank" in body or b"\\" in body:
-            _check_order([hit.rank for hit in hits])
-        chunks: Ids = ()
-        if b"chunk" in body or b"\\" in body:
-            chunks = _ids_of([hit.chunk_id for hit in hits])
-            _check_distinct([one for one in chunks if one is not None])
-        docs = _ids_of([hit.doc_id for hit in hits])
-        files: Ids = [hit.rel_path for hit in hits]
-        if not is_plain(body):
-            files = [path and normalise_path(path) for path in files]
-        return self._placed(key, chunks, docs, files, is_empty=not hits)
-
-    def _placed(self, key: str, chunks: Ids, docs: Ids, paths: Ids, *, is_empty: bool) -> tuple[str, Placed]:
-        gold = self._gold.get(key)
-        if gold is None:
-            return key, (key, None)
-        if gold.supports is not None:
+        # One byte is found faster than each hit is asked; only an escape can spell a name without it.
+        ranks = [hit.rank for hit in hits] if b"k" in body or b"\\" in body else []
+        if ranks.count(None) < len(ranks) and ranks != list(range(1, len(ranks) + 1)):
             raise _NotPlainError
-        return key, (key, positions_of_ids(gold, chunks, docs, paths, is_empty=is_empty))
+        return self._placed(key, hits, _of_hits)
+
+    def _placed(
+        self, key: str, hits: Sequence[HitT], ids_of: Callable[[Sequence[HitT]], tuple[Ids, Ids, Ids]]
+    ) -> tuple[str, Placed]:
+        gold = self._gold.get(key)
+        if gold is not None and gold.supports is not None:
+            raise _NotPlainError
+        found = positions_near(gold or Gold(), hits, self._depth, ids_of)
+        return key, (key, None if gold is None else found)
 
     def _needed(self, data: dict[str, Any]) -> dict[str, Any]:
         """A record without the hits beyond the largest cut-off, as far as no figure depends on them."""
@@ -327,21 +308,45 @@ class _Placing:
         return {**data, given[0]: hits[: max([self._depth, *right])]}
 
 
-def _ids_of(found: Sequence[Id | None]) -> Ids:
-    """Ids as compared, of hits that may have none.
+def _of_ids(found: Sequence[Id]) -> tuple[Ids, Ids, Ids]:
+    """Ids that each stand for a chunk, a document and a path, as compared.
 
     Raises:
         ValueError: one is empty.
+        _NotPlainError: one comes twice.
     """
+    ids = canonical_ids(found)
+    _check_distinct(ids)
+    return ids, ids, _paths_of(ids)
+
+
+def _of_hits(hits: Sequence[_Hit]) -> tuple[Ids, Ids, Ids]:
+    """The ids of chunks and documents and the paths, as compared.
+
+    Raises:
+        ValueError: an id is empty.
+        _NotPlainError: a chunk comes twice.
+    """
+    chunks: Ids = ()
+    named = [hit.chunk_id for hit in hits if hit.chunk_id is not None]
+    if named:
+        _check_distinct(_ids_of(named))
+        chunks = _ids_of([hit.chunk_id for hit in hits])
+    return chunks, _ids_of([hit.doc_id for hit in hits]), _paths_of([hit.rel_path for hit in hits])
+
+
+def _ids_of(found: Sequence[Id | None]) -> Ids:
     if are_plain_ids(found):
         return found  # type: ignore[return-value]  # all are texts
     return [None if one is None else str(canonical_id(one)) for one in found]
 
 
-def _check_order(ranks: Sequence[int | None]) -> None:
-    """Leave hits that do not stand by rank to the reader that a run uses."""
-    if ranks.count(None) < len(ranks) and ranks != list(range(1, len(ranks) + 1)):
-        raise _NotPlainError
+def _paths_of(found: Ids) -> Ids:
+    if are_plain_ids(found):
+        text = "".join(found)  # type: ignore[arg-type]  # all are texts
+        if "\\" not in text and "./" not in text:
+            return found
+    return [path and normalise_path(path) for path in found]
 
 
 def _check_distinct(chunks: Ids) -> None:

@@ -141,12 +141,13 @@ def _lines(stream: IO[bytes], path: Path, encoding: str, make: Callable[[bytes, 
     """What is made of each line that is not blank; only line feeds end a line, U+2028, U+0085 and the like are text."""
     is_empty, first = True, 1
     for piece in utf8_pieces(stream, encoding, _PIECE):
-        for number, line in enumerate(piece.split(b"\n"), start=first):
+        lines = piece.split(b"\n")
+        for number, line in enumerate(lines, start=first):
             body = line.strip(_BLANKS)
             if body:
                 is_empty = False
                 yield make(body, number)
-        first += piece.count(b"\n")
+        first += len(lines) - 1
     if is_empty:
         raise InputError(f"{path}: the file is empty")
 

@@ -18,7 +18,7 @@ from judgekit.core.errors import ConfigError, InputError, first_problem
 from judgekit.core.scores import Column, Estimate, Failed
 from judgekit.core.text import are_plain_ids, canonical_id
 from judgekit.metrics.gold_evidence import split_case, split_output
-from judgekit.metrics.gold_positions import Gold, empty_positions, positions_in_list
+from judgekit.metrics.gold_positions import Gold, Ids, empty_positions, positions_near
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
@@ -226,9 +226,7 @@ def score_in_memory(
         try:
             wanted = tuple(dict.fromkeys(_checked_ids(list(_ids(relevant)))))
             ids = _by_rank(rankings.get(case_id, ()))
-            found = positions_in_list(wanted, _checked_ids(ids[: columns.depth]))
-            if not found.docs:  # then the first that is right decides, wherever it is
-                found = positions_in_list(wanted, _checked_ids(ids))
+            found = positions_near(Gold(wanted, wanted, wanted), ids, columns.depth, _three_ids)
         except (ValueError, TypeError) as error:
             raise InputError(f"case {case_id!r}: {error}") from None
         columns.add(case_id, found)
@@ -257,6 +255,11 @@ def _ids(ids: IdsT) -> IdsT:
     if isinstance(ids, str):
         raise TypeError("expected ids, found one text")
     return ids
+
+
+def _three_ids(ids: Sequence[str]) -> tuple[Ids, Ids, Ids]:
+    checked = _checked_ids(ids)
+    return checked, checked, checked
 
 
 def _checked_ids(ids: Sequence[str]) -> Sequence[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from judgekit.analysis.slices import doc_type
-from judgekit.core.cases import IndexedDocument
 from judgekit.core.errors import InputError
+from judgekit.core.indexed_documents import IndexedDocument
 from judgekit.stats.means import mean, quantile
 
 VERSION_FIELDS = ("chunker_version", "embedding_model", "index_version")

@@ -1,101 +1,28 @@
-"""What comes in: cases (golden questions with their gold), outputs of the system under test, indexed documents."""
+"""What comes in: cases (golden questions with their gold) and outputs of the system under test."""
 
-import math
 from collections import Counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from judgekit.core.text import canonical_id, clean_text, instant_of
-
-
-def _text(value: object) -> object:
-    """A missing float (NaN) in a text field is a missing text, never the word 'nan'."""
-    if isinstance(value, str):
-        return value if value.isascii() else clean_text(value)
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _question(value: object) -> object:
-    """A missing question is a blank one; 0, false and the like are not a question and stay wrong."""
-    text = _text(value)
-    return "" if text is None else text
-
-
-def _optional_list(value: object) -> object:
-    """NaN stands for an absent list, never for an empty one; a text is refused, so that it is not read by letters."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, str):
-        raise ValueError(f"expected a list, found the text {value[:40]!r}; write it as a list of one")
-    return value
-
-
-def _tuple(value: object) -> object:
-    """A list in which an absent one counts as empty."""
-    found = _optional_list(value)
-    return () if found is None else found
-
-
-def _one_or_more(value: object) -> object:
-    """A list in which one text counts as a list of one, and a blank one as none."""
-    if isinstance(value, str):
-        return (value,) if value.strip() else ()
-    return _tuple(value)
-
-
-def _date(value: str | None) -> str | None:
-    """A blank date is none; any other has to be one, since dates are compared."""
-    if value is None or not value.strip():
-        return None
-    instant_of(value)
-    return value
-
-
-DEEPEST = 100
-"""Levels of nesting in metadata; what is deeper could be read but not written again."""
-
-
-def _plain(value: object, depth: int = 0) -> object:
-    """Metadata as JSON can hold it: lone surrogates replaced, NaN and infinities made null.
-
-    Raises:
-        ValueError: nested too deeply, a key that is not a text, or a value that JSON does not have.
-    """
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if depth > DEEPEST:
-        raise ValueError(f"nested deeper than {DEEPEST} levels")
-    if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            raise ValueError("expected texts as keys")
-        return {clean_text(key): _plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, depth + 1) for item in value]
-    raise ValueError(f"expected values that JSON has, found {type(value).__name__}")
-
-
-Id = Annotated[str, BeforeValidator(canonical_id)]
-"""An id: text or whole number in the file, compared as text after NFC."""
-
-Text = Annotated[str, BeforeValidator(_text)]
-OptionalText = Annotated[str | None, BeforeValidator(_text)]
-OptionalIds = Annotated[tuple[Id, ...] | None, BeforeValidator(_optional_list)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_tuple)]
-TextOrTexts = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more)]
-Object = Annotated[dict[str, Any], BeforeValidator(_plain)]
-"""A JSON object as it stands, with NaN and infinities made null."""
-Metadata = Object
-
-
-class Record(BaseModel):
-    """Base of everything read from data files: frozen, unknown fields refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=False)
+from judgekit.core.field_types import (
+    Arguments,
+    Date,
+    Id,
+    ListOf,
+    Metadata,
+    Object,
+    OptionalIds,
+    OptionalListOf,
+    OptionalText,
+    Question,
+    Record,
+    Text,
+    TextOrTexts,
+    Texts,
+    absent_is_empty,
+)
+from judgekit.core.text import is_blank
 
 
 class DocumentPlace(Record):
@@ -112,7 +39,7 @@ class Support(DocumentPlace):
 
     snippets: Texts = ()
     """Texts of which at least one stands in a hit that really carries the evidence."""
-    date: Annotated[OptionalText, AfterValidator(_date)] = None
+    date: Date = None
     """ISO 8601 date or date-time of the note, for recency rules; the latest instant is the newest."""
 
 
@@ -140,7 +67,7 @@ class Span(Record):
         return self
 
 
-Spans = Annotated[tuple[Span, ...], BeforeValidator(_tuple)]
+Spans = ListOf[Span]
 
 
 class Criterion(Record):
@@ -158,71 +85,7 @@ def _criteria(value: object) -> object:
     """Criteria as a list; an object is read as id -> text."""
     if isinstance(value, dict):
         return [{"id": name, "text": text} for name, text in value.items()]
-    return _tuple(value)
-
-
-class Case(Record):
-    """One golden question with its gold."""
-
-    id: Id
-    question: Annotated[str, BeforeValidator(_question)] = ""
-    answerable: bool | None = None
-    """Whether the corpus holds an answer; None means not labelled."""
-    category: OptionalText = None
-    difficulty: OptionalText = None
-    lang: OptionalText = None
-    tags: TextOrTexts = ()
-    """Slices; one text is one tag."""
-    vaults: TextOrTexts = ()
-    gold_supports: Annotated[tuple[Support, ...], BeforeValidator(_tuple)] = ()
-    required_support_groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_tuple)] = ()
-    """Groups of indices into gold_supports: OR of groups, AND inside a group."""
-    recency_conflict_rule: Literal["cite_newer", "cite_both", "acknowledge_both"] | None = None
-    expected_chunk_ids: OptionalIds = None
-    expected_doc_ids: OptionalIds = None
-    """Documents that should be found; an empty list says that the system should refuse."""
-    must_contain: Texts = ()
-    forbidden: Texts = ()
-    reference_answers: Texts = ()
-    """Right answers, any of them."""
-    key_facts: Texts = ()
-    """Facts that a right answer states."""
-    criteria: Annotated[tuple[Criterion, ...], BeforeValidator(_criteria)] = ()
-    """What an answer to this very case is held against, by a judge whose criteria each case brings."""
-    expected_spans: dict[Id, Spans] | None = None
-    """Where the expected chunks stand: chunk id -> spans with their doc_id."""
-    expected_fields: Object | None = None
-    """The right result of field extraction, a JSON object."""
-    metadata: Metadata = {}
-
-    @model_validator(mode="after")
-    def _criteria_differ(self) -> "Case":
-        ids = [item.id.casefold() for item in self.criteria]
-        if len(set(ids)) != len(ids):
-            raise ValueError(f"criteria: id {Counter(ids).most_common(1)[0][0]!r} comes twice")
-        return self
-
-    @model_validator(mode="after")
-    def _expected_spans_have_documents(self) -> "Case":
-        for chunk_id, spans in (self.expected_spans or {}).items():
-            if any(span.doc_id is None for span in spans):
-                raise ValueError(f"expected_spans of chunk {chunk_id!r}: a span has no doc_id")
-        return self
-
-    @model_validator(mode="after")
-    def _groups_point_at_supports(self) -> "Case":
-        if self.required_support_groups and not self.gold_supports:
-            raise ValueError("required_support_groups is given without gold_supports")
-        for number, group in enumerate(self.required_support_groups):
-            if not group:
-                raise ValueError(f"required_support_groups[{number}] is empty")
-            for index in group:
-                if not 0 <= index < len(self.gold_supports):
-                    raise ValueError(
-                        f"required_support_groups[{number}] names support {index}, "
-                        f"but gold_supports has {len(self.gold_supports)} (counted from 0)"
-                    )
-        return self
+    return absent_is_empty(value)
 
 
 class Hit(Record):
@@ -243,6 +106,129 @@ class Hit(Record):
     """None and not empty if there is none, since hits are many."""
 
 
+class ToolCall(Record):
+    """One call of a tool: what the system called, or what it should have called."""
+
+    name: Text
+    arguments: Arguments = None
+    """By name; a text that is no JSON object stays a text. Of an expected call, None says that any will do."""
+    id: Id | None = None
+    """What a result names it by."""
+
+
+class Message(Record):
+    """One message of a conversation; of a system's turn, with what was retrieved for it."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    """`assistant` is the system under test, `tool` the result of a call."""
+    text: OptionalText = None
+    tool_calls: ListOf[ToolCall] = ()
+    tool_call_id: Id | None = None
+    """The call whose result this is; left out, the next one without a result."""
+    name: OptionalText = None
+    """Who speaks, where there are several; of a result, the tool."""
+    retrieved: OptionalListOf[Hit] = None
+    """None: not known; empty: nothing was found."""
+    left_out: Texts = ()
+    """What the message held beside text, such as `image_url`; it is not kept."""
+    metadata: Metadata | None = None
+
+
+Messages = OptionalListOf[Message]
+
+
+def last_text(messages: tuple[Message, ...], role: str) -> str | None:
+    """The last text of a role; None if there is none."""
+    for message in reversed(messages):
+        if message.role == role and message.text is not None and not is_blank(message.text):
+            return message.text
+    return None
+
+
+_NAMED: dict[frozenset[str], set[str]] = {}
+"""Names of the fields that cases give, each combination once."""
+
+
+class Case(Record):
+    """One golden question with its gold."""
+
+    id: Id
+    question: Question = ""
+    answerable: bool | None = None
+    """Whether the corpus holds an answer; None means not labelled."""
+    category: OptionalText = None
+    difficulty: OptionalText = None
+    lang: OptionalText = None
+    tags: TextOrTexts = ()
+    """Slices; one text is one tag."""
+    vaults: TextOrTexts = ()
+    gold_supports: ListOf[Support] = ()
+    required_support_groups: ListOf[tuple[int, ...]] = ()
+    """Groups of indices into gold_supports: OR of groups, AND inside a group."""
+    recency_conflict_rule: Literal["cite_newer", "cite_both", "acknowledge_both"] | None = None
+    expected_chunk_ids: OptionalIds = None
+    expected_doc_ids: OptionalIds = None
+    """Documents that should be found; an empty list says that the system should refuse."""
+    must_contain: Texts = ()
+    forbidden: Texts = ()
+    reference_answers: Texts = ()
+    """Right answers, any of them."""
+    key_facts: Texts = ()
+    """Facts that a right answer states."""
+    criteria: Annotated[tuple[Criterion, ...], BeforeValidator(_criteria)] = ()
+    """What an answer to this very case is held against, by a judge whose criteria each case brings."""
+    expected_spans: dict[Id, Spans] | None = None
+    """Where the expected chunks stand: chunk id -> spans with their doc_id."""
+    expected_fields: Object | None = None
+    """The right result of field extraction, a JSON object."""
+    metadata: Metadata = {}
+
+    messages: Messages = None
+    """The conversation up to the answer; None: the question is all that was said."""
+    expected_tool_calls: OptionalListOf[ToolCall] = None
+    """Tools that the system should call, in this order; an empty list says that it should call none."""
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> "Case":
+        if self.criteria:
+            self._check_criteria()
+        if self.expected_spans:
+            self._check_spans(self.expected_spans)
+        if self.required_support_groups:
+            self._check_groups()
+        names = self.__pydantic_fields_set__
+        if self.messages and is_blank(self.question):
+            self.__dict__["question"] = last_text(self.messages, "user") or ""
+            names = names | {"question"}
+        # Cases are many and most name the same fields, so that one set of names serves them all.
+        object.__setattr__(self, "__pydantic_fields_set__", _NAMED.setdefault(frozenset(names), names))
+        return self
+
+    def _check_criteria(self) -> None:
+        ids = [item.id.casefold() for item in self.criteria]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"criteria: id {Counter(ids).most_common(1)[0][0]!r} comes twice")
+
+    @staticmethod
+    def _check_spans(expected_spans: dict[str, Spans]) -> None:
+        for chunk_id, spans in expected_spans.items():
+            if any(span.doc_id is None for span in spans):
+                raise ValueError(f"expected_spans of chunk {chunk_id!r}: a span has no doc_id")
+
+    def _check_groups(self) -> None:
+        if not self.gold_supports:
+            raise ValueError("required_support_groups is given without gold_supports")
+        for number, group in enumerate(self.required_support_groups):
+            if not group:
+                raise ValueError(f"required_support_groups[{number}] is empty")
+            for index in group:
+                if not 0 <= index < len(self.gold_supports):
+                    raise ValueError(
+                        f"required_support_groups[{number}] names support {index}, "
+                        f"but gold_supports has {len(self.gold_supports)} (counted from 0)"
+                    )
+
+
 class Citation(Record):
     """A chunk that the answer cites."""
 
@@ -254,7 +240,7 @@ class Scope(Record):
     """Which folders the system chose to search."""
 
     mode: Literal["off", "on", "on_with_fallback"] = "off"
-    selected_folders: Annotated[tuple[Text, ...], BeforeValidator(_tuple)] = ()
+    selected_folders: ListOf[Text] = ()
 
 
 class OutputError(Record):
@@ -295,9 +281,9 @@ class SystemOutput(Record):
     case_id: Id
     answer: OptionalText = None
     """None: no answer came back; blank: the system answered with nothing."""
-    retrieved: Annotated[tuple[Hit, ...], BeforeValidator(_tuple)] = ()
-    references: Annotated[tuple[DocumentPlace, ...], BeforeValidator(_tuple)] = ()
-    citations: Annotated[tuple[Citation, ...] | None, BeforeValidator(_optional_list)] = None
+    retrieved: ListOf[Hit] = ()
+    references: ListOf[DocumentPlace] = ()
+    citations: OptionalListOf[Citation] = None
     """None: the system does not report citations; empty: it cited nothing."""
     scope: Scope | None = None
     grounded: bool | None = None
@@ -321,79 +307,28 @@ class SystemOutput(Record):
             return self.abstained
         return True if self.grounded is False else None
 
+    turns: Messages = None
+    """What the system did, message by message: its calls, their results and its answers, and what users said between.
+
+    The last answer is `answer` if that is absent."""
+
     @model_validator(mode="after")
-    def _ranks_are_unique(self) -> "SystemOutput":
-        ranks = [position if hit.rank is None else hit.rank for position, hit in enumerate(self.retrieved, start=1)]
+    def _holds_together(self) -> "SystemOutput":
+        self._check_hits("retrieved", self.retrieved)
+        for number, turn in enumerate(self.turns or ()):
+            self._check_hits(f"turns[{number}].retrieved", turn.retrieved or ())
+        if self.turns and self.answer is None and self.error is None:
+            self.__dict__["answer"] = last_text(self.turns, "assistant")
+            self.__pydantic_fields_set__.add("answer")
+        return self
+
+    def _check_hits(self, where: str, hits: tuple[Hit, ...]) -> None:
+        ranks = [position if hit.rank is None else hit.rank for position, hit in enumerate(hits, start=1)]
         if len(set(ranks)) != len(ranks):
             twice = Counter(ranks).most_common(1)[0][0]
             raise ValueError(
-                f"case {self.case_id!r}: retrieved: rank {twice} comes twice (a hit without a rank has its position)"
+                f"case {self.case_id!r}: {where}: rank {twice} comes twice (a hit without a rank has its position)"
             )
-        for position, hit in enumerate(self.retrieved):
+        for position, hit in enumerate(hits):
             if hit.source_spans and hit.doc_id is None and any(span.doc_id is None for span in hit.source_spans):
-                raise ValueError(f"case {self.case_id!r}: retrieved[{position}]: neither hit nor span has a doc_id")
-        return self
-
-
-Count = Annotated[int, Field(ge=0)]
-
-CONTEXT_REASON = "context"
-"""Reasons that begin with this word say that a chunk was too long for the embedding model."""
-
-
-class IndexedDocument(Record):
-    """What became of one document on its way into the index."""
-
-    doc_id: Id
-    rel_path: OptionalText = None
-    """Path of the file; its extension is the document's type."""
-    n_chunks: Count
-    """Chunks that the document was cut into; 0: it cannot be found."""
-    n_attempted: Count | None = None
-    """Chunks that were sent to the embedding model; left out: `n_embedded` and what was skipped, else `n_chunks`."""
-    n_embedded: Count | None = None
-    """Chunks that are in the index; left out: `n_attempted` less what was skipped."""
-    skipped: dict[Text, Count] | None = None
-    """Chunks that were not embedded, by reason; `context_length`: too long for the model. Empty: none was."""
-    chunk_tokens: tuple[Count, ...] | None = None
-    """Tokens of each chunk."""
-    chunker_version: OptionalText = None
-    embedding_model: OptionalText = None
-    index_version: OptionalText = None
-
-    @model_validator(mode="after")
-    def _counts_agree(self) -> "IndexedDocument":
-        if self.n_attempted is not None and self.n_embedded is None and self.skipped is None:
-            raise ValueError("n_attempted says nothing by itself; add n_embedded or skipped")
-        counts = self.embedding_counts
-        if counts is None:
-            return self
-        n_attempted, n_embedded = counts
-        if n_embedded + self.n_skipped != n_attempted or n_embedded < 0:
-            embedded = "" if self.n_embedded is None else f"{n_embedded} embedded and "
-            raise ValueError(
-                f"{embedded}{self.n_skipped} skipped do not fit {n_attempted} attempted; every chunk that was not "
-                "embedded needs a reason in skipped"
-            )
-        return self
-
-    @property
-    def n_skipped(self) -> int:
-        """Chunks that were not embedded."""
-        return sum((self.skipped or {}).values())
-
-    @property
-    def n_skipped_context(self) -> int:
-        """Chunks that were too long for the embedding model."""
-        found = self.skipped or {}
-        return sum([n for reason, n in found.items() if reason.strip().lower().startswith(CONTEXT_REASON)])
-
-    @property
-    def embedding_counts(self) -> tuple[int, int] | None:
-        """Chunks attempted and embedded; None if the record says nothing of embedding."""
-        if self.n_attempted is None and self.n_embedded is None and self.skipped is None:
-            return None
-        n_attempted = self.n_attempted
-        if n_attempted is None:
-            n_attempted = self.n_chunks if self.n_embedded is None else self.n_embedded + self.n_skipped
-        return n_attempted, n_attempted - self.n_skipped if self.n_embedded is None else self.n_embedded
+                raise ValueError(f"case {self.case_id!r}: {where}[{position}]: neither hit nor span has a doc_id")

@@ -1,7 +1,7 @@
 """Field extraction: does the system give the fields that it should, and no others; and what eval-results.json holds."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric, MetricReport
-from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.errors import ConfigError
 from judgekit.core.runs import EVAL_RESULTS
 from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcome, Outcomes, Pooled
 from judgekit.metrics.field_counts import (
@@ -22,8 +22,7 @@ from judgekit.metrics.field_counts import (
     f1_of,
     ratio,
 )
-from judgekit.metrics.field_rules import ComparatorError, FunctionRule, ListRule, Rules
-from judgekit.metrics.field_tree import parse_path, write_path
+from judgekit.metrics.field_rules import ComparatorError, Rules, function_names
 from judgekit.metrics.fields import FieldComparer
 from judgekit.stats.means import round4
 
@@ -84,8 +83,7 @@ class Extraction(Metric):
     @property
     def function_names(self) -> tuple[str, ...]:
         """`package.module:function` of every comparator that is a Python function."""
-        rules = [rule for rule in self.fields.values() if isinstance(rule, FunctionRule)]
-        return tuple(dict.fromkeys(rule.function for rule in rules if isinstance(rule.function, str)))
+        return function_names(self.fields)
 
     def with_functions(self, functions: Mapping[str, Callable[[Any, Any], bool]]) -> "Extraction":
         """The same family with the functions that its comparators name; loading them is not for a pure layer."""
@@ -252,21 +250,10 @@ class ExtractionReport(MetricReport):
             found.append(("expected_not_in_format", f"extraction: {_first(self._notes)}; compared exactly"))
         if self._comparer.schema_notes and self._cases:
             found.append(("schema_ignored", f"extraction: not understood: {_first(self._comparer.schema_notes)}"))
-        unmet = list(self._unmet()) if self._by_field else []
+        unmet = self._comparer.unmet(self._by_field) if self._by_field else []
         if unmet:
             found.append(("fields_not_found", f"extraction: fields: {_first(unmet)}"))
         return found
-
-    def _unmet(self) -> Iterator[str]:
-        """Rules that no value was compared by: a slip in a path must not switch off a comparator unseen."""
-        for path, rule in self._comparer.rules.items():
-            pattern = write_path(None if isinstance(step, int) else step for step in parse_path(path))
-            if isinstance(rule, ListRule):
-                met = any(known.startswith(f"{pattern}[*]") for known in self._by_field)
-            else:
-                met = pattern in self._by_field
-            if not met:
-                yield f"no value at {path!r}{did_you_mean(path, self._by_field)}"
 
     def _error_types(self) -> dict[str, dict[str, int]]:
         return {name: {"n": self._n_errors[name], "n_cases": self._n_cases[name]} for name in ERROR_TYPES}

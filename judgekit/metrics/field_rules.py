@@ -339,6 +339,12 @@ Rules = dict[str, Rule]
 RULES: TypeAdapter[Rules] = TypeAdapter(Rules)
 
 
+def function_names(rules: Rules) -> tuple[str, ...]:
+    """`package.module:function` of every comparator that is a Python function."""
+    found = [rule.function for rule in rules.values() if isinstance(rule, FunctionRule)]
+    return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
+
+
 def fold(text: str) -> str:
     """NFKC, case folded, each run of white space one space."""
     if not text.isascii():

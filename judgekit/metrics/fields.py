@@ -1,16 +1,25 @@
 """Two objects compared field by field: what is missing, invented, malformed or wrong, and the figures of it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from judgekit.core.errors import ConfigError, first_problem
+from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.metrics.field_counts import AlignedPair, Discrepancy, ErrorType, FieldComparison, FieldCounts, FnCounts
 from judgekit.metrics.field_items import Alike, Item, align, items_of, match_equal, share_equal
-from judgekit.metrics.field_rules import RULES, AlignedRule, Comparator, ComparatorError, Rules, Unreadable, kind_of
-from judgekit.metrics.field_tree import PLAIN, FieldNode, bind, extend, plant, write_path
+from judgekit.metrics.field_rules import (
+    RULES,
+    AlignedRule,
+    Comparator,
+    ComparatorError,
+    ListRule,
+    Rules,
+    Unreadable,
+    kind_of,
+)
+from judgekit.metrics.field_tree import PLAIN, FieldNode, bind, extend, parse_path, plant, write_path
 
 Place = tuple[str | int, ...]
 
@@ -79,6 +88,23 @@ class FieldComparer:
         except ValueError as error:
             raise ConfigError(str(error)) from None
         self.fn_counts = fn_counts
+
+    def unmet(self, known: Collection[str]) -> list[str]:
+        """Rules that no value was compared by: a slip in a path must not switch off a comparator unseen.
+
+        Args:
+            known: paths of all values, as in `FieldComparison.by_field`.
+        """
+        found = []
+        for path, rule in self.rules.items():
+            pattern = write_path(None if isinstance(step, int) else step for step in parse_path(path))
+            if isinstance(rule, ListRule):
+                met = any(name.startswith(f"{pattern}[*]") for name in known)
+            else:
+                met = pattern in known
+            if not met:
+                found.append(f"no value at {path!r}{did_you_mean(path, known)}")
+        return found
 
     def compare(self, expected: Mapping[str, Any] | None, extracted: Mapping[str, Any] | None) -> FieldComparison:
         """Compare two objects, see `compare_fields`."""

@@ -2,8 +2,9 @@
 
 from typing import ClassVar
 
-from judgekit.core.cases import Case, Id, SystemOutput
+from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
+from judgekit.core.field_types import Id
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 from judgekit.metrics.gold_positions import Gold, Positions, empty_positions, positions_of_output
 from judgekit.metrics.ranking import Cutoffs, figures_at, names_at, reciprocal_rank

@@ -13,6 +13,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
 from judgekit.storage.cells import FLAGS, PROSE, ListCells, is_unanswerable, turned_around
+from judgekit.storage.chat_messages import CALLS, MESSAGES, ChatMessages
 from judgekit.storage.dotted import ABSENT, EACH, LISTS, NEAR, ListParts, field_heads, look_up
 from judgekit.storage.id_lists import RETRIEVED_IDS, hits_of_ids, with_flat_ids
 from judgekit.storage.problems import Location, kind_of
@@ -71,6 +72,7 @@ class FieldMapping:
             theirs.partition(EACH)[0]: field_heads([ours]) for ours, theirs in source.fields.items() if EACH in theirs
         }
         self._cells = ListCells(source.list_separator)
+        self._chat = ChatMessages()
         self._matched: set[str] = set()
         self._keys: list[str] = []
         self._near: dict[str, str | None] = {}
@@ -109,7 +111,7 @@ class FieldMapping:
 
     def notices(self) -> list[tuple[str, str]]:
         """(code, message) of what the reader of the numbers should know, after the last row."""
-        return self._cells.notices()
+        return [*self._cells.notices(), *self._chat.notices()]
 
     def unmatched(self) -> list[str]:
         """What is wrong with mapped names that no record had."""
@@ -218,6 +220,7 @@ class FieldMapping:
         else:
             result.pop("metadata", None)
         with_flat_ids(result)
+        self._read_messages(result)
         hits = result.get("retrieved")
         if isinstance(hits, list):
             result["retrieved"] = hits = [{"text": hit} if isinstance(hit, str) else hit for hit in hits]
@@ -228,6 +231,12 @@ class FieldMapping:
         if isinstance(cited, list):
             result["citations"] = [entry if isinstance(entry, Mapping) else {"citation": entry} for entry in cited]
         return result
+
+    def _read_messages(self, result: dict[str, Any]) -> None:
+        for name in (CALLS, *MESSAGES):
+            if result.get(name) is not None:
+                read = self._chat.calls if name == CALLS else self._chat.messages
+                result[name] = read(name, result[name])
 
     def _typed(self, cells: dict[str, Any], row: Row) -> dict[str, Any]:
         """CSV cells are texts: lists, flags and nested values are read by the type of their field."""
@@ -244,7 +253,7 @@ class FieldMapping:
                 typed[name] = self._cells.items(name, cell, are_texts=name in PROSE)
             elif name in ("answerable", "grounded", "abstained"):
                 typed[name] = FLAGS.get(cell.strip().lower(), cell)
-            elif name == "metadata":
+            elif name in ("metadata", CALLS, *MESSAGES):
                 typed[name] = cell
             else:
                 try:

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from judgekit.core.cases import IndexedDocument
 from judgekit.core.collector import collector_paused
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
+from judgekit.core.indexed_documents import IndexedDocument
 from judgekit.storage.case_files import Intake
 from judgekit.storage.dotted import ABSENT, look_up
 from judgekit.storage.problems import MISSING, problems

@@ -33,7 +33,7 @@ from judgekit.storage.rows import Notices, Row, has_own_suffix, is_folder, is_pl
 
 _OURS = {
     "case_id", "reference_answers", "retrieved", "gold_supports", "expected_chunk_ids", "expected_doc_ids",
-    "expected_spans", "expected_fields"
+    "expected_spans", "expected_fields", "expected_tool_calls"
 }  # fmt: skip
 """A record with one of these is one of ours, whatever else it holds."""
 

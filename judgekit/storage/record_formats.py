@@ -19,6 +19,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, json_path
 from judgekit.storage.cells import PROSE, ListCells
+from judgekit.storage.chat_messages import ChatMessages, InOurShape
 from judgekit.storage.containers import container_rows
 from judgekit.storage.dotted import field_heads
 from judgekit.storage.encodings import Hashes
@@ -106,7 +107,7 @@ class UnfitError(ValueError):
 class Fields:
     """The fields of one record; what is not taken stays in `rest`."""
 
-    def __init__(self, row: Row, cells: ListCells, mapped: Collection[str] = ()) -> None:
+    def __init__(self, row: Row, cells: ListCells, mapped: Collection[str], chat: ChatMessages) -> None:
         self.record: Mapping[str, Any] = row.data or {}
         self.mapped = mapped
         """Fields of ours that the user maps, so that the format need not find them."""
@@ -114,6 +115,8 @@ class Fields:
         self.names: dict[str, str] = {}
         self.from_csv = row.from_csv
         self._cells = cells
+        self.chat = chat
+        self._is_conversation = False
 
     def take(self, ours: str, *theirs: str) -> Any:
         """The first of some fields that says something; None if none does. NaN and null say nothing."""
@@ -140,6 +143,30 @@ class Fields:
         if not self.from_csv:
             return [value] if value.strip() else []
         return self._cells.items(self.names[ours], value, are_texts=ours in PROSE)
+
+    def messages(self, ours: str, *theirs: str) -> InOurShape | None:
+        """A field that holds a conversation, if there is one.
+
+        Raises:
+            ValueError: it is none, or has no messages.
+        """
+        value = self.take(ours, *theirs)
+        if value is None or value == "":
+            return None
+        self._is_conversation = True
+        found = self.chat.messages(self.names[ours], value)
+        if not found:
+            raise ValueError(f"{self.names[ours]}: holds no messages")
+        return found
+
+    def put_aside(self, known: Collection[str]) -> list[str]:
+        """Fields of a conversation that have no place; empty for any other record, whose own go along unsaid."""
+        return [name for name in self.rest if name not in known] if self._is_conversation else []
+
+    def calls(self, ours: str, *theirs: str) -> InOurShape | None:
+        """A field that holds calls of tools."""
+        value = self.take(ours, *theirs)
+        return None if value is None or value == "" else self.chat.calls(self.names[ours], value)
 
     def text(self, ours: str, *theirs: str) -> str | None:
         """A field that holds a text; blank counts as absent."""
@@ -215,14 +242,14 @@ def _translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> I
     id_field = "id" if source.kind == "cases" else "case_id"
     translate: Callable[[Fields], dict[str, Any]] = form.case if source.kind == "cases" else form.output
     numbered: bool | None = False if id_field in source.file.fields else None
-    cells = ListCells(form.separator(source))
+    cells, chat = ListCells(form.separator(source)), ChatMessages()
     mapped = field_heads(source.file.fields)
     number = 0
     for number, row in enumerate(records, start=1):
         if row.data is None:
             yield row
             continue
-        fields = Fields(row, cells, mapped)
+        fields = Fields(row, cells, mapped, chat)
         found = fields.take(id_field, *form.ids)
         if numbered is None:
             numbered = is_absent(found)
@@ -237,11 +264,12 @@ def _translated(form: RecordFormat, source: Source, records: Iterable[Row]) -> I
             continue
         if found is not None or numbered:
             ours[id_field] = number if found is None else found
+        chat.put_aside(fields.put_aside(_MODELS[source.kind].model_fields))
         present = {name: value for name, value in ours.items() if value is not None}
         yield replace(row, data={**fields.rest, **present}, origin=Origin(fields.record, fields.names))
     if not number:
         raise InputError(f"{source.path}: holds no records")
-    for code, message in cells.notices():
+    for code, message in (*cells.notices(), *chat.notices()):
         source.notice(code, message)
 
 

@@ -27,6 +27,7 @@ from judgekit.engine.requests import JudgePlan
 from judgekit.metrics.extraction import Extraction
 from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split_case, split_output
 from judgekit.metrics.retrieval_ids import RetrievalIds
+from judgekit.metrics.tool_calls import ToolCalls
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
 from judgekit.storage.id_lists import load_ids
@@ -316,7 +317,7 @@ def build_metrics(config: RunConfig, corpus_chunk_ids: frozenset[str] | None = N
 
 def _with_functions(metric: Metric, where: str) -> Metric:
     """The family with the Python functions loaded that its arguments name, such as a comparator of the user's own."""
-    if isinstance(metric, Extraction) and metric.function_names:
+    if isinstance(metric, Extraction | ToolCalls) and metric.function_names:
         loaded = {name: _function(name, f"{where} ({metric.name})") for name in metric.function_names}
         return metric.with_functions(loaded)
     return metric

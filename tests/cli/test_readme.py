@@ -22,18 +22,20 @@ from judgekit.core.cases import (
     Case,
     DocumentPlace,
     Hit,
-    IndexedDocument,
+    Message,
     OutputError,
     Scope,
     Span,
     Support,
     SystemOutput,
+    ToolCall,
     Usage,
 )
 from judgekit.core.components import Judge, Metric, discover
 from judgekit.core.config import ModelConfig, RunConfig, SystemConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.history_points import HistoryPoint
+from judgekit.core.indexed_documents import IndexedDocument
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment
 from judgekit.core.runs import GateResult, Manifest, RunSummary
 from judgekit.core.scores import Estimate, Score
@@ -198,7 +200,18 @@ def score_names() -> set[str]:
         (
             "data.md",
             field_names(
-                Case, Support, SystemOutput, Hit, Scope, DocumentPlace, OutputError, Usage, Span, IndexedDocument
+                Case,
+                Support,
+                SystemOutput,
+                Hit,
+                Scope,
+                DocumentPlace,
+                OutputError,
+                Usage,
+                Span,
+                IndexedDocument,
+                Message,
+                ToolCall,
             ),
         ),
         (

@@ -1,14 +1,15 @@
 """DeepEval: goldens and test cases in JSON or CSV, and test runs with `testCases`; names in snake or camel case.
 
-Each record holds a case, and an output once the system has answered. List cells of a CSV file are split at `|`, as
-DeepEval writes them, if the config says `"format": "deepeval"` or sets `list_separator`; not on a guess.
+Each record holds a case, and an output once the system has answered; one with `turns` holds a conversation. List cells
+of a CSV file are split at `|`, as DeepEval writes them, if the config says `"format": "deepeval"` or sets
+`list_separator`; not on a guess.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from judgekit.core.errors import InputError
-from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, UnfitError, document_row, hits_of
+from judgekit.storage.chat_messages import given, made
+from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, document_row, hits_of
 from judgekit.storage.rows import Row
 
 _ANSWER = ("actual_output", "actualOutput")
@@ -19,6 +20,13 @@ _METADATA = ("additional_metadata", "additionalMetadata")
 _SCORES = ("metrics_data", "metricsData")
 _LISTS = ("testCases", "test_cases", "goldens")
 _CONVERSATIONS = ("conversationalTestCases", "conversational_test_cases", "conversational_goldens")
+_CALLED = ("tools_called", "toolsCalled")
+_SCENARIO = (
+    *("scenario", "expected_outcome", "user_description", "chatbot_role"),
+    *("expectedOutcome", "userDescription", "chatbotRole"),
+)
+"""What a conversation is about; of the case."""
+_EXPECTED_CALLS = ("expected_tools", "expectedTools")
 
 
 class Deepeval(RecordFormat):
@@ -32,19 +40,14 @@ class Deepeval(RecordFormat):
 
     def claims_document(self, document: Document) -> bool:
         """A test run, or a dataset with goldens."""
-        return any(isinstance(document.get(name), list) for name in _LISTS)
+        return any(isinstance(document.get(name), list) for name in (*_LISTS, *_CONVERSATIONS))
 
     def from_document(self, document: Document, source: Source) -> Iterable[Row]:
         """The test cases of a run."""
-        name = next((name for name in _LISTS if document.get(name)), None)
-        n_conversations = sum(len(found) for key in _CONVERSATIONS if isinstance(found := document.get(key), list))
-        if name is None or not isinstance(document[name], list):
-            if n_conversations:
-                raise InputError(f"{source.path}: holds conversations only; single questions are read")
+        lists = [name for name in (*_LISTS, *_CONVERSATIONS) if isinstance(document.get(name), list)]
+        if not any(document[name] for name in lists):
             return super().from_document(document, source)
-        if n_conversations:
-            source.notice("conversations_left_out", f"{n_conversations} conversations are left out")
-        return (document_row((name, number), item) for number, item in enumerate(document[name]))
+        return (document_row((name, number), item) for name in lists for number, item in enumerate(document[name]))
 
     def separator(self, source: Source) -> str | None:
         """`|` where the format is named."""
@@ -52,11 +55,16 @@ class Deepeval(RecordFormat):
 
     def case(self, fields: Fields) -> dict[str, Any]:
         """Input and expected output; `context`, the ideal passages, goes to metadata."""
-        question = _question(fields)
-        fields.drop(*_ANSWER, *_CONTEXT, *_SECONDS, *_SCORES, "trace", "success")
+        fields.drop(*_ANSWER, *_CONTEXT, *_SECONDS, *_SCORES, *_CALLED, "trace", "success")
+        asked = (
+            given(_turns(fields, "messages"))
+            if _is_conversation(fields)
+            else {"question": fields.take("question", "input")}
+        )
         references = fields.text("reference_answers", *_REFERENCE)
         case: dict[str, Any] = {
-            "question": question,
+            **asked,
+            "expected_tool_calls": fields.calls("expected_tool_calls", *_EXPECTED_CALLS),
             "reference_answers": None if references is None else [references],
             "metadata": fields.take("metadata", *_METADATA),
             "tags": fields.texts("tags", "tags"),
@@ -68,18 +76,34 @@ class Deepeval(RecordFormat):
 
     def output(self, fields: Fields) -> dict[str, Any]:
         """Actual output and retrieved passages; DeepEval's own scores go to metadata."""
-        _question(fields)
-        fields.drop(*_REFERENCE, *_METADATA, "context", "trace", "tags", "comments", "source_file", "sourceFile")
+        fields.drop(*_REFERENCE, *_METADATA, *_EXPECTED_CALLS, "input", "context", "trace", "tags", "comments")
+        fields.drop("source_file", "sourceFile", *_SCENARIO)
         texts = fields.texts("retrieved", *_CONTEXT)
         seconds = fields.take("latency_seconds", *_SECONDS)
         return {
-            "answer": fields.take("answer", *_ANSWER),
+            **_answered(fields),
             "retrieved": None if texts is None else hits_of(texts),
             "latency_seconds": {"total": seconds} if isinstance(seconds, int | float) else None,
         }
 
 
-def _question(fields: Fields) -> Any:
-    if "turns" in fields.record and "input" not in fields.record:
-        raise UnfitError("a conversation (turns); only single questions are read")
-    return fields.take("question", "input")
+def _is_conversation(fields: Fields) -> bool:
+    return "turns" in fields.record and "input" not in fields.record
+
+
+def _turns(fields: Fields, ours: str) -> list[dict[str, Any]]:
+    found = fields.messages(ours, "turns")
+    if found is None:
+        raise ValueError("turns: none yet; let DeepEval simulate the conversation first")
+    return found
+
+
+def _answered(fields: Fields) -> dict[str, Any]:
+    """Answer and turns; a record with calls of tools beside its answer has one turn."""
+    if _is_conversation(fields):
+        return made(_turns(fields, "turns"))
+    answer, calls = fields.take("answer", *_ANSWER), fields.take("turns", *_CALLED)
+    if calls is None or calls == "":
+        return {"answer": answer}
+    turn = {"role": "assistant", "content": answer if isinstance(answer, str) else None, "tool_calls": calls}
+    return {"answer": answer, "turns": fields.chat.messages(fields.names["turns"], [turn])}

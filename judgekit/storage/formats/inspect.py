@@ -9,11 +9,12 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
 from judgekit.core.errors import InputError
+from judgekit.storage.chat_messages import InOurShape, made
 from judgekit.storage.encodings import faults_named
 from judgekit.storage.problems import kind_of
 from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, UnfitError, document_row
@@ -40,6 +41,8 @@ _INNER = (
     "completed_at",
 )
 """What a log holds beside the question and the answer; left out."""
+_NOTES = ("id", "source", "model")
+"""What a log notes of each message; left out."""
 
 
 class Inspect(RecordFormat):
@@ -77,11 +80,18 @@ class Inspect(RecordFormat):
         """Input and target."""
         fields.drop(*_INNER, *_LOG_ONLY, "error", "limit", "total_time", "working_time")
         attachments = fields.record.get("attachments")
-        question = _content(fields.take("question", "input"), attachments, conversation=True)
+        value = fields.record.get("input")
+        asked: dict[str, Any]
+        if _are_messages(value):
+            asked = {"messages": fields.chat.messages("input", _resolved(value, attachments))}
+            fields.names["messages"] = "input"
+            fields.drop("input")
+        else:
+            asked = {"question": _content(fields.take("question", "input"), attachments)}
         targets = fields.take("reference_answers", "target")
         targets = [targets] if isinstance(targets, str) else targets
         return {
-            "question": question,
+            **asked,
             "reference_answers": [text for text in targets if text != ""] if isinstance(targets, list) else targets,
             "metadata": fields.take("metadata", "metadata"),
         }
@@ -103,6 +113,7 @@ class Inspect(RecordFormat):
         fields.rest.clear()
         return {
             "answer": _content(_choice(said).get("message", {}).get("content", said.get("completion")), attachments),
+            "turns": _turns(fields, attachments),
             "error": _error(fault),
             "usage": _usage(said.get("usage")),
             "latency_seconds": {key: value for key, value in seconds.items() if isinstance(value, int | float)} or None,
@@ -116,19 +127,48 @@ def _choice(said: Mapping[str, Any]) -> Mapping[str, Any]:
     return first if isinstance(first, Mapping) and isinstance(first.get("message", {}), Mapping) else {}
 
 
-def _content(value: Any, attachments: Any, *, conversation: bool = False) -> Any:
-    """A text, the texts of a message's parts, or of a conversation: one user message alone, else all with roles."""
+def _turns(fields: Fields, attachments: Any) -> InOurShape | None:
+    """What the system did: the messages from its first one on that it was not given with the input."""
+    messages, given = fields.record.get("messages"), fields.record.get("input")
+    if not _are_messages(messages):
+        return None
+    fields.names["turns"] = "messages"
+    found = fields.chat.messages("messages", _resolved(messages, attachments))
+    n_given = sum(item["role"] in ("assistant", "tool") for item in given) if _are_messages(given) else 0
+    return made(found, n_given)["turns"] or None
+
+
+def _are_messages(value: Any) -> TypeGuard[list[Mapping[str, Any]]]:
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) and "role" in item for item in value)
+    )
+
+
+def _resolved(messages: list[Mapping[str, Any]], attachments: Any) -> list[dict[str, Any]]:
+    """Messages with the texts of each as one, and attachments in their place; without what Inspect notes of each."""
+    found = []
+    for message in messages:
+        content = message.get("content")
+        parts = [part for part in content if not _is_text(part)] if isinstance(content, list) else []
+        text = _content(content, attachments)
+        said = {key: value for key, value in message.items() if key not in _NOTES}
+        found.append({**said, "content": [*([text] if text else []), *parts] if parts else text})
+    return found
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "text"
+
+
+def _content(value: Any, attachments: Any) -> Any:
+    """A text, or the texts of a message's parts."""
     if isinstance(value, str):
         if value.startswith("attachment://") and isinstance(attachments, Mapping):
             return attachments.get(value.removeprefix("attachment://"), value)
         return value
     if not isinstance(value, list):
         return value
-    if conversation and all(isinstance(item, Mapping) and "role" in item for item in value):
-        said = [(item["role"], _content(item.get("content"), attachments)) for item in value]
-        users = [text for role, text in said if role == "user"]
-        return users[0] if len(users) == 1 else "\n\n".join(f"{role}: {text}" for role, text in said)
-    texts = [item.get("text") for item in value if isinstance(item, Mapping) and item.get("type") == "text"]
+    texts = [item.get("text") for item in value if _is_text(item)]
     return "".join(_content(text, attachments) for text in texts if isinstance(text, str))
 
 

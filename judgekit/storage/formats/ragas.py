@@ -1,20 +1,28 @@
 """Rows of Ragas: `user_input`, `response`, `retrieved_contexts`, `reference`, or the older names of these.
 
-A row holds a case and its output. Scores that Ragas has written beside them go into metadata; NaN among them is null.
+A row holds a case and its output, or a conversation in place of a question. Scores that Ragas has written beside them
+go into metadata; NaN among them is null.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from judgekit.storage.record_formats import Fields, RecordFormat, UnfitError, distinct, hits_of
+from judgekit.storage.chat_messages import given, made
+from judgekit.storage.record_formats import Fields, RecordFormat, distinct, hits_of
 
-_ANSWERS = {"response", "retrieved_contexts", "reference", "reference_contexts"}
+_ANSWERS = {
+    *("response", "retrieved_contexts", "reference", "reference_contexts"),
+    *("reference_tool_calls", "reference_topics", "rubrics"),
+}
 _QUESTION = ("user_input", "question")
 _ANSWER = ("response", "answer")
 _CONTEXTS = ("retrieved_contexts", "contexts")
 _CONTEXT_IDS = "retrieved_context_ids"
 _REFERENCES = ("reference", "ground_truth", "ground_truths")
 _EXPECTED_IDS = "reference_context_ids"
+_EXPECTED_CALLS = "reference_tool_calls"
+_LIST = re.compile(r"\s*\[\s*\{")
 
 
 class Ragas(RecordFormat):
@@ -28,29 +36,42 @@ class Ragas(RecordFormat):
 
     def case(self, fields: Fields) -> dict[str, Any]:
         """Question and references."""
-        question = _question(fields)
         fields.drop(*_ANSWER, *_CONTEXTS, _CONTEXT_IDS)
         references = [text for name in _REFERENCES for text in fields.texts("reference_answers", name) or []]
         return {
-            "question": question,
+            **_asked(fields),
+            "expected_tool_calls": fields.calls("expected_tool_calls", _EXPECTED_CALLS),
             "reference_answers": distinct(references),
             "expected_chunk_ids": fields.texts("expected_chunk_ids", _EXPECTED_IDS),
         }
 
     def output(self, fields: Fields) -> dict[str, Any]:
         """Answer and contexts."""
-        _question(fields)
-        fields.drop(*_REFERENCES, _EXPECTED_IDS, "reference_contexts")
+        fields.drop(*_REFERENCES, _EXPECTED_IDS, "reference_contexts", _EXPECTED_CALLS)
         texts = fields.texts("retrieved", *_CONTEXTS)
         ids = fields.texts("retrieved_ids", _CONTEXT_IDS)
-        return {"answer": fields.take("answer", *_ANSWER), "retrieved": _hits(texts, ids)}
+        return {**_answered(fields), "retrieved": _hits(texts, ids)}
 
 
-def _question(fields: Fields) -> Any:
-    question = fields.take("question", *_QUESTION)
-    if isinstance(question, list):
-        raise UnfitError("user_input: a conversation; only single questions are read")
-    return question
+def _asked(fields: Fields) -> dict[str, Any]:
+    """The question, or what of a conversation is the case's."""
+    if not _is_conversation(fields):
+        return {"question": fields.take("question", *_QUESTION)}
+    return given(fields.messages("messages", *_QUESTION) or [])
+
+
+def _answered(fields: Fields) -> dict[str, Any]:
+    """The answer, or what of a conversation is the output's."""
+    if not _is_conversation(fields):
+        fields.drop(*_QUESTION)
+        return {"answer": fields.take("answer", *_ANSWER)}
+    return made(fields.messages("turns", *_QUESTION) or [])
+
+
+def _is_conversation(fields: Fields) -> bool:
+    """Whether `user_input` is a list; in a table it is one if it looks like a list of objects."""
+    value = fields.rest.get("user_input")
+    return isinstance(value, list) or (fields.from_csv and _LIST.match(str(value)) is not None)
 
 
 def _hits(texts: list[Any] | None, ids: list[Any] | None) -> list[Any] | None:

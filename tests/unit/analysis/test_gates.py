@@ -6,9 +6,9 @@ import pytest
 
 from judgekit.analysis.gates import check_gate_names, check_gates
 from judgekit.analysis.indexing_coverage import indexing_coverage
-from judgekit.core.cases import IndexedDocument
 from judgekit.core.config import Gate
 from judgekit.core.errors import ConfigError
+from judgekit.core.indexed_documents import IndexedDocument
 from judgekit.core.runs import GateResult, RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.metrics.answer_checks import AnswerChecks

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from judgekit.analysis.indexing_coverage import indexing_coverage, other_index
-from judgekit.core.cases import IndexedDocument
 from judgekit.core.errors import InputError
+from judgekit.core.indexed_documents import IndexedDocument
 
 
 def document(doc_id: str = "d", n_chunks: int = 0, **fields: Any) -> IndexedDocument:

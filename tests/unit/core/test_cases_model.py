@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from judgekit.core.cases import DEEPEST, Case, SystemOutput
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.field_types import DEEPEST
 
 NAN = float("nan")
 

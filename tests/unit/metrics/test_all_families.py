@@ -27,6 +27,7 @@ CASE = Case(
     expected_spans={"a": [{"doc_id": "a", "start": 0, "end": 8}], "b": [{"doc_id": "b", "start": 4, "end": 9}]},
     expected_fields={"x": 1, "y": [1, 2]},
     must_contain=["hot"],
+    expected_tool_calls=[{"name": "find", "arguments": {"x": 1}}],
 )
 
 hit = st.builds(
@@ -49,7 +50,11 @@ def ranked(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def given_output(found: list[dict[str, Any]]) -> SystemOutput:
-    return SystemOutput(case_id="q", answer="hot", retrieved=found, extracted_fields={"x": 1})
+    calls = [
+        {"name": one["chunk_id"] if one["chunk_id"] != "a" else "find", "arguments": {"x": 1}} for one in found[:2]
+    ]
+    turns = [{"role": "assistant", "text": "hot", "tool_calls": sorted(calls, key=lambda call: call["name"])}]
+    return SystemOutput(case_id="q", answer="hot", retrieved=found, extracted_fields={"x": 1}, turns=turns)
 
 
 @each_family

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from judgekit.core.cases import IndexedDocument
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
+from judgekit.core.indexed_documents import IndexedDocument
 from judgekit.storage.indexing_files import load_indexed_documents
 
 

@@ -74,7 +74,7 @@ def test_a_test_run(tmp_path: Path) -> None:
         "metricsData": [{"score": 0.9}],
         "trace": {},
     }
-    path = written(tmp_path, "run.json", json.dumps({"testCases": [case], "conversationalTestCases": [{}]}, indent=1))
+    path = written(tmp_path, "run.json", json.dumps({"testCases": [case], "conversationalTestCases": []}, indent=1))
     notices: list[tuple[str, str]] = []
     assert said(outputs_of(path, notices)[0]) == {
         "case_id": "1",
@@ -82,16 +82,90 @@ def test_a_test_run(tmp_path: Path) -> None:
         "latency_seconds": {"total": 1.5},
         "metadata": {"name": "t", "metricsData": [{"score": 0.9}]},
     }
-    assert [code for code, _ in notices] == ["format_detected", "conversations_left_out", "ids_by_position"]
+    assert [code for code, _ in notices] == ["format_detected", "ids_by_position"]
     path = written(tmp_path, "run.json", json.dumps({"testCases": [{**case, "input": 4}]}, indent=1))
     assert complaint(path).startswith("run.json:3: $.testCases[0].input: expected a text, found a number")
 
 
-def test_conversations_are_refused_in_one_line(tmp_path: Path) -> None:
-    path = written(tmp_path, "c.csv", "scenario,turns\na,[]\nb,[]\n")
-    assert complaint(path) == "c.csv:2: a conversation (turns); only single questions are read"
-    path = written(tmp_path, "run.json", json.dumps({"testCases": [], "conversationalTestCases": [{}]}))
-    assert complaint(path) == "run.json: holds conversations only; single questions are read"
+TURNS = [
+    {"role": "user", "content": "Book a room.", "user_id": "u1"},
+    {
+        "role": "assistant",
+        "content": "Which day?",
+        "retrieval_context": ["Rooms: A, B."],
+        "tools_called": [
+            {"name": "rooms", "input_parameters": {"floor": 2}, "output": ["A", "B"], "reasoning": "free?"}
+        ],
+    },
+    {"role": "user", "content": "Monday."},
+    {"role": "assistant", "content": "Room A is yours."},
+    {"role": "user", "content": "Thanks!"},
+]
+
+
+def test_a_conversation_is_a_case_with_what_came_before_the_first_turn_of_the_system(tmp_path: Path) -> None:
+    row = {"scenario": "a room", "turns": TURNS, "expected_outcome": "booked", "chatbot_role": "clerk"}
+    path = written(tmp_path, "c.json", json.dumps([row]))
+    notices: list[tuple[str, str]] = []
+    assert said(cases_of(path, notices)[0]) == {
+        "id": "1",
+        "question": "Monday.",
+        "messages": [{"role": "user", "text": "Book a room.", "metadata": {"user_id": "u1"}}],
+        "metadata": {"scenario": "a room", "expected_outcome": "booked", "chatbot_role": "clerk"},
+    }
+    assert notices[2:] == [
+        ("message_fields_kept", "c.json: kept in the metadata of messages: 1 user_id"),
+        ("tool_call_fields_left_out", "c.json: left out of tool calls: 1 reasoning"),
+        ("conversation_fields_kept", "c.json: kept in metadata: scenario, expected_outcome, chatbot_role"),
+    ]
+    assert said(outputs_of(path)[0]) == {
+        "case_id": "1",
+        "answer": "Room A is yours.",
+        "turns": [
+            {"role": "assistant", "tool_calls": [{"name": "rooms", "arguments": {"floor": 2}}]},
+            {"role": "tool", "name": "rooms", "text": '["A","B"]'},
+            {"role": "assistant", "text": "Which day?", "retrieved": [{"text": "Rooms: A, B."}]},
+            {"role": "user", "text": "Monday."},
+            {"role": "assistant", "text": "Room A is yours."},
+            {"role": "user", "text": "Thanks!"},
+        ],
+    }
+
+
+def test_a_test_run_may_hold_questions_and_conversations(tmp_path: Path) -> None:
+    run = {"testCases": [{"input": "q", "actualOutput": "a"}], "conversationalTestCases": [{"turns": TURNS}]}
+    path = written(tmp_path, "run.json", json.dumps(run))
+    assert [case.question for case in cases_of(path)] == ["q", "Monday."]
+    path = written(tmp_path, "run.json", json.dumps({**run, "testCases": []}))
+    assert [output.answer for output in outputs_of(path)] == ["Room A is yours."]
+
+
+def test_tools_of_a_single_question(tmp_path: Path) -> None:
+    row = {**GOLDEN, "toolsCalled": [{"name": "map", "output": "N"}], "expectedTools": [{"name": "map"}]}
+    path = written(tmp_path, "g.json", json.dumps([row]))
+    assert said(cases_of(path)[0])["expected_tool_calls"] == [{"name": "map"}]
+    assert said(outputs_of(path)[0])["turns"] == [
+        {"role": "assistant", "tool_calls": [{"name": "map"}]},
+        {"role": "tool", "name": "map", "text": "N"},
+        {"role": "assistant", "text": "a"},
+    ]
+    path = written(tmp_path, "g.json", json.dumps([{**GOLDEN, "tools_called": [], "expected_tools": []}]))
+    assert cases_of(path)[0].expected_tool_calls == ()
+    assert said(outputs_of(path)[0])["turns"] == [{"role": "assistant", "text": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("turns", "message"),
+    [
+        ("[]", "$: turns: holds no messages"),
+        ("", "$: turns: none yet; let DeepEval simulate the conversation first"),
+        ("[1]", "$: turns[0]: expected an object, found a number"),
+        ("hello", "$: turns: expected a list, found a text"),
+    ],
+)
+def test_a_conversation_that_is_none_is_named(tmp_path: Path, turns: str, message: str) -> None:
+    path = written(tmp_path, "c.csv", f"scenario,turns\na,{turns}\n")
+    assert complaint(path) == f"c.csv:2: {message}"
 
 
 @needs_shared_files
@@ -105,4 +179,10 @@ def test_published_files() -> None:
     cells = outputs_of(shared("deepeval/goldens.csv"), format="deepeval")
     assert hits == [[hit.text for hit in output.retrieved] for output in cells]
     assert outputs_of(shared("deepeval/test_run_sample.json"))[0].answer == "{...}"
-    assert "\n" not in complaint(shared("deepeval/convo_goldens.csv"))
+    conversations = outputs_of(shared("deepeval/convo_goldens.csv"))
+    assert [bool(output.turns and output.answer) for output in conversations] == [True] * len(conversations)
+    assert (
+        cases_of(shared("deepeval/convo_goldens.csv"))[0].question == "What's the weather like in Paris this weekend?"
+    )
+    called = [(output.turns or ())[0].tool_calls for output in cells[:10]]
+    assert [call[0].name for call in called] == [(case.expected_tool_calls or ())[0].name for case in from_csv[:10]]

@@ -76,7 +76,39 @@ def test_messages_and_attachments(tmp_path: Path) -> None:
     two = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
     samples = [{**SAMPLE, "id": 1, "input": one, "attachments": {"x": "q!"}}, {**SAMPLE, "id": 2, "input": two}]
     path = written(tmp_path, "log.json", log(*samples))
-    assert [case.question for case in cases_of(path)] == ["q!", "user: a\n\nassistant: b\n\nuser: c"]
+    assert [case.question for case in cases_of(path)] == ["q!", "c"]
+    assert said(cases_of(path)[1])["messages"] == [
+        {"role": "user", "text": "a"},
+        {"role": "assistant", "text": "b"},
+        {"role": "user", "text": "c"},
+    ]
+
+
+def test_turns_begin_with_what_the_system_was_not_given(tmp_path: Path) -> None:
+    given = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
+    call = {"id": "k", "function": "add", "arguments": {"x": 1}, "type": "function"}
+    image = {"type": "image", "image": "attachment://i"}
+    made = [
+        {"role": "assistant", "content": [{"type": "text", "text": "attachment://x"}, image], "tool_calls": [call]},
+        {"role": "tool", "content": "2", "tool_call_id": "k", "function": "add", "id": "m1"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]},
+    ]
+    sample = {**SAMPLE, "input": given, "messages": [*given, *made], "attachments": {"x": "let me see"}}
+    path = written(tmp_path, "log.json", log(sample))
+    notices: list[tuple[str, str]] = []
+    assert said(outputs_of(path, notices)[0])["turns"] == [
+        {
+            "role": "assistant",
+            "text": "let me see",
+            "left_out": ["image"],
+            "tool_calls": [{"name": "add", "arguments": {"x": 1}, "id": "k"}],
+        },
+        {"role": "tool", "text": "2", "tool_call_id": "k", "name": "add"},
+        {"role": "assistant", "text": "Hello"},
+    ]
+    assert notices[1:] == [
+        ("message_parts_left_out", "log.json: parts of messages that are not text are left out: 1 image")
+    ]
 
 
 def test_later_epochs_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -148,6 +180,7 @@ def test_published_logs(name: str) -> None:
         {
             "case_id": "1",
             "answer": "No",
+            "turns": [{"role": "assistant", "text": "No"}],
             "usage": {"prompt_tokens": 66, "completion_tokens": 2},
             "metadata": {"scores": {"match": {"value": "I", "answer": "No"}}, "stop_reason": "stop"},
         }

@@ -1,5 +1,7 @@
 """Rows of Ragas, new and old."""
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -83,10 +85,48 @@ def test_a_numpy_array_printed_into_a_cell_is_refused(tmp_path: Path, cell: str)
     )
 
 
-def test_conversations_are_refused_in_one_line(tmp_path: Path) -> None:
-    row = {"user_input": [{"content": "hi", "type": "human"}], "reference": "r"}
-    path = written(tmp_path, "r.jsonl", (json.dumps(row) + "\n") * 3)
-    assert complaint(path) == "r.jsonl:1: user_input: a conversation; only single questions are read"
+MESSAGES = [
+    {"content": "Weather in Paris?", "type": "human", "metadata": None},
+    {"content": "", "type": "ai", "tool_calls": [{"name": "weather", "args": {"city": "Paris"}}]},
+    {"content": "18 degrees", "type": "tool"},
+    {"content": "It is 18 degrees.", "type": "ai"},
+]
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "json.csv", "python.csv"])
+def test_a_conversation(tmp_path: Path, name: str) -> None:
+    row: dict[str, Any] = {
+        "user_input": MESSAGES,
+        "reference": "18 degrees",
+        "reference_tool_calls": [{"name": "weather", "args": {"city": "Paris"}}],
+        "reference_topics": ["weather"],
+    }
+    cells = {key: value if isinstance(value, str) else json.dumps(value) for key, value in row.items()}
+    if name == "python.csv":
+        cells["user_input"] = str(MESSAGES)
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(cells))
+    writer.writeheader()
+    writer.writerow(cells)
+    path = written(tmp_path, name, json.dumps(row) if name == "r.jsonl" else stream.getvalue())
+    notices: list[tuple[str, str]] = []
+    case = cases_of(path, notices)[0]
+    assert said(case) == {
+        "id": "1",
+        "question": "Weather in Paris?",
+        "messages": [{"role": "user", "text": "Weather in Paris?"}],
+        "reference_answers": ["18 degrees"],
+        "expected_tool_calls": [{"name": "weather", "arguments": {"city": "Paris"}}],
+        "metadata": {"reference_topics": ["weather"] if name == "r.jsonl" else '["weather"]'},
+    }
+    assert notices[-1] == ("conversation_fields_kept", f"{name}: kept in metadata: reference_topics")
+    output = said(outputs_of(path)[0])
+    assert output["answer"] == "It is 18 degrees."
+    assert output["turns"] == [
+        {"role": "assistant", "text": "", "tool_calls": [{"name": "weather", "arguments": {"city": "Paris"}}]},
+        {"role": "tool", "text": "18 degrees"},
+        {"role": "assistant", "text": "It is 18 degrees."},
+    ]
 
 
 def test_a_mapping_goes_before_the_format_and_keys_of_ours_are_kept(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""Lists of messages as the OpenAI API takes them: `{"messages": [{"role", "content"}, ...]}`, a conversation a record.
+
+A list that ends with the system's own message holds a case and its output. One that ends with a message of the user
+waits for an answer: all of it is the case.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from judgekit.storage.chat_messages import InOurShape, given, made
+from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, UnfitError, document_row
+from judgekit.storage.rows import Row
+
+
+class Openai(RecordFormat):
+    """Cases with their outputs."""
+
+    ids = ("id", "custom_id")
+
+    def claims_record(self, record: Mapping[str, Any]) -> bool:
+        """`messages` with a role and what OpenAI calls the rest."""
+        messages = record.get("messages")
+        first = messages[0] if isinstance(messages, list) and messages else None
+        return isinstance(first, Mapping) and "role" in first and bool({"content", "tool_calls"} & first.keys())
+
+    def claims_document(self, document: Document) -> bool:
+        """One such record."""
+        return self.claims_record(document)
+
+    def from_document(self, document: Document, source: Source) -> Iterable[Row]:
+        """The record itself, or those inside."""
+        if self.claims_record(document):
+            return [document_row((), document)]
+        return super().from_document(document, source)
+
+    def case(self, fields: Fields) -> dict[str, Any]:
+        """What came before the system's own messages, and the last question."""
+        messages = _messages(fields, "messages")
+        return {"messages": messages} if _waits(messages) else given(messages)
+
+    def output(self, fields: Fields) -> dict[str, Any]:
+        """The system's messages."""
+        messages = _messages(fields, "turns")
+        if _waits(messages):
+            raise UnfitError("messages end with the user's, so there is no answer; give the outputs in another file")
+        return made(messages)
+
+
+def _messages(fields: Fields, ours: str) -> InOurShape:
+    found = fields.messages(ours, "messages")
+    if found is None:
+        raise ValueError("messages: there are none")
+    return found
+
+
+def _waits(messages: InOurShape) -> bool:
+    """Whether the last message is not the system's."""
+    return messages[-1]["role"] in ("user", "system")

@@ -50,10 +50,8 @@ def ranked(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def given_output(found: list[dict[str, Any]]) -> SystemOutput:
-    calls = [
-        {"name": one["chunk_id"] if one["chunk_id"] != "a" else "find", "arguments": {"x": 1}} for one in found[:2]
-    ]
-    turns = [{"role": "assistant", "text": "hot", "tool_calls": sorted(calls, key=lambda call: call["name"])}]
+    names = sorted({"find" if one["chunk_id"] == "a" else one["chunk_id"] for one in found})
+    turns = [{"role": "assistant", "tool_calls": [{"name": name, "arguments": {"x": 1}} for name in names]}]
     return SystemOutput(case_id="q", answer="hot", retrieved=found, extracted_fields={"x": 1}, turns=turns)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from judgekit.core.cases import Case, Hit, Message, SystemOutput, ToolCall
+from judgekit.core.cases import Case, Message, SystemOutput, ToolCall
 from judgekit.core.text import canonical_json
 
 
@@ -40,33 +40,25 @@ def tool_calls_of(output: SystemOutput) -> list[ToolCall]:
     return [call for turn in output.turns or () if turn.role == "assistant" for call in turn.tool_calls]
 
 
-def answers_of(output: SystemOutput) -> Iterator[tuple[int, Message, list[Hit]]]:
-    """Each answer of the system among its turns: its number from 1, the message, and all that was retrieved by then.
-
-    The text of a tool's result counts as retrieved, with the tool as its place.
-    """
-    hits: list[Hit] = []
-    number = 0
-    for turn in output.turns or ():
-        hits += turn.retrieved or ()
-        if turn.role == "tool" and turn.text:
-            hits.append(Hit(rel_path=turn.name, text=turn.text))
-        elif turn.role == "assistant" and turn.text and turn.text.strip():
-            number += 1
-            yield number, turn, list(hits)
-
-
 def _lines(message: Message) -> Iterator[str]:
     if message.name is not None:
         yield f"{message.name}:"
     if message.text is not None:
         yield message.text
     for call in message.tool_calls:
-        arguments = call.arguments if isinstance(call.arguments, str) else _json(call.arguments or {})
-        yield f"calls {call.name} {arguments}"
+        yield f"calls {call_line(call, '{}')}"
     if message.left_out:
         yield f"(left out: {', '.join(message.left_out)})"
 
 
-def _json(arguments: dict[str, Any]) -> str:
-    return canonical_json(arguments).decode()
+def call_line(call: ToolCall, any_arguments: str = "") -> str:
+    """A call in one line, such as `search {"query":"dough"}`.
+
+    Args:
+        call: the call.
+        any_arguments: what stands for arguments that are not said.
+    """
+    if call.arguments is None:
+        return f"{call.name} {any_arguments}".rstrip()
+    told = call.arguments if isinstance(call.arguments, str) else canonical_json(call.arguments).decode()
+    return f"{call.name} {told}"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from judgekit.core.cases import Case, Criterion, SystemOutput
 from judgekit.core.components import Judge
+from judgekit.core.conversations import conversation_of
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.rubric_fields import Rubric
 from judgekit.core.scores import Failed, NotApplicable
@@ -21,6 +22,7 @@ _NEEDS = {
     "references": ("case.reference_answers",),
     "key_facts": ("case.key_facts",),
     "citations": ("output.citations", "output.references"),
+    "conversation": ("case.messages", "output.turns"),
 }
 VARIABLES = {"references": "reference_answers"}
 """Names of judge inputs, where they differ from what `sees` calls them."""
@@ -89,13 +91,14 @@ class RubricJudge(Judge):
             case "passages":
                 found = passages(output, self.rubric.top_k or 10)
                 return NO_TEXT if all(is_blank(passage["text"]) for passage in found) else found
-            case "references":
-                return list(case.reference_answers) or NotApplicable("no reference answers")
-            case "key_facts":
-                return list(case.key_facts) or NotApplicable("no key facts")
+            case "references" | "key_facts":
+                texts = case.reference_answers if name == "references" else case.key_facts
+                return list(texts) or NotApplicable(f"no {VARIABLES.get(name, name).replace('_', ' ')}")
             case "citations":
                 cited = citations(output, self.rubric.top_k or 10)
                 return NotApplicable("no citations", by_output=True) if cited is None else cited
+            case "conversation":
+                return conversation_of(case, output) or NotApplicable("no conversation")
             case _:
                 key = name.removeprefix("metadata.")
                 value = case.metadata.get(key, output.metadata.get(key))

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from judgekit.core.cases import Case, DocumentPlace, Hit, SystemOutput
+from judgekit.core.conversations import call_line, conversation_of, messages_of
 from judgekit.core.errors import ConfigError
 from judgekit.core.human_labels import HumanLabel
 from judgekit.core.judgments import Judgment
@@ -65,6 +66,7 @@ class CaseViewer:
             "id": inert(record.case_id)[: self.caps.item],
             **self._case(record.case),
             **self._output(record.case, record.output),
+            **self._conversation(record.case, record.output),
             "abstention": _abstention(record),
             "labels": self._labels(record),
             "judged": [self._judgment(record, judgment) for judgment in _that_count(record.judgments)],
@@ -80,6 +82,7 @@ class CaseViewer:
             "facts": self._list(case.key_facts, self.caps.item),
             "must": self._list(case.must_contain, self.caps.item),
             "forbidden": self._list(case.forbidden, self.caps.item),
+            "calls": self._list(list(map(call_line, case.expected_tool_calls or ())), self.caps.item),
             "answerable": case.answerable,
             "supports": [self._support(support) for support in case.gold_supports[:MOST_ITEMS]],
         }
@@ -101,6 +104,23 @@ class CaseViewer:
             "cited": [self._place(place) for place in output.references[:MOST_ITEMS]],
             "seconds": {self._line(stage): round(seconds, 4) for stage, seconds in output.latency_seconds.items()},
         }
+
+    def _conversation(self, case: Case | None, output: SystemOutput | None) -> dict[str, Any]:
+        """The last messages; all of them share what contexts may take."""
+        if case is None or output is None:
+            return {}
+        shown = conversation_of(case, output)
+        hits = [message.retrieved for message in messages_of(case, output)]
+        left = self.caps.contexts
+        found = []
+        for message in reversed(shown[-MOST_ITEMS:]):
+            cap = max(_LEAST, min(self.caps.answer, left))
+            left -= min(len(message["text"]), cap)
+            n_hits = hits[message["number"] - 1]
+            found.append(
+                {**message, "text": self._cut(message["text"], cap), "n_hits": None if n_hits is None else len(n_hits)}
+            )
+        return {"conversation": found[::-1], "n_messages": len(shown) or None}
 
     def _hits(self, case: Case | None, output: SystemOutput) -> list[dict[str, Any]]:
         matched = [()] * len(output.retrieved) if case is None else self.matched(case, output)

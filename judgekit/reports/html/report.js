@@ -329,6 +329,7 @@
     return [
       ...failures,
       ...section("Question", block(found.question || DATA.questions[row], "cases.jsonl"), labels.length ? make("ul", { class: "chips" }, labels) : null),
+      ...section(found.n_messages ? `Conversation (${found.n_messages})` : "Conversation", ...conversation(found)),
       ...section("Answer",
         found.error ? make("p", { class: "text" }, code(found.error[0]), " ", whole(found.error[1])) : null,
         answer === null ? make("p", { class: "quiet" }, "No answer came back.") : whole(answer).trim() === "" ? make("p", { class: "quiet" }, "The answer is blank.") : block(answer, "outputs.jsonl", marks),
@@ -343,10 +344,19 @@
       ...section("Replies and prompts", ...judged.flatMap(records)),
     ];
   }
+  function conversation(found) {
+    const messages = found.conversation || [];
+    const n_left = (found.n_messages || 0) - messages.length;
+    const box = (message) => make("div", { class: "box" },
+      make("div", { class: "box-head" }, make("strong", {}, message.role), make("span", {}, `message ${message.number}`), message.n_hits === null ? null : make("span", {}, `${message.n_hits} retrieved`)),
+      whole(message.text) === "" ? make("p", { class: "quiet" }, "No text.") : block(message.text, "cases.jsonl and outputs.jsonl"));
+    return [n_left > 0 ? make("p", { class: "cut" }, `${n_left} earlier ones are in cases.jsonl and outputs.jsonl of the run folder.`) : null, ...messages.map(box)];
+  }
   function expected(found) {
     const list = (title, texts) => (texts ? [make("div", {}, make("h4", {}, title), make("ul", {}, texts.map((text) => make("li", { class: "text", dir: "auto" }, whole(text), cutNote(text, "cases.jsonl")))))] : []);
     const lists = [
       ...list("Right answers", found.references), ...list("Key facts", found.facts), ...list("Must contain", found.must), ...list("Must not contain", found.forbidden),
+      ...list("Expected tool calls", found.calls),
       ...list("Gold supports", found.supports && found.supports.map((support, number) => `${number + 1}. ${support.place}`)),
     ];
     return [found.answerable === false ? make("p", {}, "The corpus holds no answer to this question.") : null, lists.length ? make("div", { class: "expected" }, lists) : null];

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.core.cases import Case, Hit, Support, SystemOutput
+from judgekit.core.cases import Case, Hit, Message, Support, SystemOutput, ToolCall
 from judgekit.core.judgments import JudgeFailure, Judgment
 from judgekit.core.runs import CaseRecord
 from judgekit.reports.case_data import CaseData, caps_for, embedded
@@ -81,6 +81,22 @@ def test_a_hit_says_what_it_matches_and_a_cut_text_how_long_it_was() -> None:
         [0],
     )
     assert (second["text"], second["supports"], second["expected"]) == ("short", [], True)
+
+
+def test_a_conversation_shows_its_last_messages_and_how_many_there_are() -> None:
+    viewer = CaseViewer(Caps(contexts=200, answer=150), {}, lambda case, output: [], lambda case: {})
+    said = [Message(role="user", text=f"m{number}") for number in range(70)]
+    call = ToolCall(name="find", arguments={"x": 1})
+    case = Case(id="a", messages=(*said, Message(role="user", text="long " * 40)), expected_tool_calls=(call,))
+    turns = (
+        Message(role="assistant", text="end\u202e", tool_calls=(ToolCall(name="find"),), retrieved=(Hit(text="t"),)),
+    )
+    details = viewer.details(CaseRecord("a", case, SystemOutput(case_id="a", turns=turns)))
+    shown = details["conversation"]
+    assert (details["n_messages"], len(shown), details["calls"]) == (72, 60, ['find {"x":1}'])
+    assert shown[-1] == {"number": 72, "role": "assistant", "text": "end\ufffd\ncalls find {}", "n_hits": 1}
+    assert (shown[-2]["text"], shown[-2]["n_hits"]) == ([("long " * 40)[:150], 200], None)
+    assert shown[0] == {"number": 13, "role": "user", "text": "m12", "n_hits": None}
 
 
 def test_a_judgment_without_a_verdict_shows_its_failure_and_no_score() -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.peers_failing import ANSWERS, answers_of
@@ -19,7 +20,10 @@ def test_the_judge_of_the_page_does_what_its_row_says(tmp_path: Path) -> None:
     outputs = [{"case_id": str(n), "answer": answer} for n, answer in enumerate(ANSWERS, start=1)]
     write_lines(tmp_path / "outputs.jsonl", outputs)
     asked: Counter[int] = Counter()
-    with FaultServer(answers_of("judgekit", asked)) as server:
+    usual = answers_of("judgekit", asked)
+    # The waits between the five requests are tested elsewhere.
+    hurried = {"retry-after-ms": "10"}
+    with FaultServer(lambda request: replace(usual(request), headers=hurried)) as server:
         config = {
             "name": "tone",
             "cases": "cases.jsonl",

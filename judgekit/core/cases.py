@@ -75,7 +75,7 @@ class Criterion(Record):
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,59}$")]
     """Short name, as in figures: letters, digits, `_` and `-`."""
-    text: Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
+    text: Annotated[str, Field(min_length=1, pattern=r"\S")]
     """What has to be true of the answer for the criterion to be met."""
     weight: Annotated[float, Field(allow_inf_nan=False)] = 1.0
     """What meeting it adds; below 0 for a fault."""

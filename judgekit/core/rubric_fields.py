@@ -18,6 +18,9 @@ SHOWN = ("question", "answer", "passages", "references", "key_facts", "citations
 LONGEST_ASK = 20_000
 """Characters of a question to a judge; more does not fit beside what is judged."""
 
+CriteriaOf = Literal["case", "passages", "statements"]
+"""Where criteria come from that are not the same for every case."""
+
 _METADATA = re.compile(r"metadata\.[^\s{}]{1,80}")
 _JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _LABEL = re.compile(r"[^\x00-\x1f\x7f-\x9f\"{}<>@]{1,60}")
@@ -49,8 +52,9 @@ class Rubric(BaseModel):
     """Yes or no: true, or {"pass": "no"} to say which answer passes."""
     labels: dict[str, str] | None = None
     """Labels and what each means, such as {"on": "fits the brand", "off": "does not"}; they have no order."""
-    criteria: tuple[Criterion, ...] | dict[str, str] | Literal["case"] | None = None
-    """Criteria that are met or not: {"id": "text"}, or [{"id", "text", "weight"}]; `case`: each case brings its own."""
+    criteria: tuple[Criterion, ...] | dict[str, str] | CriteriaOf | None = None
+    """Criteria that are met or not: {"id": "text"}, or [{"id", "text", "weight"}]. `case`: each case brings its own;
+    `passages`: each passage is one; `statements`: each key fact is one, or each sentence of the first reference."""
     passing: int | float | tuple[str, ...] | str | None = Field(default=None, alias="pass")
     """What passes: the lowest score, the labels, or the lowest share of criteria."""
     cannot_tell: bool | None = None
@@ -98,8 +102,14 @@ class Rubric(BaseModel):
         if self.labels is not None:
             return Labels(labels=tuple(self.labels), passing=self._pass_labels(self.labels), cannot_tell=tell)
         if self.criteria is not None:
-            share = {} if self.tolerance is None else {"tolerance": self.tolerance}
-            return Criteria(criteria=self.fixed_criteria, pass_share=self._pass_share(), cannot_tell=tell, **share)
+            share: dict[str, Any] = {} if self.tolerance is None else {"tolerance": self.tolerance}
+            return Criteria(
+                criteria=self.fixed_criteria,
+                ranked=self.criteria == "passages",
+                pass_share=self._pass_share(),
+                cannot_tell=tell,
+                **share,
+            )
         if self.yes_no is not None:
             return YesNo(passing=self._pass_answer(self.yes_no), cannot_tell=tell)
         raise ValueError("say what a verdict is: scale, yes_no, labels or criteria")
@@ -186,9 +196,8 @@ class Rubric(BaseModel):
             _plain(f"labels.{label}", text)
 
     def _check_criteria(self) -> None:
-        if self.criteria is None or self.criteria == "case":
-            return
-        check_criteria(self.fixed_criteria)
+        if self.criteria is not None and not isinstance(self.criteria, str):
+            check_criteria(self.fixed_criteria)
 
     def _pass_score(self) -> int | None:
         if self.passing is None or self.scale is None:

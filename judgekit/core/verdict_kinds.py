@@ -1,179 +1,28 @@
-"""Kinds of verdict: a scale, yes or no, labels, criteria. How each is read, scored and compared is said here alone.
+"""The kinds of verdict that there are: a scale, yes or no, labels, criteria."""
 
-Whatever works on verdicts of any judge takes a `Kind` and asks it; nothing else tells a scale from labels.
-"""
-
-from abc import abstractmethod
+import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from judgekit.core.cases import Criterion
 from judgekit.core.judgments import CANNOT_TELL, CriterionVerdict, Verdict, VerdictError, share_met
+from judgekit.core.kind import CANNOT_BE_TOLD, Contradiction, Kind, Said
 from judgekit.core.reply_values import folded_word, read_flag, read_score, type_name
-from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
+from judgekit.core.scores import Column, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import clean_text
 
-CANNOT_BE_TOLD = NotApplicable("the judge cannot tell")
-"""Why there is no score if a judge that may say so says that it cannot tell."""
+__all__ = ["Criteria", "Kind", "Labels", "Said", "Scale", "YesNo", "stored_kind"]
 
 _MOST_LISTED = 20
 """Points of a scale that a schema lists one by one; a longer scale is given by its ends."""
 
-Said = int | float | bool | str | None
-"""A verdict in one word, as it is stored and shown."""
+NONE_MET = NotApplicable("no useful passage")
+"""Why the order of passages says nothing."""
 
-
-class Contradiction(NamedTuple):
-    """How two verdicts on one case contradict each other."""
-
-    gap: bool
-    """They are too far apart."""
-    flip: bool
-    """They fall into different classes: pass and fail, yes and no, one label and another."""
-
-
-class Kind(BaseModel):
-    """A kind of verdict with its bounds. Subclasses say what differs; the rest is the same for all."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: str
-    cannot_tell: bool = False
-    """The judge may say that it cannot tell, which is neither a score nor a failure."""
-
-    key: ClassVar[str]
-    """Key of the reply that decides, unless the judge names another."""
-    is_ordered: ClassVar[bool] = True
-    """Whether one verdict can be higher than another, so that means and shifts say something."""
-    is_nominal: ClassVar[bool] = False
-    """Whether agreement counts every difference the same, whatever its size."""
-
-    @property
-    @abstractmethod
-    def options(self) -> tuple[str, ...]:
-        """What the deciding value may be, as a reply writes it, from the lowest."""
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Lowest and highest rating."""
-        return 0, 1
-
-    @property
-    def has_pass(self) -> bool:
-        """Whether verdicts pass or fail."""
-        return False
-
-    @abstractmethod
-    def told_schema(self) -> dict[str, Any]:
-        """JSON Schema of the deciding value, if it can be told."""
-
-    @property
-    def value_schema(self) -> dict[str, Any]:
-        """JSON Schema of the deciding value."""
-        if not self.cannot_tell:
-            return self.told_schema()
-        return {"anyOf": [self.told_schema(), {"type": "string", "enum": [CANNOT_TELL]}]}
-
-    def reply_schema(self, key: str) -> dict[str, Any]:
-        """JSON Schema of a reply: the reasoning first, then what decides."""
-        return {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["reasoning", key],
-            "properties": {"reasoning": {"type": "string"}, key: self.value_schema},
-        }
-
-    def read(self, payload: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """The fields of a `Verdict` that decide.
-
-        Raises:
-            VerdictError: missing, of another type, or not one of the options.
-        """
-        value = payload.get(key)
-        if self.cannot_tell and isinstance(value, str) and folded_word(value) == CANNOT_TELL:
-            return {"cannot_tell": True}
-        return self.read_told(value, key)
-
-    @abstractmethod
-    def read_told(self, value: object, key: str) -> dict[str, Any]:
-        """Like `read`, for a value that does not say that it cannot tell."""
-
-    def is_plain(self, value: object) -> bool:
-        """Whether a value is written as the schema asks; if not, it was read with good will."""
-        return not isinstance(value, str) or (self.cannot_tell and value == CANNOT_TELL)
-
-    def rating(self, verdict: Verdict) -> float | None:
-        """The number that statistics work on; None if there is none, as for what cannot be told."""
-        return verdict.rating
-
-    def categories(self, verdict: Verdict) -> tuple[int | None, ...]:
-        """What agreement beyond chance is counted over: one number for a verdict, or one for each of its parts."""
-        rating = self.rating(verdict)
-        return (None if rating is None else int(rating),)
-
-    @property
-    def category_bounds(self) -> tuple[int, int]:
-        """Lowest and highest of `categories`."""
-        low, high = self.bounds
-        return int(low), int(high)
-
-    def passes(self, verdict: Verdict) -> bool | None:  # noqa: ARG002  # a hook
-        """Whether a verdict passes; None if there is no pass, or it cannot be told."""
-        return None
-
-    def side(self, verdict: Verdict) -> bool | None:
-        """The class that a verdict falls into for confusion tables of two: it passes, or without a pass it is yes."""
-        return self.passes(verdict)
-
-    def contradiction(self, first: Verdict, second: Verdict) -> Contradiction:
-        """How two verdicts contradict each other.
-
-        One that cannot tell contradicts every other one.
-        """
-        if first.cannot_tell or second.cannot_tell:
-            return Contradiction(gap=False, flip=first.cannot_tell != second.cannot_tell)
-        return self.told_contradiction(first, second)
-
-    def told_contradiction(self, first: Verdict, second: Verdict) -> Contradiction:
-        """Like `contradiction`, for two verdicts that tell."""
-        return Contradiction(gap=False, flip=self.passes(first) != self.passes(second))
-
-    def columns(self, name: str) -> tuple[Column, ...]:
-        """The scores of a judge of this kind and name."""
-        found = list(self.value_columns(name))
-        if self.has_pass:
-            found.append(Column(f"{name}_pass", binary=True, aggregate=f"{name}_pass_rate"))
-        if self.cannot_tell:
-            rate = f"{name}.cannot_tell_rate"
-            found.append(Column(f"{name}.cannot_tell", binary=True, higher_is_better=False, aggregate=rate))
-        return tuple(found)
-
-    @abstractmethod
-    def value_columns(self, name: str) -> tuple[Column, ...]:
-        """The scores besides pass and what cannot be told."""
-
-    def scores(self, name: str, verdict: Verdict) -> Outcomes:
-        """Outcome of every column; a verdict of another kind is a failure, never 0."""
-        columns = self.columns(name)
-        if verdict.cannot_tell:
-            found: Outcomes = {column.name: CANNOT_BE_TOLD for column in columns}
-        elif self.rating(verdict) is None:
-            return {column.name: Failed("invalid", by_judge=True) for column in columns}
-        else:
-            found = self.value_scores(name, verdict)
-            passed = self.passes(verdict)
-            if passed is not None:
-                found[f"{name}_pass"] = float(passed)
-        if self.cannot_tell:
-            found[f"{name}.cannot_tell"] = float(verdict.cannot_tell)
-        return found
-
-    def value_scores(self, name: str, verdict: Verdict) -> Outcomes:
-        """Outcome of `value_columns` for a verdict that tells."""
-        rating = self.rating(verdict)
-        return {} if rating is None else {name: float(rating)}
+CUTOFFS = (1, 3, 5)
+"""Ranks up to which precision is given where passages are judged."""
 
 
 class Scale(Kind):
@@ -341,6 +190,8 @@ class Criteria(Kind):
     kind: Literal["criteria"] = "criteria"
     criteria: tuple[Criterion, ...] = ()
     """Empty: each case brings its own."""
+    ranked: bool = False
+    """The criteria are passages, best rank first, so that the place of one that is met matters too."""
     pass_share: float | None = None
     """Lowest share that passes."""
     tolerance: Annotated[float, Field(ge=0)] = 0.2
@@ -435,7 +286,8 @@ class Criteria(Kind):
 
     def value_columns(self, name: str) -> tuple[Column, ...]:
         parts = [Column(f"{name}.{item.id}", binary=True, higher_is_better=item.weight > 0) for item in self.criteria]
-        return (Column(name), *parts)
+        ranks = [Column(figure) for figure in self._ranked(name, ())]
+        return (Column(name), *parts, *ranks)
 
     def scores(self, name: str, verdict: Verdict) -> Outcomes:
         """As for every kind; one that cannot tell any criterion is one that cannot tell."""
@@ -455,14 +307,32 @@ class Criteria(Kind):
             for column in super().columns(name)
         )
 
+    def _ranked(self, name: str, met: Sequence[bool | None]) -> Outcomes:
+        """Precision at some ranks, and nDCG against the best order of the same passages; not told is not met."""
+        if not self.ranked:
+            return {}
+        gains = [bool(item) / math.log2(rank + 1) for rank, item in enumerate(met, start=1)]
+        best = math.fsum(1 / math.log2(rank + 1) for rank in range(1, sum(map(bool, met)) + 1))
+        found: Outcomes = {f"{name}@{k}": sum(map(bool, met[:k])) / k for k in CUTOFFS}
+        return {**found, f"{name}.ndcg": math.fsum(gains) / best if best else NONE_MET}
+
     def value_scores(self, name: str, verdict: Verdict) -> Outcomes:
+        by_rank = (
+            sorted(verdict.criteria or (), key=lambda item: int(item.id.rpartition("-")[2])) if self.ranked else ()
+        )
         said = {item.id: item.met for item in verdict.criteria or ()}
 
         def outcome(item: Criterion) -> Outcome:
             met = said.get(item.id)
             return CANNOT_BE_TOLD if met is None else float(met)
 
-        return {**super().value_scores(name, verdict), **{f"{name}.{item.id}": outcome(item) for item in self.criteria}}
+        parts = {f"{name}.{item.id}": outcome(item) for item in self.criteria}
+        return {**super().value_scores(name, verdict), **parts, **self._ranked(name, [item.met for item in by_rank])}
+
+
+def _rank_of(passage: CriterionVerdict) -> int:
+    """The rank of a passage by its id, such as `passage-3`."""
+    return int(passage.id.rpartition("-")[2])
 
 
 AnyKind = Annotated[Scale | YesNo | Labels | Criteria, Field(discriminator="kind")]

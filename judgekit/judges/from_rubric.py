@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from judgekit.core.conversations import conversation_of
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.rubric_fields import Rubric
 from judgekit.core.scores import Failed, NotApplicable
+from judgekit.core.sentences import sentences
 from judgekit.core.text import is_blank
 from judgekit.core.verdict_kinds import Criteria, Kind
 from judgekit.judges.passages import ABSTAINED, NO_TEXT, citations, passages
@@ -59,13 +61,29 @@ class RubricJudge(Judge):
             else:
                 variables[VARIABLES.get(name, name)] = value
         if self.rubric.criteria is not None:
-            wanted = self.rubric.fixed_criteria or case.criteria
-            if not wanted:
-                return NotApplicable("no criteria")
+            wanted = self._criteria(case, output)
+            if isinstance(wanted, NotApplicable):
+                return wanted
             # Another order for each case, so that a place in the list can do no lasting harm.
             turned = sorted(wanted, key=lambda item: hashlib.sha256(f"{case.id} {item.id}".encode()).digest())
             variables["criteria"] = [item.model_dump() for item in turned]
         return JudgeInput(case_id=case.id, judge=self.name, variables=variables)
+
+    def _criteria(self, case: Case, output: SystemOutput) -> Sequence[Criterion] | NotApplicable:
+        """The criteria of a case, or why it has none."""
+        match self.rubric.criteria:
+            case "passages":
+                shown = [item for item in passages(output, self.rubric.top_k or 10) if not is_blank(item["text"])]
+                return [Criterion(id=f"passage-{item['number']}", text=item["text"]) for item in shown] or NO_TEXT
+            case "statements":
+                texts = case.key_facts or tuple(sentences(next(iter(case.reference_answers), "")))
+                numbered = enumerate((text for text in texts if not is_blank(text)), start=1)
+                found = [Criterion(id=f"statement-{number}", text=text) for number, text in numbered]
+                return found or NotApplicable("no reference answers")
+            case "case":
+                return case.criteria or NotApplicable("no criteria")
+            case _:
+                return self.rubric.fixed_criteria
 
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
         """Criteria that the case brings held against what came back, with their weights.

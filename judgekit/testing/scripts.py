@@ -14,7 +14,7 @@ Script = Reply | Responder | str | Sequence["Script"]
 """What can be played: a reply, a responder, the content of a chat reply, or a list of scripts."""
 
 _REASONING = "compared with the sources, statement by statement"
-_CRITERION = re.compile(r"^Criterion `([^`]+)`:$", re.MULTILINE)
+_CRITERION = re.compile(r"^(?:Criterion )?`([^`]+)`:$", re.MULTILINE)
 _YES_NO = re.compile(r'"(\w+)": ?\{"type": ?"boolean"')
 """The one true/false key of a schema that stands in the text of the messages."""
 _CLAIMS = tuple(f"claim {number}" for number in range(1, 6))

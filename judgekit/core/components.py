@@ -10,16 +10,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import ModuleType
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.kind import CANNOT_BE_TOLD, Kind
 from judgekit.core.reply_values import read_text
-from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcomes, Pooled
-from judgekit.core.verdict_kinds import Kind
+from judgekit.core.scores import Column, Estimate, Failed, NotApplicable, Outcome, Outcomes, Pooled
+from judgekit.core.token_runs import LEAST_MASS
 
 T = TypeVar("T", bound="Named")
 C = TypeVar("C", bound="Component")
@@ -136,6 +137,8 @@ class Judge(Component):
     """The key without which a reply holds no verdict."""
     optional_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that the judge reads if the reply schema of the wording has them."""
+    scoring: Literal["written", "expected"] = "written"
+    """`expected`: its figures by token probabilities stand beside those of the written verdict."""
     fills_gaps: ClassVar[bool] = False
     """The judge is asked only if nothing else decides, so that a run without a case for it is in order."""
 
@@ -180,12 +183,30 @@ class Judge(Component):
         return None
 
     def columns(self) -> tuple[Column, ...]:
-        """Those of its kind of verdict, unless overridden."""
-        return self.kind.columns(self.name)
+        """Those of its kind of verdict, unless overridden; by probabilities too, if the judge takes them."""
+        return (*self.kind.columns(self.name), *self.weighed_columns())
+
+    def weighed_columns(self) -> tuple[Column, ...]:
+        """The figure by probabilities, if the judge takes them and its kind of verdict has one."""
+        column = self.kind.weighed_column(self.name) if self.scoring == "expected" else None
+        return () if column is None else (column,)
 
     def scores(self, verdict: Verdict) -> Outcomes:
         """Outcome of every column for a verdict, whose `reasoning` is blank here: no number may depend on it."""
-        return self.kind.scores(self.name, verdict)
+        found = self.kind.scores(self.name, verdict)
+        for column in self.weighed_columns():
+            found[column.name] = self._weighed(verdict)
+        return found
+
+    def _weighed(self, verdict: Verdict) -> Outcome:
+        if verdict.cannot_tell:
+            return CANNOT_BE_TOLD
+        if verdict.probabilities is None:
+            return Failed("no_probabilities", by_judge=True)
+        if verdict.probability_mass is not None and verdict.probability_mass < LEAST_MASS:
+            return Failed("low_mass", by_judge=True)
+        value = self.kind.weighed(verdict.probabilities)
+        return Failed("no_probabilities", by_judge=True) if value is None else value
 
 
 @cache

@@ -222,6 +222,8 @@ class JudgeConfig(Rubric, Section):
     """Key in `models`; left out for a panel."""
     panel: PanelConfig | None = None
     """Ask several models instead of one."""
+    scoring: Literal["written", "expected"] = "written"
+    """`expected`: beside the written verdict, the one that its token probabilities give on average."""
     args: dict[str, Any] = {}
     """Arguments of the judge, such as {"pass_score": 4}."""
 
@@ -236,6 +238,10 @@ class JudgeConfig(Rubric, Section):
     def _has_a_model_or_a_panel(self) -> "JudgeConfig":
         if (self.model is None) == (self.panel is None):
             raise ValueError('name either one "model" or a "panel" of several')
+        if self.scoring == "expected" and self.panel is not None:
+            raise ValueError('"scoring": "expected" is for one model; a panel has no token probabilities of its own')
+        if "scoring" in self.args:
+            raise ValueError("scoring belongs beside the name of the judge, not into args")
         return self
 
 

@@ -13,6 +13,7 @@ from judgekit.core.cases import Usage
 from judgekit.core.scores import Frozen
 from judgekit.core.spot_checks import RUN_SPOT_CHECK
 from judgekit.core.text import canonical_json, canonical_sha256
+from judgekit.core.token_runs import OptionProbabilities, TokenRun
 
 FailureKind = Literal[
     "invalid",  # a reply that is not a verdict: no JSON, wrong type, out of range, duplicate key
@@ -128,6 +129,10 @@ class ModelResponse:
     latency_seconds: float = 0.0
     replied_at: str | None = None
     """When the model gave it (UTC, ISO 8601), also where it comes from the cache; None: not known."""
+    tokens: TokenRun | None = None
+    """What it is made of, if the request asked for that."""
+    stated: Mapping[str, OptionProbabilities] | None = None
+    """By key of the reply, the probabilities that the server itself gives for each value."""
 
 
 class Quote(Frozen):
@@ -183,6 +188,10 @@ class Verdict(Frozen):
     """Evidence for supported claims; None if the wording does not ask for it."""
     inconsistent: bool = False
     """The verdict contradicts itself, such as a full score with unsupported claims."""
+    probabilities: dict[str, float] | None = None
+    """How likely the model held each value that the verdict could have; they sum to 1. None: not asked, or not had."""
+    probability_mass: float | None = None
+    """What they summed to before; a value that is not there had at most the rest."""
 
     @property
     def rating(self) -> float | None:

@@ -3,6 +3,7 @@
 Whatever works on verdicts of any judge takes a `Kind` and asks it; nothing else tells a scale from labels.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
@@ -44,11 +45,39 @@ class Kind(BaseModel):
     """Whether one verdict can be higher than another, so that means and shifts say something."""
     is_nominal: ClassVar[bool] = False
     """Whether agreement counts every difference the same, whatever its size."""
+    has_parts: ClassVar[bool] = False
+    """Whether a verdict is made of several values, of which none decides alone."""
 
     @property
     @abstractmethod
     def options(self) -> tuple[str, ...]:
         """What the deciding value may be, as a reply writes it, from the lowest."""
+
+    @property
+    def all_options(self) -> tuple[str, ...]:
+        """The options, and that it cannot be told, if the judge may say so."""
+        return (*self.options, CANNOT_TELL) if self.cannot_tell else self.options
+
+    @property
+    def passing_options(self) -> tuple[str, ...]:
+        """The options on the side that passes, as of `side`; none if there is no such side."""
+        return ()
+
+    def weighed_column(self, name: str) -> Column | None:  # noqa: ARG002  # a hook
+        """The figure of the probabilities of the options; None if the kind has none."""
+        return None
+
+    def weighed(self, probabilities: Mapping[str, float]) -> float | None:  # noqa: ARG002  # a hook
+        """That figure for one verdict; None for a kind without one, and if nothing can be told."""
+        return None
+
+    def pass_probability(self, verdict: Verdict) -> float | None:
+        """How likely a verdict is on the side that passes, of what it can tell; None without probabilities."""
+        if verdict.probabilities is None or not self.passing_options:
+            return None
+        told = math.fsum(verdict.probabilities.get(option, 0.0) for option in self.options)
+        passing = math.fsum(verdict.probabilities.get(option, 0.0) for option in self.passing_options)
+        return min(1.0, passing / told) if told > 0 else None
 
     @property
     def bounds(self) -> tuple[float, float]:

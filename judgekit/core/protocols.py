@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import ModelConfig
@@ -48,14 +48,23 @@ class Capabilities:
     system_role: bool = True
     max_tokens_name: str = "max_completion_tokens"
     """The name of the output limit that the server takes."""
+    top_logprobs: int | None = None
+    """How many alternatives of a token it gives with their probability; 0: none, None: it was not asked."""
+    samples: bool = True
+    """False if a reply is no text that is drawn token by token, so that there is nothing to set."""
 
-    def parameters(self, model: ModelConfig, max_output_tokens: int | None = None) -> dict[str, Any]:
+    def parameters(
+        self, model: ModelConfig, max_output_tokens: int | None = None, *, with_tokens: bool = False
+    ) -> dict[str, Any]:
         """The parameters of a request, as far as the model takes them; temperature is always 0.
 
         Args:
             model: as configured; further fields are sent only if it sets them.
             max_output_tokens: left out, the model's.
+            with_tokens: ask for the alternatives of each token too.
         """
+        if not self.samples:
+            return {"response_format": self.response_format} | model.further_fields()
         found: dict[str, Any] = {
             "max_output_tokens": max_output_tokens or model.max_output_tokens,
             "max_tokens_name": self.max_tokens_name,
@@ -65,6 +74,8 @@ class Capabilities:
             found["temperature"] = 0
         if self.seed:
             found["seed"] = model.seed
+        if with_tokens and self.top_logprobs:
+            found["top_logprobs"] = self.top_logprobs
         return found | model.further_fields()
 
 
@@ -102,6 +113,9 @@ class Provider(ABC):
     judges: ClassVar[frozenset[str] | None] = None
     """Names of the judges that it can play; None: whatever it is asked."""
     needs_network: ClassVar[bool] = True
+    probabilities: ClassVar[Literal["none", "tokens", "stated"]] = "none"
+    """What it can say of the values that a verdict could have had: nothing, the alternatives of each token, or the
+    probability of each value itself."""
     is_deterministic: ClassVar[bool] = False
     """The same request always gives the same reply by construction, so that replies need no cache."""
 
@@ -133,6 +147,17 @@ class Provider(ABC):
             CallError: the server cannot be reached or refuses for good.
         """
         return Capabilities()
+
+    async def find_top_logprobs(self, known: Capabilities) -> int:  # noqa: ARG002  # a hook
+        """How many alternatives of a token the model gives, 0 if none.
+
+        Args:
+            known: what the model takes otherwise.
+
+        Raises:
+            CallError: the server cannot be reached or refuses for good.
+        """
+        return 0
 
     @abstractmethod
     async def complete(self, request: ModelRequest) -> ModelResponse:

@@ -20,6 +20,8 @@ _OWN_FIELDS = {
     "max_completion_tokens": "max_output_tokens",
     "max_output_tokens": "max_output_tokens",
     "reasoning_effort": "reasoning_effort",
+    "logprobs": None,
+    "top_logprobs": None,
     "extra_body": None,
     "extra_headers": "extra_headers",
 }

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
@@ -72,6 +73,18 @@ class Scale(Kind):
     def value_columns(self, name: str) -> tuple[Column, ...]:
         return (Column(name, low=float(self.low), high=float(self.high), distribution=True),)
 
+    @property
+    def passing_options(self) -> tuple[str, ...]:
+        return () if self.pass_score is None else tuple(map(str, range(self.pass_score, self.high + 1)))
+
+    def weighed_column(self, name: str) -> Column | None:
+        return Column(f"{name}.expected", low=float(self.low), high=float(self.high))
+
+    def weighed(self, probabilities: Mapping[str, float]) -> float | None:
+        told = {int(option): probabilities[option] for option in self.options if option in probabilities}
+        total = math.fsum(told.values())
+        return math.fsum(score * share for score, share in told.items()) / total if total > 0 else None
+
 
 class YesNo(Kind):
     """Yes or no."""
@@ -106,6 +119,17 @@ class YesNo(Kind):
         if first.answer is None or second.answer is None:
             raise ValueError("two verdicts can be compared where both are yes/no answers")
         return Contradiction(gap=False, flip=first.answer != second.answer)
+
+    @property
+    def passing_options(self) -> tuple[str, ...]:
+        return ("false" if self.passing is False else "true",)
+
+    def weighed_column(self, name: str) -> Column | None:
+        return replace(self.value_columns(name)[0], name=f"{name}.p_yes", binary=False)
+
+    def weighed(self, probabilities: Mapping[str, float]) -> float | None:
+        yes, no = probabilities.get("true", 0.0), probabilities.get("false", 0.0)
+        return yes / (yes + no) if yes + no > 0 else None
 
     def value_columns(self, name: str) -> tuple[Column, ...]:
         has_direction = self.passing is not None
@@ -173,6 +197,10 @@ class Labels(Kind):
             raise ValueError("two verdicts can be compared where both are labels")
         return Contradiction(gap=False, flip=first.label != second.label)
 
+    @property
+    def passing_options(self) -> tuple[str, ...]:
+        return self.passing
+
     def value_columns(self, name: str) -> tuple[Column, ...]:
         def column(label: str) -> Column:
             is_good = not self.passing or label in self.passing
@@ -198,6 +226,7 @@ class Criteria(Kind):
     """Shares further apart than this contradict each other."""
 
     key: ClassVar[str] = "criteria"
+    has_parts: ClassVar[bool] = True
     is_nominal: ClassVar[bool] = True
 
     @property

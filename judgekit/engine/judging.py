@@ -22,6 +22,7 @@ from judgekit.engine.budget import Bill, BilledError, Hold, Spending
 from judgekit.engine.judgment_draft import Judged, JudgmentDraft, Reply, cached_reply, encode_reply
 from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.judges.parsing import ParsedReply, parse_reply
+from judgekit.judges.token_probabilities import ProbabilityError, weighed
 from judgekit.storage.recorder import Recorder
 
 ASKED_AGAIN = frozenset({"invalid", "ambiguous", "empty"})
@@ -219,8 +220,11 @@ class JudgingPass:
         draft.reply = reply = await self._reply(draft.request, draft.key)
         if not reply.from_cache:
             draft.spent.add(reply.response.n_requests, reply.bill)
-        judged = draft.judged(self._parse(draft, reply))
-        judged.to_cache, judged.committed = reply.to_cache, partial(self._landed, draft.key)
+        parsed = self._parse(draft, reply)
+        judged = draft.judged(self._weighed(draft, reply, parsed))
+        if reply.cache_key is not None:
+            judged.to_cache = reply.cache_key, encode_reply(reply.response)
+        judged.committed = partial(self._landed, draft.key)
         return judged
 
     def _parse(self, draft: JudgmentDraft, reply: Reply) -> ParsedReply:
@@ -232,6 +236,22 @@ class JudgingPass:
         parsed = parse_reply(reply.response, judge, judge_input if copyable else None, self.plan.prompt.reply_schema)
         return replace(parsed, verdict=judge.check_verdict(parsed.verdict, judge_input))
 
+    def _weighed(self, draft: JudgmentDraft, reply: Reply, parsed: ParsedReply) -> ParsedReply:
+        """The verdict with its probabilities; of the tokens of the reply, only those that they come from are kept."""
+        judge, response = self.plan.judge, reply.response
+        if response.stated is None and judge.scoring == "written":
+            return parsed
+        tokens = None
+        try:
+            verdict, tokens = weighed(parsed, response, judge)
+            parsed = replace(parsed, verdict=verdict)
+        except ProbabilityError as error:
+            if response.stated is not None:
+                raise VerdictError("invalid", str(error)) from None
+            draft.probability_flag = error.flag
+        reply.response = replace(response, tokens=tokens)
+        return parsed
+
     async def _reply(self, request: ModelRequest, key: str) -> Reply:
         """The reply from the cache, from an equal request in flight, or from the model."""
         if self._cache is None and not self.plan.use_cache:
@@ -242,7 +262,7 @@ class JudgingPass:
                 shared = await asyncio.shield(flight)
             except CallError as error:
                 raise CallError(error.kind, str(error), fatal=error.fatal, n_requests=0) from None
-            return replace(shared, from_cache=True, to_cache=None)
+            return replace(shared, from_cache=True, cache_key=None)
         if self._cache is not None:
             response = cached_reply(self._cache, key, self.plan.runtime.guard)
             if response is not None:
@@ -285,8 +305,8 @@ class JudgingPass:
         await runtime.identified_again()
         pinned = runtime.guard.check_reply(response)
         response = replace(response, replied_at=runtime.stamp())
-        to_cache = (key, encode_reply(response)) if pinned and self._cache is not None else None
-        return Reply(response, from_cache=False, pinned=pinned, to_cache=to_cache, bill=bill)
+        cache_key = key if pinned and self._cache is not None else None
+        return Reply(response, from_cache=False, pinned=pinned, cache_key=cache_key, bill=bill)
 
     async def _paid(self, request: ModelRequest, hold: Hold) -> tuple[ModelResponse, Bill]:
         """A call that the budget has to hold, and what it took."""

@@ -12,10 +12,12 @@ from judgekit.core.cases import Usage
 from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Verdict
 from judgekit.core.protocols import Capabilities, ReplyCache
 from judgekit.core.text import canonical_json, clean_text
+from judgekit.core.token_runs import LEAST_MASS, OptionProbabilities, TokenRun
 from judgekit.engine.budget import Bill, Spent
 from judgekit.engine.pinning import PinGuard
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION, ParsedReply
+from judgekit.judges.token_probabilities import ProbabilityFlag
 
 _NOTHING = ModelResponse(text=None)
 """In place of a reply if none came."""
@@ -28,7 +30,8 @@ class Reply:
     response: ModelResponse
     from_cache: bool
     pinned: bool = True
-    to_cache: tuple[str, str] | None = None
+    cache_key: str | None = None
+    """Under which it is to be cached, if it holds a verdict; None: not at all."""
     bill: Bill | None = None
     """What it took; None: it came from the cache."""
 
@@ -57,6 +60,8 @@ class JudgmentDraft:
     key_parts: dict[str, str]
     earlier: tuple[Attempt, ...]
     reply: Reply | None = None
+    probability_flag: ProbabilityFlag | None = None
+    """Why there are no probabilities, if the judge takes them."""
     spent: Spent = field(default_factory=Spent)
 
     def judged(self, parsed: ParsedReply) -> Judged:
@@ -114,6 +119,8 @@ class JudgmentDraft:
         flags = []
         if verdict is not None:
             flags += [*(["inconsistent"] if verdict.inconsistent else []), *verdict.quote_flags]
+            flags += [self.probability_flag] if self.probability_flag is not None else []
+            flags += ["probabilities_low_mass"] if (verdict.probability_mass or 1.0) < LEAST_MASS else []
         if failure is not None and failure.kind == "prompt_truncated":
             flags.append("prompt_truncated_by_server")
         if self.reply is not None and not self.reply.pinned:
@@ -155,6 +162,10 @@ def encode_reply(response: ModelResponse) -> str:
     """A reply as it is cached."""
     fields = {name: getattr(response, name) for name in _CACHED}
     fields["usage"] = response.usage.model_dump() if response.usage is not None else None
+    if response.tokens is not None:
+        fields["tokens"] = msgspec.to_builtins(response.tokens)
+    if response.stated is not None:
+        fields["stated"] = msgspec.to_builtins(response.stated)
     return canonical_json(fields).decode("utf-8", "replace")
 
 
@@ -162,6 +173,10 @@ def decode_reply(text: str) -> ModelResponse:
     """A cached reply; it took no request."""
     fields = msgspec.json.decode(text)
     usage = fields.pop("usage")
+    if "tokens" in fields:
+        fields["tokens"] = msgspec.convert(fields["tokens"], TokenRun)
+    if "stated" in fields:
+        fields["stated"] = msgspec.convert(fields["stated"], dict[str, OptionProbabilities])
     return ModelResponse(**fields, usage=Usage.model_construct(**usage) if usage else None, n_requests=0)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -49,6 +49,10 @@ class ModelRuntime:
     capabilities: Capabilities | None = None
     identity: ModelIdentity | None = None
     now: Callable[[], datetime] = utc_now
+    wants_tokens: bool = False
+    """A judge takes its token probabilities, if there are any."""
+    needs_tokens: bool = False
+    """A judge cannot do without them."""
     n_capability_calls: int = 0
     """How often it was found out what the model takes."""
     _is_verified: bool = False
@@ -60,7 +64,8 @@ class ModelRuntime:
         """What the model takes, from memory, the cache, or one small call.
 
         Raises:
-            ProviderError: the server refuses or cannot be reached, has another build loaded, or refuses temperature 0.
+            ProviderError: the server refuses or cannot be reached, has another build loaded, refuses temperature 0, or
+                gives no token probabilities although a judge takes them.
         """
         if self.config.pin.build_hash is None:
             # What an unpinned server has loaded is a part of every key, so it is asked before any look-up.
@@ -68,6 +73,14 @@ class ModelRuntime:
         async with self._lock:
             if self.capabilities is None:
                 self.capabilities = self.remembered() or await self._find_capabilities()
+            if self._takes_tokens and self.capabilities.top_logprobs is None:
+                self.capabilities = await self._with_top_logprobs(self.capabilities)
+            if self.needs_tokens and self._takes_tokens and not self.capabilities.top_logprobs:
+                raise ProviderError(
+                    f"model {self.model_id}: the server gives no token probabilities (logprobs) of "
+                    f'{self.config.model}, which "scoring": "expected" of a judge takes; choose another model, or '
+                    "leave scoring out"
+                )
             if not self.capabilities.temperature and not self.config.allow_provider_temperature:
                 raise ProviderError(
                     f"model {self.model_id}: {self.config.model} refuses temperature 0, so its verdicts would not "
@@ -137,13 +150,28 @@ class ModelRuntime:
         if self.provider.is_deterministic:
             return Capabilities()
         text = self.cache.get(self._memory_key()) if self.cache is not None else None
-        return Capabilities(**msgspec.json.decode(text)) if text is not None else None
+        known = Capabilities(**msgspec.json.decode(text)) if text is not None else None
+        return None if known is not None and self._takes_tokens and known.top_logprobs is None else known
+
+    async def _with_top_logprobs(self, known: Capabilities) -> Capabilities:
+        try:
+            n_given = await self.provider.find_top_logprobs(known)
+        except CallError as error:
+            raise ProviderError(f"model {self.model_id}: {error}") from None
+        return self._remember(replace(known, top_logprobs=n_given))
+
+    @property
+    def _takes_tokens(self) -> bool:
+        return self.wants_tokens and self.provider.probabilities == "tokens"
 
     async def _find_capabilities(self) -> Capabilities:
         try:
-            found = await self.provider.find_capabilities()
+            return self._remember(await self.provider.find_capabilities())
         except CallError as error:
             raise ProviderError(f"model {self.model_id}: {error}") from None
+
+    def _remember(self, found: Capabilities) -> Capabilities:
+        """Keep what was found out beside the replies."""
         self.n_capability_calls += 1
         if self.cache is not None:
             with suppress(StorageError):  # then it is found out again next time; the recorder warns of the cache

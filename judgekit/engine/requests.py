@@ -25,6 +25,13 @@ class JudgePlan:
     check: str | None = None
     """The spot check or probe that its judgments belong to."""
 
+    def __post_init__(self) -> None:
+        """Note that the model is to be asked whether it gives token probabilities, before it is asked of any case."""
+        if self.judge.scoring == "expected":
+            self.runtime.wants_tokens = True
+            # A second opinion may do without: its verdicts are compared, not its probabilities.
+            self.runtime.needs_tokens = self.runtime.needs_tokens or self.role != "spot_check"
+
     @property
     def member(self) -> str | None:
         """The model, if the judge is a panel."""
@@ -50,7 +57,7 @@ class RequestMaker:
         config = plan.runtime.config
         self.plan = plan
         self.capabilities = capabilities
-        self._parameters = capabilities.parameters(config)
+        self._parameters = capabilities.parameters(config, with_tokens=plan.judge.scoring == "expected")
         keys = ", ".join(f'"{key}"' for key in plan.prompt.reply_schema.get("required", ()))
         # Small models fill the schema in as if it were the form, so the keys are named once more without it.
         of_keys = f" whose own keys are {keys}" if keys else ""

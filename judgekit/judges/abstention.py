@@ -44,4 +44,5 @@ class Abstention(Judge):
 
     def columns(self) -> tuple[Column, ...]:
         """1 if the answer declines, which is right if no answer can be given."""
-        return (Column(self.name, higher_is_better=False, binary=True, turns_if_unanswerable=True),)
+        own = Column(self.name, higher_is_better=False, binary=True, turns_if_unanswerable=True)
+        return (own, *self.weighed_columns())

@@ -42,4 +42,4 @@ class Conflict(Judge):
 
     def columns(self) -> tuple[Column, ...]:
         """1 if the answer states the conflict, which is what such a case asks for."""
-        return (Column(self.name, binary=True),)
+        return (Column(self.name, binary=True), *self.weighed_columns())

@@ -45,6 +45,8 @@ class ParsedReply:
 
     verdict: Verdict
     parse_path: str
+    source: str = ""
+    """The object that it was read from, as the reply writes it."""
 
 
 def parse_reply(
@@ -76,7 +78,7 @@ def parse_reply(
     if judge_input is not None and is_copied(found, verdict, judge, asked, judge_input.variables):
         raise VerdictError("invalid", "the object of the reply is copied from the judged text")
     source = "" if response.source == "content" else f"{response.source}+"
-    return ParsedReply(verdict, source + found.path + mended)
+    return ParsedReply(verdict, source + found.path + mended, found.source)
 
 
 def _check_server_word(response: ModelResponse) -> None:

@@ -7,6 +7,8 @@ from judgekit.core.judgments import ModelRequest
 from judgekit.core.protocols import CallError, Capabilities, Provider
 
 MOST_STEPS = 8
+TOP_LOGPROBS = (20, 8, 5)
+"""Alternatives of a token that are asked for: most servers give 20, some no more than 8 or 5."""
 _PROPERTIES = {"ready": {"type": "boolean"}}
 _SCHEMA = {"type": "object", "additionalProperties": False, "required": ["ready"], "properties": _PROPERTIES}
 _ONLY_DEFAULT = re.compile(r"\b0(?:\.0)?\b.{0,60}\bonly the default\b.{0,10}\b1(?:\.0)?\b.{0,20}\bsupported", re.DOTALL)
@@ -64,6 +66,24 @@ async def _without_faults(provider: Provider, now: Capabilities) -> Capabilities
     return replace(now, response_format="text")
 
 
+async def find_top_logprobs(provider: Provider, known: Capabilities) -> int:
+    """How many alternatives of each token the model gives, beside what it takes otherwise; 0 if none.
+
+    Raises:
+        CallError: the server cannot be reached, or refuses for good.
+    """
+    for wanted in TOP_LOGPROBS:
+        try:
+            response = await provider.complete(_request(provider, replace(known, top_logprobs=wanted)))
+        except CallError as error:
+            if error.fatal or error.kind not in ("bad_request", "server_error"):
+                raise
+            continue
+        tokens = () if response.tokens is None else response.tokens.tokens
+        return wanted if any(len(token.alternatives) > 1 for token in tokens) else 0
+    return 0
+
+
 async def _fault(provider: Provider, now: Capabilities) -> CallError | None:
     try:
         await provider.complete(_request(provider, now))
@@ -109,7 +129,7 @@ def _request(provider: Provider, now: Capabilities) -> ModelRequest:
         model=model.model,
         pinned_model=model.model,
         messages=messages,
-        parameters=now.parameters(model, max_output_tokens=16),
+        parameters=now.parameters(model, max_output_tokens=16, with_tokens=True),
         reply_schema=_SCHEMA,
         prompt_sha256="capabilities",
     )

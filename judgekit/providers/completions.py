@@ -6,6 +6,7 @@ from typing import Any
 
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError
+from judgekit.core.token_runs import Token, TokenRun
 from judgekit.providers.accounting import read_cost, read_upstream, read_usage
 from judgekit.providers.http_errors import error_from_ok, redact
 
@@ -31,6 +32,8 @@ def wire_body(request: ModelRequest) -> dict[str, Any]:
     for name in ("temperature", "seed", "reasoning_effort"):
         if name in parameters:
             body[name] = parameters[name]
+    if parameters.get("top_logprobs"):
+        body |= {"logprobs": True, "top_logprobs": parameters["top_logprobs"]}
     body[parameters["max_tokens_name"]] = parameters["max_output_tokens"]
     if parameters["response_format"] == "json_schema":
         schema = {"name": "verdict", "strict": True, "schema": dict(request.reply_schema)}
@@ -86,7 +89,53 @@ def read_completion(payload: Any, latency_seconds: float, headers: Mapping[str, 
         upstream=read_upstream(payload, headers),
         source=source,
         latency_seconds=latency_seconds,
+        tokens=read_tokens(choice.get("logprobs")),
     )
+
+
+def read_tokens(logprobs: Any) -> TokenRun | None:
+    """The tokens of a completion with their alternatives; None if the server gives none in a form that is known.
+
+    Tokens that are parts of one character are put together, and have no alternatives then.
+    """
+    try:
+        entries = logprobs["content"]
+        pieces = [_bytes_of(entry) for entry in entries]
+        tokens: list[Token] = []
+        waiting = b""
+        for entry, piece in zip(entries, pieces, strict=True):
+            text = _decoded(waiting + piece)
+            if text is None:
+                waiting += piece
+                continue
+            tokens.append(Token(text, () if waiting else _alternatives(entry, text)))
+            waiting = b""
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None
+    return TokenRun(tuple(tokens)) if tokens else None
+
+
+def _alternatives(entry: Mapping[str, Any], text: str) -> tuple[tuple[str, float], ...]:
+    own = text, float(entry["logprob"])
+    found = [
+        (other, float(item["logprob"]))
+        for item in entry.get("top_logprobs") or ()
+        if (other := _decoded(_bytes_of(item))) is not None
+    ]
+    return tuple(found) if any(other == text for other, _ in found) else (own, *found)
+
+
+def _bytes_of(entry: Mapping[str, Any]) -> bytes:
+    given = entry.get("bytes")
+    return bytes(given) if isinstance(given, list) else str(entry["token"]).encode("utf-8", "surrogatepass")
+
+
+def _decoded(piece: bytes) -> str | None:
+    """The bytes as a text; None for a part of a character."""
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _first(choices: list[Any]) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from socket import gaierror
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -28,7 +28,7 @@ from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Prov
 from judgekit.core.request_fields import filled, secret_values, split_address, variables_in
 from judgekit.core.text import canonical_json
 from judgekit.providers.bodies import ENCODINGS, decode_body, is_stream, read_body
-from judgekit.providers.capabilities import find_capabilities
+from judgekit.providers.capabilities import find_capabilities, find_top_logprobs
 from judgekit.providers.completions import read_completion, wire_body
 from judgekit.providers.http_errors import error_from_ok, error_from_redirect, error_from_status, redact
 from judgekit.providers.rate_limits import rate_limits
@@ -71,6 +71,8 @@ class _Connection:
 class OpenAICompatible(Provider):
     """Chat completions over HTTP; one client and one connection pool for the whole run."""
 
+    probabilities: ClassVar[Literal["none", "tokens", "stated"]] = "tokens"
+
     def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
         """Nothing is opened before the first request."""
         super().__init__(model, api_key=api_key)
@@ -91,6 +93,10 @@ class OpenAICompatible(Provider):
     async def find_capabilities(self) -> Capabilities:
         """Which parameters the model takes; one small call if it takes them all."""
         return await find_capabilities(self)
+
+    async def find_top_logprobs(self, known: Capabilities) -> int:
+        """How many alternatives of a token the model gives; one small call if it gives twenty."""
+        return await find_top_logprobs(self, known)
 
     async def identify(self) -> ModelIdentity:
         """A hash over what a local server says of the model it has loaded; nothing for a hosted one."""

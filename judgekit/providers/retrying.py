@@ -30,6 +30,7 @@ class Retrying(Provider):
         # What is true of the inner provider is true of this one.
         self.is_llm = inner.is_llm  # type: ignore[misc]
         self.note = inner.note  # type: ignore[misc]
+        self.probabilities = inner.probabilities  # type: ignore[misc]
         self._inner = inner
         self._observe = observe
 
@@ -44,6 +45,10 @@ class Retrying(Provider):
     async def find_capabilities(self) -> Capabilities:
         """Capabilities from the inner provider, found out again from the start on temporary faults."""
         return (await self._until_answered(self._inner.find_capabilities, None))[0]
+
+    async def find_top_logprobs(self, known: Capabilities) -> int:
+        """Of the inner provider, asked again on temporary faults."""
+        return (await self._until_answered(lambda: self._inner.find_top_logprobs(known), None))[0]
 
     async def close(self) -> None:
         """Close the inner provider."""

@@ -242,7 +242,9 @@ def _following(judge: Judge, case: Case, decided: Decided, said: Verdict | NotAp
         return dict.fromkeys(names, Failed(f"abstention {value.kind}", by_judge=True))
     if value is not True or (source == "blank" and case.answerable is not False):
         return None
-    return worst if case.answerable else dict.fromkeys(names, ABSTAINED)
+    if not case.answerable:
+        return dict.fromkeys(names, ABSTAINED)
+    return {**worst, **{column.name: column.worst for column in judge.weighed_columns()}}
 
 
 class _Abstentions:

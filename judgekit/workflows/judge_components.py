@@ -89,7 +89,7 @@ def build_judge(wanted: JudgeConfig, prompt: PromptTemplate, where: str) -> Judg
     else:
         judge = rubric_judge(wanted.name, prompt.rubric)
     check_fits(judge, prompt)
-    return judge
+    return judge if wanted.scoring == judge.scoring else judge.model_copy(update={"scoring": wanted.scoring})
 
 
 def check_fits(judge: Judge, prompt: PromptTemplate) -> None:

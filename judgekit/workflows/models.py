@@ -112,12 +112,27 @@ def _variables_of(name: str, model: ModelConfig, environment: Mapping[str, str],
     return found
 
 
-def check_plays(judge: Judge, runtime: ModelRuntime, where: str) -> None:
-    """Refuse a judge that the provider cannot play."""
+def check_plays(judge: Judge, runtime: ModelRuntime, where: str, *, is_second: bool = False) -> None:
+    """Refuse a judge that the provider cannot play; of a second opinion only the written verdict counts."""
+    if not is_second:
+        _check_scoring(judge, runtime, where)
     plays = runtime.provider.judges
     if plays is not None and judge.name not in plays:
         raise ConfigError(
             f"{where}: provider {runtime.config.provider} judges {', '.join(sorted(plays))} only, not {judge.name}"
+        )
+
+
+def _check_scoring(judge: Judge, runtime: ModelRuntime, where: str) -> None:
+    """Refuse a judge that takes probabilities which there cannot be."""
+    if judge.scoring == "written":
+        return
+    if judge.kind.has_parts:
+        raise ConfigError(f'{where}: "scoring": "expected" is for one deciding value, and {judge.name} has criteria')
+    if runtime.provider.probabilities == "none":
+        raise ConfigError(
+            f'{where}: "scoring": "expected" takes token probabilities, and provider {runtime.config.provider} '
+            "gives none; leave it out, or name another model"
         )
 
 

@@ -253,7 +253,7 @@ def _spot_checks(
             if len(plans) == 1:
                 again, hint = "the same model", '; "repeat": true asks for that'
             raise ConfigError(f"spot_check: asks judge {name} with {again} and the same prompt again{hint}")
-        check_plays(first.judge, runtime, "spot_check")
+        check_plays(first.judge, runtime, "spot_check", is_second=True)
         second = JudgePlan(first.judge, prompt, runtime, role="spot_check", use_cache=False, check=RUN_SPOT_CHECK)
         found.append(SpotCheckPlan(wanted, first, second))
     return found

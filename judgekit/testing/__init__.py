@@ -7,6 +7,7 @@ with FaultServer([rate_limited(retry_after_seconds=1), verdict(4)]) as server:
     assert server.log.totals.n_requests == 2
 """
 
+from judgekit.testing.chances import decisions, plausible_chances, with_chances
 from judgekit.testing.exchange import Fault, Reply, Request, Responder
 from judgekit.testing.fault_server import FaultServer, ServerInfo
 from judgekit.testing.log import LoggedRequest, RequestLog, Totals
@@ -55,6 +56,7 @@ __all__ = [
     "as_responder",
     "chat_reply",
     "close_after_bytes",
+    "decisions",
     "empty_reply",
     "error_in_200",
     "error_reply",
@@ -65,6 +67,7 @@ __all__ = [
     "overloaded",
     "per_case",
     "plausible_body",
+    "plausible_chances",
     "plausible_verdict",
     "rate_limited",
     "raw_bytes",
@@ -76,5 +79,6 @@ __all__ = [
     "truncated_reply",
     "verdict",
     "verdict_body",
+    "with_chances",
     "with_latency",
 ]

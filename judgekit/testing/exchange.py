@@ -76,12 +76,14 @@ class Request:
 
     @property
     def messages(self) -> list[Mapping[str, Any]]:
-        messages = self.get("messages", [])
+        messages = self.get("messages", self.get("input", []))
         return [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
 
     @cached_property
     def text(self) -> str:
-        """All text of all messages, joined by line ends."""
+        """All text of all messages, joined by line ends; of typed questions, of their input."""
+        if isinstance(self.get("input"), str):
+            return str(self.get("input"))
         return "\n".join(_content_text(message.get("content")) for message in self.messages)
 
     @cached_property

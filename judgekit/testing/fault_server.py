@@ -21,8 +21,8 @@ from judgekit.testing.replies import error_reply
 from judgekit.testing.scripts import Script, as_responder, plausible_verdict
 
 HOST: Final = "127.0.0.1"
-CHAT_PATH: Final = "/chat/completions"
-"""How the addresses at which chat is answered end; what stands before it differs from host to host."""
+MODEL_PATHS: Final = ("/chat/completions", "/decisions")
+"""How the addresses at which a model answers end; what stands before it differs from host to host."""
 _BACKLOG: Final = 4096
 _STOP_SECONDS: Final = 10.0
 # l_onoff = 1, l_linger = 0: close() sends RST. The struct has shorts on Windows, ints elsewhere.
@@ -207,7 +207,7 @@ class FaultServer:
         path, _, query = target.partition("?")
         headers = {name.lower(): value for name, value in received.headers.items()}
         request = Request(received.method, path, headers, raw_body, index=self._n_chat, query=query)
-        is_chat = path.endswith(CHAT_PATH)
+        is_chat = path.endswith(MODEL_PATHS)
         self._n_chat += is_chat
         entry = self.log.begin(request, is_chat)
         try:

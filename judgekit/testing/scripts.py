@@ -3,10 +3,11 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from judgekit.testing.chances import decisions, plausible_chances, with_chances
 from judgekit.testing.exchange import Reply, Request, Responder
 from judgekit.testing.replies import chat_reply, verdict_body
 
@@ -101,9 +102,30 @@ def plausible_verdict(request: Request) -> Reply:
 
     Which judge asks is read off the schema of `response_format`; without one, off the text of the messages. The
     score, 0 to 5, comes from a hash of that text. Groundedness gets five claims, as many of them supported as the
-    score says, so that no verdict contradicts itself.
+    score says, so that no verdict contradicts itself. A request for `logprobs` gets them, and typed questions get the
+    probability of each option: 0.7 for the verdict, the rest shared by what it could have been instead.
     """
-    return chat_reply(json.dumps(plausible_body(request)))
+    if "questions" in (request.body or {}):
+        return decisions(request, {name: plausible_chances(value, of) for name, value, of in _asked(request)})
+    body = plausible_body(request)
+    reply = chat_reply(json.dumps(body))
+    if not request.get("logprobs"):
+        return reply
+    fields = (request.reply_schema or {}).get("properties", {})
+    closed = [name for name, value in body.items() if isinstance(value, bool | int) or "enum" in fields.get(name, {})]
+    value, schema = body[closed[-1]], fields.get(closed[-1])
+    text = value if isinstance(value, str) else json.dumps(value)
+    return with_chances(reply, text, plausible_chances(value, schema), request.get("top_logprobs", 0))
+
+
+def _asked(request: Request) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """Name, plausible answer and schema of each typed question."""
+    draw = _draw(request.text)
+    for question in request.get("questions", []):
+        listed = question.get("levels") or question.get("choices") or question.get("options") or ()
+        options = [_option(entry) for entry in listed]
+        value = options[draw % len(options)] if options else draw % 6 >= 3
+        yield question.get("name") or question["id"], value, {"enum": options} if options else {}
 
 
 def plausible_body(request: Request) -> dict[str, Any]:
@@ -119,6 +141,13 @@ def plausible_body(request: Request) -> dict[str, Any]:
     if yes_no is not None and '"score"' not in request.text:
         return {"reasoning": _REASONING, yes_no[1]: score >= 3}
     return verdict_body(score, reasoning=_REASONING)
+
+
+def _option(entry: Any) -> str:
+    """A level or a choice by its text, which stands alone or under one of three names."""
+    return str(
+        next(entry[key] for key in ("label", "value", "name") if key in entry) if isinstance(entry, dict) else entry
+    )
 
 
 def _draw(text: str) -> int:

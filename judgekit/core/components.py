@@ -7,7 +7,7 @@ config arguments, so adding one is adding one file and there is no registry to e
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -166,6 +166,10 @@ class Judge(Component):
         it is judged again.
         """
         return None
+
+    def parts(self, judge_input: JudgeInput) -> Sequence[JudgeInput]:
+        """What is asked in calls of its own about one case; unless overridden all is asked in one."""
+        return (judge_input,)
 
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:  # noqa: ARG002  # a hook
         """The verdict held against what was judged, such as quotes against the passages; as it is unless overridden.

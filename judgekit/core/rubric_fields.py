@@ -55,6 +55,8 @@ class Rubric(BaseModel):
     criteria: tuple[Criterion, ...] | dict[str, str] | CriteriaOf | None = None
     """Criteria that are met or not: {"id": "text"}, or [{"id", "text", "weight"}]. `case`: each case brings its own;
     `passages`: each passage is one; `statements`: each key fact is one, or each sentence of the first reference."""
+    calls: Literal["one", "each"] | None = None
+    """Ask about all criteria in one call (left out), or about each in a call of its own."""
     passing: int | float | tuple[str, ...] | str | None = Field(default=None, alias="pass")
     """What passes: the lowest score, the labels, or the lowest share of criteria."""
     cannot_tell: bool | None = None
@@ -106,6 +108,7 @@ class Rubric(BaseModel):
             return Criteria(
                 criteria=self.fixed_criteria,
                 ranked=self.criteria == "passages",
+                each=self.calls == "each",
                 pass_share=self._pass_share(),
                 cannot_tell=tell,
                 **share,
@@ -196,6 +199,8 @@ class Rubric(BaseModel):
             _plain(f"labels.{label}", text)
 
     def _check_criteria(self) -> None:
+        if self.calls is not None and self.criteria is None:
+            raise ValueError("calls is for criteria; every other verdict is asked for in one call")
         if self.criteria is not None and not isinstance(self.criteria, str):
             check_criteria(self.fixed_criteria)
 

@@ -220,6 +220,8 @@ class Criteria(Kind):
     """Empty: each case brings its own."""
     ranked: bool = False
     """The criteria are passages, best rank first, so that the place of one that is met matters too."""
+    each: bool = False
+    """Each criterion is asked about in a call of its own, so that a reply holds one of them."""
     pass_share: float | None = None
     """Lowest share that passes."""
     tolerance: Annotated[float, Field(ge=0)] = 0.2
@@ -263,7 +265,8 @@ class Criteria(Kind):
             if item.id in found:
                 raise VerdictError("invalid", f"criterion {item.id[:40]!r} comes twice in {key!r}")
             found[item.id] = item
-        return {"criteria": self.settled(found, self.criteria) if self.criteria else tuple(found.values())}
+        is_whole = self.criteria and not self.each
+        return {"criteria": self.settled(found, self.criteria) if is_whole else tuple(found.values())}
 
     def settled(
         self, found: Mapping[str, CriterionVerdict], wanted: Sequence[Criterion]

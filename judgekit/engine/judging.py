@@ -19,7 +19,7 @@ from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequ
 from judgekit.core.protocols import CallError, Capabilities, ReplyCache
 from judgekit.core.text import clean_text
 from judgekit.engine.budget import Bill, BilledError, Hold, Spending
-from judgekit.engine.judgment_draft import Judged, JudgmentDraft, Reply, cached_reply, encode_reply
+from judgekit.engine.judgment_draft import Judged, JudgmentDraft, Reply, cached_reply, encode_reply, joined
 from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.judges.parsing import ParsedReply, parse_reply
 from judgekit.judges.token_probabilities import ProbabilityError, weighed
@@ -168,6 +168,21 @@ class JudgingPass:
             self._stop.set(ProviderError(text))
 
     async def _judge(self, judge_input: JudgeInput) -> Judged:
+        """Ask about a case, in one call or in one for each part of the question."""
+        parts = self.plan.judge.parts(judge_input)
+        if len(parts) == 1:
+            return await self._judge_part(parts[0])
+        found = []
+        for part in parts:
+            judged = await self._judge_part(part)
+            if judged.to_cache is not None:
+                self._sink.put(b"", judged.to_cache, judged.committed)
+            found.append(judged)
+            if judged.failure is not None:  # without one part there is no verdict, so the others need not be asked
+                break
+        return joined(judge_input, found)
+
+    async def _judge_part(self, judge_input: JudgeInput) -> Judged:
         """Ask once, and once more if the reply cannot be read."""
         draft = self._draft(judge_input)
         for attempt in (1, 2):

@@ -1,7 +1,7 @@
 """From a reply to the record of a judgment, and the form in which replies are cached."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -150,6 +150,52 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _cleaned(item) for key, item in value.items()}
     return [_cleaned(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def joined(judge_input: JudgeInput, parts: Sequence[Judged]) -> Judged:
+    """The judgment of a case that was asked about in parts: their criteria together, or the failure of one.
+
+    Its `key` and `key_parts` are those of the first call; `raw_reply` is the list of all replies. It costs what all
+    of them cost; a cost or a count of tokens that one of them lacks is not known.
+    """
+    records: list[dict[str, Any]] = [msgspec.json.decode(part.line) for part in parts]
+    failure = parts[-1].failure
+    verdicts = [record["verdict"] for record in records if record["verdict"] is not None]
+    verdict = None
+    if failure is None:
+        reasons = [text for item in verdicts if (text := item["reasoning"])]
+        order = {item["id"]: place for place, item in enumerate(judge_input.variables["criteria"])}
+        said = sorted((entry for item in verdicts for entry in item["criteria"]), key=lambda item: order[item["id"]])
+        verdict = {**verdicts[0], "criteria": said, "reasoning": "\n".join(reasons)}
+    usages = [record["usage"] for record in records if record["usage"] is not None]
+    costs = [record["cost_usd"] for record in records]
+    waits = [record["latency_seconds"] for record in records if record["latency_seconds"] is not None]
+    unmetered = [record["unmetered"] for record in records if record["unmetered"] is not None]
+    fields = records[0] | {
+        "input_sha256": judge_input.sha256,
+        "verdict": verdict,
+        "failure": failure,
+        "raw_reply": json.dumps([record["raw_reply"] for record in records], ensure_ascii=False),
+        "parse_path": "+".join(dict.fromkeys(record["parse_path"] for record in records if record["parse_path"])),
+        "earlier_attempts": [attempt for record in records for attempt in record["earlier_attempts"]],
+        "flags": list(dict.fromkeys(flag for record in records for flag in record["flags"])),
+        "usage": _sums(usages) if usages else None,
+        "unmetered": _sums(unmetered) if unmetered else None,
+        "cost_usd": None if None in costs else sum(costs),
+        "from_cache": all(part.from_cache for part in parts),
+        "n_requests": sum(record["n_requests"] for record in records),
+        "latency_seconds": sum(waits) if waits else None,
+        "created_at": max(record["created_at"] for record in records),
+    }
+    return Judged(_encode(fields), failure, all(part.from_cache for part in parts))
+
+
+def _sums(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Field by field, what is known of all records together; None where one of them does not know."""
+    return {
+        name: None if any(record[name] is None for record in records) else sum(record[name] for record in records)
+        for name in records[0]
+    }
 
 
 _pack = msgspec.json.Encoder(enc_hook=vars).encode

@@ -85,13 +85,21 @@ class RubricJudge(Judge):
             case _:
                 return self.rubric.fixed_criteria
 
+    def parts(self, judge_input: JudgeInput) -> Sequence[JudgeInput]:
+        """One input for each criterion, if the rubric wants each in a call of its own."""
+        if self.rubric.calls != "each":
+            return (judge_input,)
+        variables = judge_input.variables
+        alone = [{**variables, "criteria": [criterion]} for criterion in variables["criteria"]]
+        return [judge_input.model_copy(update={"variables": item}) for item in alone]
+
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
-        """Criteria that the case brings held against what came back, with their weights.
+        """Criteria that were asked about held against what came back, with their weights.
 
         Raises:
             VerdictError: one is missing, or there is one that was not asked about.
         """
-        if not isinstance(self.kind, Criteria) or self.kind.criteria or verdict.criteria is None:
+        if verdict.criteria is None or not isinstance(self.kind, Criteria):
             return verdict
         wanted = [Criterion(**item) for item in judge_input.variables["criteria"]]
         found = {item.id: item for item in verdict.criteria}

@@ -52,6 +52,8 @@ class Recorder:
     def put(self, line: bytes, reply: tuple[str, str] | None, committed: Callable[[], None] | None) -> None:
         """Queue one judgment line and the reply to cache; `committed` is called once both are stored.
 
+        A reply that is one of several behind a judgment comes with a blank line, of which nothing is written.
+
         Raises:
             StorageError: an earlier line could not be written.
         """
@@ -101,7 +103,7 @@ class Recorder:
                 self.cache_warning = str(error)
                 self._cache.close()
                 self._cache = None
-        self._append(b"".join(line + b"\n" for line, _, _ in batch))
+        self._append(b"".join(line + b"\n" for line, _, _ in batch if line))
         if self._error is None:
             for _, _, committed in batch:
                 if committed is not None:

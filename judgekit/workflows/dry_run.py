@@ -131,7 +131,7 @@ def _count(
 ) -> tuple[int, int, float]:
     """Number of inputs, of those that are asked about, and the mean length of their prompts in characters."""
     n_inputs = n_asked = n_characters = 0
-    for judge_input in inputs:
+    for judge_input in (part for item in inputs for part in plan.judge.parts(item)):
         n_inputs += 1
         if is_asked(judge_input):
             n_asked += 1

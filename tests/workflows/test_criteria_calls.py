@@ -1,0 +1,131 @@
+"""Criteria in one call or in one each: the same figures, and what is recorded of several calls."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judgekit
+from judgekit.testing import FaultServer, Reply, Request, chat_reply
+from tests.builders import case, output, read_json, read_lines, write_suite
+
+CRITERIA = [
+    {"id": "short", "text": "It is short.", "weight": 2},
+    {"id": "source", "text": "It names its source.", "weight": 1},
+    {"id": "guess", "text": "It guesses.", "weight": -1},
+]
+MET = {"short": True, "source": False, "guess": True}
+
+
+def answer(request: Request) -> Reply:
+    """Every criterion that the prompt lists, as `MET` says."""
+    ids = re.findall(r"^Criterion `([^`]+)`:$", request.text, re.MULTILINE)
+    entries = [{"id": name, "evidence": f"seen of {name}", "met": MET[name]} for name in ids]
+    return chat_reply(json.dumps({"reasoning": f"about {', '.join(ids)}", "criteria": entries}))
+
+
+def asked(server: FaultServer) -> int:
+    """Requests about criteria, without the one that finds out what the server takes."""
+    return sum("keep the rules" in json.dumps(entry.body) for entry in server.log.chat)
+
+
+def judged(tmp_path: Path, calls: str, script: Any = answer, n_cases: int = 3) -> tuple[Path, int]:
+    judge = {"name": "rules", "ask": "Does it keep the rules?", "criteria": CRITERIA, "calls": calls, "model": "m"}
+    with FaultServer(script) as server:
+        config = write_suite(tmp_path / calls, server.base_url, n_cases=n_cases, judges=[judge], metrics=["operations"])
+        judgekit.run(config, run_id="r", results_dir=tmp_path / calls)
+        n_requests = asked(server)
+    return tmp_path / calls / "r", n_requests
+
+
+@pytest.mark.parametrize(("calls", "n_asked"), [("one", 3), ("each", 9)])
+def test_the_score_is_the_weighted_share_met(tmp_path: Path, calls: str, n_asked: int) -> None:
+    run_dir, n_requests = judged(tmp_path, calls)
+    overall = read_json(run_dir / "metrics.json")["overall"]
+    # (2 - 1) / (2 + 1): short is met, and so is the fault.
+    assert overall["rules"]["value"] == pytest.approx(1 / 3, abs=1e-4)
+    assert [overall[f"rules.{name}"]["value"] for name in ("short", "source", "guess")] == [1, 0, 1]
+    assert n_requests == n_asked
+
+
+def test_several_calls_are_one_judgment_with_all_replies(tmp_path: Path) -> None:
+    run_dir, _ = judged(tmp_path, "each")
+    records = read_lines(run_dir / "judgments.jsonl")
+    assert len(records) == 3
+    for record in records:
+        assert {item["id"] for item in record["verdict"]["criteria"]} == set(MET)
+        assert len(json.loads(record["raw_reply"])) == 3
+        assert record["n_requests"] == 3
+        assert record["usage"]["prompt_tokens"] > 0
+    # In the order of the prompt that one call would have had.
+    inputs = {item["case_id"]: item["variables"]["criteria"] for item in read_lines(run_dir / "judge_inputs.jsonl")}
+    for record in records:
+        assert [item["id"] for item in record["verdict"]["criteria"]] == [
+            item["id"] for item in inputs[record["case_id"]]
+        ]
+
+
+def test_every_reply_of_a_case_is_cached(tmp_path: Path) -> None:
+    judged(tmp_path, "each")
+    path = tmp_path / "each" / "config.json"
+    config = read_json(path)
+    # The address is part of the key, so a second run at the same address is what shows the cache.
+    with FaultServer(answer) as server:
+        config["models"]["m"]["base_url"] = server.base_url
+        path.write_text(json.dumps(config), encoding="utf-8")
+        judgekit.run(path, run_id="second", results_dir=tmp_path / "each")
+        n_before = asked(server)
+        judgekit.run(path, run_id="third", results_dir=tmp_path / "each")
+        n_after = asked(server)
+    assert (n_before, n_after) == (9, 9)
+    records = read_lines(tmp_path / "each" / "third" / "judgments.jsonl")
+    assert all(record["from_cache"] for record in records)
+
+
+def test_a_part_without_a_verdict_makes_the_whole_one_a_failure(tmp_path: Path) -> None:
+    def silent_about_sources(request: Request) -> Reply:
+        if "names its source" in request.text and "kiln c1" in request.text:
+            return chat_reply('{"reasoning": "no idea", "criteria": []}')
+        return answer(request)
+
+    run_dir, _ = judged(tmp_path, "each", silent_about_sources)
+    found = read_json(run_dir / "metrics.json")["overall"]["rules"]
+    assert (found["n"], found["n_error"]) == (2, 1)
+    [failed] = [item for item in read_lines(run_dir / "judgments.jsonl") if item["failure"]]
+    assert failed["case_id"] == "c1"
+    assert failed["failure"]["message"] == "the reply says nothing of criterion source"
+
+
+def test_criteria_of_the_case_may_differ_and_carry_weights(tmp_path: Path) -> None:
+    rows = [
+        case("a", criteria={"short": "It is short."}),
+        case("b", criteria=[{"id": "short", "text": "It is short.", "weight": 3}, {"id": "source", "text": "Source?"}]),
+        case("c"),
+    ]
+    judge = {"name": "rules", "ask": "Does it keep the rules?", "criteria": "case", "pass": 0.8, "model": "m"}
+    with FaultServer(answer) as server:
+        config = write_suite(
+            tmp_path,
+            server.base_url,
+            case_rows=rows,
+            output_rows=[output(name) for name in "abc"],
+            judges=[judge],
+            metrics=["operations"],
+        )
+        judgekit.run(config, run_id="r")
+    overall = read_json(tmp_path / "results" / "r" / "metrics.json")["overall"]
+    # a: 1; b: 3 / 4; c brings no criteria.
+    assert (overall["rules"]["value"], overall["rules"]["n"]) == (0.875, 2)
+    assert overall["rules"]["n_not_applicable"] == 1
+    assert overall["rules_pass_rate"]["value"] == 0.5
+
+
+def test_the_order_of_criteria_differs_from_case_to_case_and_is_stored(tmp_path: Path) -> None:
+    run_dir, _ = judged(tmp_path, "one", n_cases=12)
+    orders = {
+        tuple(item["id"] for item in line["variables"]["criteria"])
+        for line in read_lines(run_dir / "judge_inputs.jsonl")
+    }
+    assert len(orders) > 2

@@ -88,7 +88,8 @@ async def _fault(provider: Provider, now: Capabilities) -> CallError | None:
     try:
         await provider.complete(_request(provider, now))
     except CallError as error:
-        return error
+        # A model that thought until the small limit was reached has taken the request.
+        return None if error.kind == "truncated" else error
     return None
 
 

@@ -28,6 +28,8 @@ _FILTER = re.compile(
     r"content[_ ]filter|content management policy|responsibleai|safety system|moderation|input was flagged",
     re.IGNORECASE,
 )
+_OUTPUT_LIMIT = re.compile(r"output limit was reached", re.IGNORECASE)
+"""How OpenAI says of a reasoning model, with status 400, what others say with a finish reason."""
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|exceeded your current quota|billing(?:_| details| hard limit)|credit balance"
     r"|out of credits",
@@ -111,7 +113,8 @@ def error_from_status(
     said = f"{code} {parameter} {detail}"
     of_this_case = _of_this_case(status, said)
     if of_this_case is not None:
-        return CallError(of_this_case, message)
+        advice = "; raise max_output_tokens for this model" if of_this_case == "truncated" else ""
+        return CallError(of_this_case, message + advice)
     if status in (400, 402, 403, 429) and _is_used_up(body, detail, said):
         return CallError("rate_limited", f"{message} (quota used up)", fatal=True)
     if status == 400 and _KEY_REFUSED.search(detail):
@@ -159,6 +162,8 @@ def _of_this_case(status: int, said: str) -> FailureKind | None:
         return "bad_request"
     if status in (401, 402, 404, 429):
         return None
+    if _OUTPUT_LIMIT.search(said):
+        return "truncated"
     if _CONTEXT.search(said):
         return "context_length"
     return "filtered" if status < 500 and _FILTER.search(said) else None

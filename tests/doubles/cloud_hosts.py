@@ -36,6 +36,16 @@ from tests.doubles.strict import requires
 
 _REASONING = ("gpt-5-mini-2025-08-07",)
 _OF_REASONING = strict(requires(temperature=False, max_tokens_name="max_completion_tokens"), _REASONING)
+_THOUGHT_TOO_LONG = error_reply(
+    400,
+    "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher "
+    "max_tokens.",
+)
+
+
+def _thinks(request: Request) -> Reply | None:
+    """A reasoning model thinks for 200 tokens before it says anything."""
+    return _THOUGHT_TOO_LONG if request.model in _REASONING and request.get("max_completion_tokens") < 200 else None
 
 
 def _not_found(model: str) -> Reply:
@@ -50,8 +60,12 @@ OPENAI = Host(
         serves("gpt-4.1-2025-04-14", *_REASONING, reply=_not_found),
         strict(requires(max_tokens_name="max_completion_tokens")),
         _OF_REASONING,
+        _thinks,
     ),
     faults={
+        "output limit": Fault(
+            model={"model": _REASONING[0], "allow_provider_temperature": True, "max_output_tokens": 100}
+        ),
         "temperature": Fault(
             model={"model": _REASONING[0], "allow_provider_temperature": False},
             says='"allow_provider_temperature": true',
@@ -118,7 +132,7 @@ _AZURE_FAULTS = {
 AZURE = Host(
     path="/openai/v1/chat/completions",
     key_header="authorization",
-    rules=(serves("gpt-4.1-2025-04-14", *_REASONING, reply=_no_deployment), _OF_REASONING),
+    rules=(serves("gpt-4.1-2025-04-14", *_REASONING, reply=_no_deployment), _OF_REASONING, _thinks),
     faults=_AZURE_FAULTS,
 )
 AZURE_CLASSIC = Host(
@@ -198,8 +212,15 @@ def _quota(per: str, retry: str = "0.02s") -> Reply:
 
 
 def _bare(reason: str) -> Change:
-    """No message at all, only why."""
+    """No message at all, only why it ended."""
     return dressed(lambda request, _: Reply(body=completion(request, None, reason)))
+
+
+def _thought_or_said(request: Request) -> Reply:
+    """It thinks for 200 tokens before it says anything."""
+    if request.get("max_tokens") < 200:
+        return Reply(body=completion(request, None, "length"))
+    return chat_reply(verdict_of(request), fingerprint=None)
 
 
 GEMINI = Host(
@@ -220,7 +241,7 @@ GEMINI = Host(
             reply=lambda model: _google(404, f"models/{model} is not found for API version v1main", "NOT_FOUND"),
         ),
     ),
-    reply=lambda request: chat_reply(verdict_of(request), fingerprint=None),
+    reply=_thought_or_said,
     faults={
         "seed": Fault(capabilities={"seed": False}),
         "API key not valid": Fault(

@@ -90,10 +90,14 @@ LLAMA_CPP = Host(
     path="/v1/chat/completions",
     key_header="",
     rules=(refuses_system("ministral", error_reply(500, f"Error: Jinja Exception: {_ROLES}")),),
-    reply=lambda request: chat_reply(verdict_of(request), fingerprint="b8931-9725a313b"),
+    reply=lambda request: chat_reply(verdict_of(request), model="qwen2.5-7b", fingerprint="b8931-9725a313b"),
     pages={"/v1/models": _card("qwen2.5-7b", owned_by="llamacpp", meta={"n_ctx_train": 32768}), "/props": _PROPS},
     faults={
         "model": Fault(model={"model": "another-model"}),
+        "served_model": Fault(
+            model={"model": "another-model", "pin": {"served_model": "another-model"}},
+            says="the reply comes from qwen2.5-7b, expected another-model",
+        ),
         "build_hash": Fault(model={"pin": {"build_hash": "sha256:of-another-model"}}, says="the server reports build"),
         "exceed_context_size_error": Fault(
             always(

@@ -310,17 +310,29 @@ class SystemOutput(Record):
     turns: Messages = None
     """What the system did, message by message: its calls, their results and its answers, and what users said between.
 
-    The last answer is `answer` if that is absent."""
+    Where `answer` is absent it is the last one, and where `retrieved` is, the hits of all turns, the last turn's first.
+    """
 
     @model_validator(mode="after")
     def _holds_together(self) -> "SystemOutput":
         self._check_hits("retrieved", self.retrieved)
         for number, turn in enumerate(self.turns or ()):
             self._check_hits(f"turns[{number}].retrieved", turn.retrieved or ())
-        if self.turns and self.answer is None and self.error is None:
-            self.__dict__["answer"] = last_text(self.turns, "assistant")
-            self.__pydantic_fields_set__.add("answer")
+        if self.turns:
+            self._take_from_turns(self.turns)
         return self
+
+    def _take_from_turns(self, turns: tuple[Message, ...]) -> None:
+        """Answer and hits, as far as they are not given: what works on a single answer works on the last one then."""
+        if self.answer is None and self.error is None:
+            self.__dict__["answer"] = last_text(turns, "assistant")
+            self.__pydantic_fields_set__.add("answer")
+        if "retrieved" not in self.__pydantic_fields_set__ and any(turn.retrieved is not None for turn in turns):
+            lists = [enumerate(turn.retrieved or (), start=1) for turn in reversed(turns)]
+            ranked = [sorted(hits, key=lambda pair: pair[1].rank or pair[0]) for hits in lists]
+            found = [hit if hit.rank is None else hit.model_copy(update={"rank": None}) for h in ranked for _, hit in h]
+            self.__dict__["retrieved"] = tuple(found)
+            self.__pydantic_fields_set__.add("retrieved")
 
     def _check_hits(self, where: str, hits: tuple[Hit, ...]) -> None:
         ranks = [position if hit.rank is None else hit.rank for position, hit in enumerate(hits, start=1)]

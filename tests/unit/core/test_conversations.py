@@ -80,6 +80,19 @@ def test_a_role_that_is_none_and_a_rank_that_comes_twice_are_refused() -> None:
         SystemOutput.model_validate({"case_id": 1, "turns": [{"role": "assistant", "retrieved": hits}]})
 
 
+def test_hits_of_turns_are_those_of_the_output_if_it_has_no_others() -> None:
+    turns: list[dict[str, object]] = [
+        {"role": "assistant", "retrieved": [{"text": "b", "rank": 2}, {"text": "a", "rank": 1}]},
+        {"role": "assistant", "text": "x", "retrieved": [{"text": "c", "rank": 1}]},
+    ]
+    output = SystemOutput.model_validate({"case_id": 1, "turns": turns})
+    assert [(hit.text, hit.rank) for hit in output.retrieved] == [("c", None), ("a", None), ("b", None)]
+    assert "retrieved" in output.model_fields_set
+    assert SystemOutput.model_validate({"case_id": 1, "turns": turns, "retrieved": []}).retrieved == ()
+    assert "retrieved" not in SystemOutput.model_validate({"case_id": 1, "turns": TURNS}).model_fields_set
+    assert SystemOutput.model_validate_json(output.model_dump_json()) == output
+
+
 def test_lone_surrogates_are_replaced_everywhere() -> None:
     turn = {"role": "assistant", "text": "\ud800", "tool_calls": [{"name": "\ud800", "arguments": {"a": "\ud800"}}]}
     output = SystemOutput.model_validate({"case_id": 1, "turns": [turn]})

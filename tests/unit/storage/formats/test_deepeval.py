@@ -121,6 +121,7 @@ def test_a_conversation_is_a_case_with_what_came_before_the_first_turn_of_the_sy
     assert said(outputs_of(path)[0]) == {
         "case_id": "1",
         "answer": "Room A is yours.",
+        "retrieved": [{"text": "Rooms: A, B."}],
         "turns": [
             {"role": "assistant", "tool_calls": [{"name": "rooms", "arguments": {"floor": 2}}]},
             {"role": "tool", "name": "rooms", "text": '["A","B"]'},

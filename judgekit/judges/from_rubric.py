@@ -99,11 +99,9 @@ class RubricJudge(Judge):
         Raises:
             VerdictError: one is missing, or there is one that was not asked about.
         """
-        if verdict.criteria is None or not isinstance(self.kind, Criteria):
+        if not isinstance(self.kind, Criteria):
             return verdict
-        wanted = [Criterion(**item) for item in judge_input.variables["criteria"]]
-        found = {item.id: item for item in verdict.criteria}
-        return verdict.model_copy(update={"criteria": self.kind.settled(found, wanted)})
+        return settled(self.kind, verdict, judge_input)
 
     def _shown(self, name: str, case: Case, output: SystemOutput) -> Any:
         """One thing that the judge sees, or why there is none."""
@@ -129,6 +127,19 @@ class RubricJudge(Judge):
                 key = name.removeprefix("metadata.")
                 value = case.metadata.get(key, output.metadata.get(key))
                 return NotApplicable(f"no {name}") if value is None else _as_text(value)
+
+
+def settled(kind: Criteria, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
+    """A verdict on the criteria of its case, each there once and in their order, with their weights.
+
+    Raises:
+        VerdictError: one is missing, or there is one that was not asked about.
+    """
+    if verdict.criteria is None:
+        return verdict
+    wanted = [Criterion(**item) for item in judge_input.variables["criteria"]]
+    found = {item.id: item for item in verdict.criteria}
+    return verdict.model_copy(update={"criteria": kind.settled(found, wanted)})
 
 
 def _as_text(value: object) -> str:

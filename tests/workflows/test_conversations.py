@@ -1,5 +1,6 @@
 """Conversations from the file of another tool to figures, judge inputs, prompts and the report."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +100,22 @@ def test_expected_tool_calls_in_a_file_of_their_own(tmp_path: Path) -> None:
 def test_the_report_holds_the_conversation(tmp_path: Path) -> None:
     judgekit.run(suite(tmp_path, judges=[], models={}), run_id="r")
     assert "Conversation" in (tmp_path / "results" / "r" / "report.html").read_text(encoding="utf-8")
+
+
+def test_groundedness_is_asked_per_turn_and_says_which_went_wrong_first(tmp_path: Path) -> None:
+    said = {"How warm?": [True], "Hello": [True, False]}
+
+    def reply(request: Request) -> Reply:
+        met = next((found for text, found in said.items() if text in request.text), [True])
+        answers = [{"id": f"answer_{n}", "evidence": "e", "met": one} for n, one in enumerate(met, start=1)]
+        return chat_reply(json.dumps({"reasoning": "r", "answers": answers}))
+
+    judges = [{"name": "turn_groundedness", "model": "m"}]
+    with FaultServer(reply) as server:
+        path = suite(tmp_path, server.base_url, judges=judges, metrics=[])
+        chats = [ROWS[0], {**ROWS[1], "messages": [*ROWS[1]["messages"][:3], {"role": "tool", "content": "t"}]}]
+        chats[1]["messages"].append({"role": "assistant", "content": "No."})
+        write_lines(tmp_path / "chats.jsonl", chats)
+        summary = judgekit.run(path, run_id="r")
+    assert (summary.overall["turn_groundedness"].value, summary.overall["turn_groundedness"].n) == (0.75, 2)
+    assert summary.overall["turn_groundedness.first_ungrounded_turn.distribution"] == {"1": 0, "2": 1, "none": 1}

@@ -1,8 +1,8 @@
 """Groundedness per turn: does each answer of a conversation rest on what was retrieved by then?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -25,8 +25,8 @@ class TurnGroundedness(Judge):
     """Share of the system's answers that are grounded: every claim is supported by what stands above it.
 
     That is what was retrieved for the answer or before it, what tools returned, and what the user said; later passages
-    count for later answers only. An answer that claims nothing is grounded. All answers are asked about in one
-    request, each by its name, and a reply that leaves one out is no verdict. Answers that the case brings are not
+    count for later answers only. An answer that claims nothing is grounded. Answers are asked about in one request,
+    each by its name, or in one each; a reply that leaves one out is no verdict. Answers that the case brings are not
     judged. Not applicable if nothing was retrieved and no tool returned anything.
 
     Source: in-house.
@@ -39,6 +39,8 @@ class TurnGroundedness(Judge):
     """Smallest share of grounded answers that counts as a pass."""
     top_k: Annotated[int, Field(ge=1)] = 10
     """Passages of one message shown to the judge, best rank first."""
+    calls: Literal["one", "each"] = "one"
+    """`each`: a call for every answer, which shows the conversation up to it and nothing of what came later."""
 
     @cached_property
     def kind(self) -> Criteria:
@@ -55,6 +57,8 @@ class TurnGroundedness(Judge):
         names = [message["answer"] for message in shown if message["answer"]]
         if not names:
             return _NO_ANSWER
+        while not shown[-1]["answer"]:  # what comes after the last answer is nobody's evidence
+            shown.pop()
         criteria = [Criterion(id=name, text="Every claim is supported by what stands above it.") for name in names]
         variables = {"conversation": shown, "criteria": [item.model_dump() for item in criteria]}
         built = JudgeInput(case_id=case.id, judge=self.name, variables=variables)
@@ -66,6 +70,19 @@ class TurnGroundedness(Judge):
             if message["passages"] or (message["role"] == "tool" and not is_blank(message["text"])):
                 return None
         return NO_TEXT
+
+    def parts(self, judge_input: JudgeInput) -> Sequence[JudgeInput]:
+        """All answers at once, or each with what was known by then."""
+        if self.calls == "one":
+            return (judge_input,)
+        conversation = judge_input.variables["conversation"]
+        places = [place for place, message in enumerate(conversation, start=1) if message["answer"]]
+        found = []
+        for place, criterion in zip(places, judge_input.variables["criteria"], strict=True):
+            seen = [{**message, "answer": ""} for message in conversation[: place - 1]]
+            variables = {"conversation": [*seen, conversation[place - 1]], "criteria": [criterion]}
+            found.append(judge_input.model_copy(update={"variables": variables}))
+        return found
 
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:
         """Every answer has its verdict, in the order of the conversation, and there is no other.

@@ -116,3 +116,23 @@ def test_a_verdict_becomes_a_share_and_the_first_answer_that_is_not_grounded() -
 def test_a_reply_that_leaves_an_answer_out_or_adds_one_is_no_verdict(entries: list[tuple[str, Any]]) -> None:
     with pytest.raises(VerdictError):
         read(*entries)
+
+
+def test_a_call_for_each_answer_shows_nothing_of_what_came_later() -> None:
+    whole = built()
+    assert JUDGE.parts(whole) == (whole,)
+    first, second = TurnGroundedness(calls="each").parts(whole)
+    assert [item["number"] for item in first.variables["conversation"]] == [1, 2, 3]
+    assert [item["answer"] for item in second.variables["conversation"]] == ["", "", "", "", "", "", "answer_2"]
+    assert [[item["id"] for item in part.variables["criteria"]] for part in (first, second)] == [
+        ["answer_1"],
+        ["answer_2"],
+    ]
+
+
+def test_what_comes_after_the_last_answer_is_not_shown() -> None:
+    thanks = {"role": "user", "text": "Thanks.", "retrieved": [{"text": "late"}]}
+    assert built([*TURNS, thanks]).variables == built().variables
+    [part] = TurnGroundedness(calls="each").parts(built([TURNS[0], thanks]))
+    assert part == built([TURNS[0], thanks])
+    assert built([{"role": "assistant", "text": "Hi."}, thanks], {"id": "1", "question": "q"}) == NO_TEXT

@@ -59,6 +59,8 @@ class LabelItem:
     references: tuple[str, ...]
     key_facts: tuple[str, ...]
     citations: tuple[str, ...]
+    conversation: tuple[str, ...] = ()
+    """Each message with what was retrieved for it."""
 
     @property
     def key(self) -> str:

@@ -159,6 +159,8 @@ def blank_answer(variables: Variables, kind: Kind, dice: "Random") -> Variables 
     """Nothing, or punctuation only, in place of the answer."""
     if not isinstance(kind, Scale):
         return NoProbe("only a scale has a score for nothing")
+    if "answer" not in variables:
+        return NoProbe("no answer")
     return {**variables, "answer": dice.choice(BLANKS)}
 
 

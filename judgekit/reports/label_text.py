@@ -17,6 +17,7 @@ def case_text(item: LabelItem, place: str) -> str:
 
 def _parts(item: LabelItem) -> Iterator[str]:
     yield from _block("Question", [item.question])
+    yield from _block("Conversation", item.conversation)
     yield from _block("Reference answers", item.references)
     yield from _block("Key facts", item.key_facts)
     if item.passages:

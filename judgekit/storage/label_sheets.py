@@ -20,8 +20,8 @@ from judgekit.storage.encodings import faults_named
 from judgekit.storage.label_files import read_value, table_rows
 
 SHEET_COLUMNS = (
-    "key", "case_id", "question", "answer", "passages", "references", "key_facts", "citations", "label",
-    "annotator", "comment", "sheet"
+    "key", "case_id", "question", "answer", "passages", "references", "key_facts", "citations", "conversation",
+    "label", "annotator", "comment", "sheet"
 )  # fmt: skip
 
 MOST_CHARACTERS = 32_000
@@ -113,6 +113,7 @@ def write_sheet(path: Path, sheet: Sheet, items: Sequence[LabelItem]) -> None:
             "\n".join(item.references),
             "\n".join(item.key_facts),
             "\n".join(item.citations),
+            "\n".join(item.conversation),
         ]
         drawn = f"{sheet.judge} seed {sheet.seed}, {len(sheet.case_ids)} of {sheet.n_population}"
         writer.writerow([item.key, *map(cell_text, texts), "", "", "", drawn])

@@ -145,7 +145,15 @@ def _label_item(judge_input: JudgeInput, question: str) -> LabelItem:
         references=_texts(variables.get("reference_answers")),
         key_facts=_texts(variables.get("key_facts")),
         citations=_texts(variables.get("citations")),
+        conversation=tuple(map(_message, variables.get("conversation") or ())),
     )
+
+
+def _message(message: Mapping[str, Any]) -> str:
+    """A message of a conversation; a judge that goes through the answers calls each by a name."""
+    passages = [f"retrieved: {item['source']}\n{item['text']}\n" for item in message.get("passages") or ()]
+    who = message.get("answer") or message["role"]
+    return "".join([*passages, f"{message['number']}. {who}: {message['text']}"])
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def test_a_hit_says_what_it_matches_and_a_cut_text_how_long_it_was() -> None:
 
 
 def test_a_conversation_shows_its_last_messages_and_how_many_there_are() -> None:
-    viewer = CaseViewer(Caps(contexts=200, answer=150), {}, lambda case, output: [], lambda case: {})
+    viewer = CaseViewer(Caps(contexts=200, answer=150), {}, lambda case, output: [[]], lambda case: {})
     said = [Message(role="user", text=f"m{number}") for number in range(70)]
     call = ToolCall(name="find", arguments={"x": 1})
     case = Case(id="a", messages=(*said, Message(role="user", text="long " * 40)), expected_tool_calls=(call,))

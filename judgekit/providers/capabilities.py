@@ -76,7 +76,9 @@ async def find_top_logprobs(provider: Provider, known: Capabilities) -> int:
         try:
             response = await provider.complete(_request(provider, replace(known, top_logprobs=wanted)))
         except CallError as error:
-            if error.fatal or error.kind not in ("bad_request", "server_error"):
+            # OpenAI refuses them with 403 for reasoning models, which think longer than the small limit.
+            is_about_them = error.kind == "truncated" or "logprobs" in str(error)
+            if not is_about_them and (error.fatal or error.kind not in ("bad_request", "server_error")):
                 raise
             continue
         tokens = () if response.tokens is None else response.tokens.tokens

@@ -102,7 +102,7 @@ class Ran:
         return {item["failure"]["kind"] for item in self.judgments if item["failure"] is not None}
 
 
-def run(folder: Path, block: Mapping[str, Any], server: FaultServer) -> Ran:
+def run(folder: Path, block: Mapping[str, Any], server: FaultServer, judge: Mapping[str, Any] | None = None) -> Ran:
     """Judge some cases of the shipped example with a block whose address leads to the server."""
     model, environment = redirected(block, server)
     quickstart = REPOSITORY / "configs" / "quickstart"
@@ -112,7 +112,7 @@ def run(folder: Path, block: Mapping[str, Any], server: FaultServer) -> Ran:
         "system": {"name": "recorded", "path": str(quickstart / "outputs.jsonl")},
         "metrics": [],
         "models": {"m": model},
-        "judges": [{"name": "groundedness", "model": "m"}],
+        "judges": [{"name": "groundedness", "model": "m", **(judge or {})}],
         "report": False,
     }
     (folder / "config.json").write_text(json.dumps(config))
@@ -186,7 +186,7 @@ def test_what_a_host_refuses_is_handled_as_its_row_says(tmp_path: Path, row: Row
     fault = row.fault
     block = {**BLOCKS[row.block], **fault.model}
     with row.host.server(fault) as server:
-        ran = run(tmp_path, block, server)
+        ran = run(tmp_path, block, server, fault.judge)
     exit_code = re.search(r"(?:^|; )exit code (\d)", row.outcome)
     kind = re.search(r"fails as `(\w+)`", row.outcome)
     if exit_code is not None:

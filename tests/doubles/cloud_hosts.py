@@ -18,6 +18,7 @@ from judgekit.testing import (
     refused_reply,
 )
 from tests.doubles.hosts import (
+    EXPECTED,
     TOO_LONG,
     Change,
     Fault,
@@ -35,7 +36,7 @@ from tests.doubles.hosts import (
 from tests.doubles.strict import requires
 
 _REASONING = ("gpt-5-mini-2025-08-07",)
-_OF_REASONING = strict(requires(temperature=False, max_tokens_name="max_completion_tokens"), _REASONING)
+_OF_REASONING = strict(requires(temperature=False, logprobs=False, max_tokens_name="max_completion_tokens"), _REASONING)
 _THOUGHT_TOO_LONG = error_reply(
     400,
     "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher "
@@ -69,6 +70,11 @@ OPENAI = Host(
         "temperature": Fault(
             model={"model": _REASONING[0], "allow_provider_temperature": False},
             says='"allow_provider_temperature": true',
+        ),
+        "logprobs": Fault(
+            model={"model": _REASONING[0], "allow_provider_temperature": True},
+            judge=EXPECTED,
+            says="gives no token probabilities",
         ),
         "model_not_found": Fault(model={"model": "gpt-4.1-2025-04-15"}, says="no such model or address"),
         "insufficient_quota": Fault(
@@ -174,6 +180,7 @@ ANTHROPIC = Host(
     reply=lambda request: chat_reply(verdict_of(request), fingerprint=None),
     faults={
         "seed": Fault(capabilities={"seed": True}),
+        "logprobs": Fault(judge=EXPECTED, says="gives no token probabilities"),
         "temperature": Fault(
             model={"model": "claude-opus-4-7", "pin": {"allow_floating": True, "served_model": "claude-opus-4-7"}},
             says='"allow_provider_temperature": true',

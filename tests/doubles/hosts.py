@@ -19,6 +19,8 @@ from judgekit.testing import (
 )
 
 KEY: Final = "key-of-this-test-4711"
+EXPECTED: Final = {"name": "correctness", "scoring": "expected"}
+"""A judge that needs token probabilities."""
 TOO_LONG: Final = "This model's maximum context length is 4096 tokens. However, your messages resulted in 5120 tokens."
 
 Rule = Callable[[Request], Reply | None]
@@ -37,6 +39,8 @@ class Fault:
     """Also the small call that finds out what the host takes."""
     model: Mapping[str, Any] = field(default_factory=dict)
     """Entries of the block that differ."""
+    judge: Mapping[str, Any] = field(default_factory=dict)
+    """Entries of the judge that differ."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """What a run must have found out."""
     says: str = ""

@@ -10,6 +10,7 @@ of one call of this script comes from the same minutes on the same machine; comp
     python -m benchmarks.judging memory  [--items 1000000]
     python -m benchmarks.judging wall    [--items 2560] [--in-flight 256] [--latency-ms 1000]
     python -m benchmarks.judging compare [--repeats 3]       engine beside naive, in turn
+    python -m benchmarks.judging judges  [--repeats 3]       a rubric of one's own and criteria beside groundedness
     python -m benchmarks.judging shards  [--items 6000]      one process, then two at once, at one server
 """
 
@@ -27,8 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.components import Judge
-from judgekit.core.config import Budget, ModelConfig
+from judgekit.core.config import Budget, JudgeConfig, ModelConfig
 from judgekit.core.judgments import JudgeInput
 from tests.doubles.server_process import ServerProcess
 
@@ -56,7 +56,30 @@ WORDS = [
 PASSAGES = [" ".join(WORDS[(start + step) % len(WORDS)] for step in range(55)) for start in range(len(WORDS))]
 
 
-def judge_input(number: int) -> JudgeInput:
+CRITERIA = {f"rule_{number}": f"The answer keeps rule {number} of the workshop." for number in range(5)}
+
+JUDGES: dict[str, dict[str, Any]] = {
+    "groundedness": {"name": "groundedness", "model": "m"},
+    "tone": {
+        "name": "tone",
+        "ask": "Is the answer polite and professional?",
+        "scale": [1, 5],
+        "levels": {1: "rude", 3: "neutral", 5: "warm and professional"},
+        "sees": ["answer", "passages", "citations"],
+        "model": "m",
+    },
+    "rules": {
+        "name": "rules",
+        "ask": "Does the answer keep the rules of the workshop?",
+        "criteria": CRITERIA,
+        "sees": ["answer", "passages", "citations"],
+        "model": "m",
+    },
+}
+"""The judges that are measured: the shipped one, a scale of one's own, and five criteria in one call."""
+
+
+def judge_input(number: int, judge: str = "groundedness") -> JudgeInput:
     """A made-up input of about 2,000 characters: an answer and five passages."""
     passages = [
         {
@@ -67,13 +90,15 @@ def judge_input(number: int) -> JudgeInput:
         for position in range(5)
     ]
     answer = f"Batch {number} was fired at {1200 + number % 90} degrees with a copper glaze. It came out red."
-    variables = {"answer": answer, "passages": passages, "citations": ["passage 1", "passage 2"]}
-    return JudgeInput.model_construct(case_id=f"case-{number}", judge="groundedness", variables=variables)
+    variables: dict[str, Any] = {"answer": answer, "passages": passages, "citations": ["passage 1", "passage 2"]}
+    if "criteria" in JUDGES[judge]:
+        variables["criteria"] = [{"id": name, "text": text, "weight": 1.0} for name, text in CRITERIA.items()]
+    return JudgeInput.model_construct(case_id=f"case-{number}", judge=judge, variables=variables)
 
 
-def inputs(n_items: int) -> Iterator[JudgeInput]:
+def inputs(n_items: int, judge: str = "groundedness") -> Iterator[JudgeInput]:
     for number in range(n_items):
-        yield judge_input(number)
+        yield judge_input(number, judge)
 
 
 def cpu_seconds() -> float:
@@ -84,9 +109,7 @@ def cpu_seconds() -> float:
 class Engine:
     """One pass of the real engine with real storage, put together as a run does it."""
 
-    def __init__(self, folder: Path, base_url: str, in_flight: int) -> None:
-        import judgekit.judges
-        from judgekit.core.components import build
+    def __init__(self, folder: Path, base_url: str, in_flight: int, judge: str = "groundedness") -> None:
         from judgekit.engine.budget import Spending
         from judgekit.engine.judging import JudgingPass, StopSignal
         from judgekit.engine.limiter import AdaptiveLimiter
@@ -95,9 +118,9 @@ class Engine:
         from judgekit.engine.requests import JudgePlan
         from judgekit.providers.openai_compatible import OpenAICompatible
         from judgekit.providers.retrying import Retrying
-        from judgekit.storage.prompt_files import load_prompt
         from judgekit.storage.recorder import Recorder
         from judgekit.storage.reply_cache import DiskReplyCache
+        from judgekit.workflows.judge_components import build_judge, load_wording
 
         pin = {"build_hash": "sha256:bench", "on_mismatch": "flag"}
         config = ModelConfig.model_validate(
@@ -113,8 +136,10 @@ class Engine:
             guard=PinGuard("m", config),
             cache=self.cache,
         )
-        judge = build(judgekit.judges, Judge, "groundedness", {}, "bench")
-        plan = JudgePlan(judge, load_prompt("groundedness", "v1"), self.runtime)
+        wanted = JudgeConfig.model_validate(JUDGES[judge])
+        prompt = load_wording(wanted, "v1", (), "bench")
+        self.name = judge
+        plan = JudgePlan(build_judge(wanted, prompt, "bench"), prompt, self.runtime)
         self.sink = Recorder(folder / "judgments.jsonl", self.cache)
         self.judging = JudgingPass(plan, self.sink, self.cache, Spending(Budget()), StopSignal())
 
@@ -124,7 +149,7 @@ class Engine:
             await self.runtime.identified()
             await self.runtime.ready()
         wall, cpu = time.perf_counter(), cpu_seconds()
-        await self.judging.run(inputs(n_items), lambda: None)
+        await self.judging.run(inputs(n_items, self.name), lambda: None)
         self.sink.close()
         spent = cpu_seconds() - cpu, time.perf_counter() - wall
         await self.runtime.provider.close()
@@ -223,7 +248,7 @@ def measure(what: str, arguments: argparse.Namespace) -> dict[str, Any]:
         if what == "naive":
             cpu, wall = asyncio.run(naive_loop(arguments.items, arguments.in_flight, base_url, folder))
         else:
-            engine = Engine(folder, base_url, arguments.in_flight)
+            engine = Engine(folder, base_url, arguments.in_flight, arguments.judge)
             if not needs_server:
                 fill_cache(engine, arguments.items)
             cpu, wall = asyncio.run(engine.run(arguments.items, warm=needs_server))
@@ -240,16 +265,20 @@ def measure(what: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["engine", "naive", "cached", "memory", "wall", "compare", "shards"])
+    parser.add_argument("what", choices=["engine", "naive", "cached", "memory", "wall", "compare", "judges", "shards"])
     parser.add_argument("--items", type=int)
     parser.add_argument("--in-flight", type=int)
     parser.add_argument("--latency-ms", type=int, default=1000)
     parser.add_argument("--base-url", help="a server that runs already")
+    parser.add_argument("--judge", choices=list(JUDGES), default="groundedness")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     defaults = {"engine": 5000, "naive": 2000, "cached": 50_000, "memory": 1_000_000, "wall": 2560}
     if arguments.what == "compare":
         compare(arguments.repeats)
+        return
+    if arguments.what == "judges":
+        compare_judges(arguments.repeats)
         return
     if arguments.what == "shards":
         shards(arguments.items or 6000)
@@ -273,6 +302,25 @@ def compare(n_repeats: int) -> None:
         values = [pair[what]["cpu_ms_per_item"] for pair in rows]
         print(f"{what:8} {statistics.median(values):6.2f} ms CPU an item  ({min(values):.2f} to {max(values):.2f})")
     print(f"ratio    {statistics.median(ratios):6.3f}  ({min(ratios):.3f} to {max(ratios):.3f})")
+
+
+def compare_judges(n_repeats: int) -> None:
+    """Every judge in turn, each in a fresh process; medians, and the ratio to groundedness in the same round."""
+    rows = []
+    for _ in range(n_repeats):
+        found = {}
+        for judge in JUDGES:
+            command = [sys.executable, "-m", "benchmarks.judging", "engine", "--judge", judge]
+            output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            found[judge] = json.loads(output)["cpu_ms_per_item"]
+        rows.append(found)
+    for judge in JUDGES:
+        ratios = [row[judge] / row["groundedness"] for row in rows]
+        times = [row[judge] for row in rows]
+        print(
+            f"{judge:12} {statistics.median(times):6.2f} ms CPU an item, "
+            f"{statistics.median(ratios):.2f} of groundedness ({min(ratios):.2f} to {max(ratios):.2f})"
+        )
 
 
 def shards(n_items: int) -> None:

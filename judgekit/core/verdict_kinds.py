@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
@@ -265,8 +266,12 @@ class Criteria(Kind):
             if item.id in found:
                 raise VerdictError("invalid", f"criterion {item.id[:40]!r} comes twice in {key!r}")
             found[item.id] = item
-        is_whole = self.criteria and not self.each
-        return {"criteria": self.settled(found, self.criteria) if is_whole else tuple(found.values())}
+        return {"criteria": self.settled(found, self.criteria) if self.is_read_whole else tuple(found.values())}
+
+    @property
+    def is_read_whole(self) -> bool:
+        """Whether one reply holds every criterion of a verdict, and nothing of the case is needed to read it."""
+        return bool(self.criteria) and not self.each
 
     def settled(
         self, found: Mapping[str, CriterionVerdict], wanted: Sequence[Criterion]
@@ -282,7 +287,15 @@ class Criteria(Kind):
         foreign = found.keys() - {item.id for item in wanted}
         if foreign:
             raise VerdictError("invalid", f"the reply has a criterion that was not asked about: {min(foreign)[:40]!r}")
-        return tuple(found[item.id].model_copy(update={"weight": item.weight}) for item in wanted)
+        return tuple(
+            CriterionVerdict(id=item.id, met=found[item.id].met, evidence=found[item.id].evidence, weight=item.weight)
+            for item in wanted
+        )
+
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        """The ids of the criteria by how they are compared."""
+        return {folded_word(item.id): item.id for item in self.criteria}
 
     def _criterion(self, entry: object, key: str) -> CriterionVerdict:
         if not isinstance(entry, dict) or not {"id", "met"} <= entry.keys() <= {"id", "met", "evidence"}:
@@ -290,10 +303,9 @@ class Criteria(Kind):
         name, met, evidence = entry["id"], entry["met"], entry.get("evidence", "")
         if not isinstance(name, str) or not isinstance(evidence, str):
             raise VerdictError("invalid", f"{key!r} holds an 'id' or 'evidence' that is not a text")
-        known = {folded_word(item.id): item.id for item in self.criteria}
         is_told = not (self.cannot_tell and isinstance(met, str) and folded_word(met) == CANNOT_TELL)
         return CriterionVerdict(
-            id=known.get(folded_word(name), clean_text(name).strip()),
+            id=name if name in self._ids.values() else self._ids.get(folded_word(name), clean_text(name).strip()),
             met=read_flag(entry, "met") if is_told else None,
             evidence=clean_text(evidence),
         )

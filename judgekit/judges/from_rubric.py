@@ -99,7 +99,7 @@ class RubricJudge(Judge):
         Raises:
             VerdictError: one is missing, or there is one that was not asked about.
         """
-        if not isinstance(self.kind, Criteria):
+        if not isinstance(self.kind, Criteria) or self.kind.is_read_whole:
             return verdict
         return settled(self.kind, verdict, judge_input)
 

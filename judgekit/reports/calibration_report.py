@@ -63,6 +63,10 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
             f"  {line}" for line in _confusion_lines(compared["confusion"], is_yes_no=compared["pass_score"] is None)
         ]
         lines += [f"  {line}" for line in _threshold_lines(compared["thresholds"])]
+        weighed = compared.get("probabilities")
+        lines += [
+            f"  {line}" for line in _threshold_lines(weighed["thresholds"] if weighed and weighed["n"] else [], "p")
+        ]
         lines += [f"  note: {note}" for note in compared["notes"]]
         lines.append("")
     return [printable_line(line) for line in lines]
@@ -94,7 +98,35 @@ def _lines(report: Part) -> Iterator[str]:
             yield f"judge minus people: {bias['value']:+.3f} {what}{_ends(bias)}{error}; {said}"
     yield from _agreement(compared["agreement"])
     yield from _humans(compared["humans"])
+    yield from _probabilities(compared.get("probabilities"))
     yield from _second_opinion(compared.get("baseline"), report.get("comparator_value"))
+
+
+def _probabilities(found: Part | None) -> Iterator[str]:
+    """What the probabilities of the verdicts are worth, and the threshold that would separate best."""
+    if found is None:
+        return
+    without = f", {found['n_without']} without" if found["n_without"] else ""
+    if not found["n"]:
+        yield f"probability of a pass: no labelled verdict has one{without}"
+        return
+    if found["auc"]["value"] is not None:
+        areas = (("of the expected score", "auc_expected"), ("of the written verdict", "auc_written"))
+        texts = [f"{what} {number(found[key]['value'])}{_ends(found[key])}" for what, key in areas]
+        yield f"AUC of the probability of a pass {_share(found['auc'])}{without}; {'; '.join(texts)}"
+    ece, why = found["ece"], found.get("undefined_reason")
+    yield (
+        f"Brier score {number(found['brier']['value'])}{_ends(found['brier'])}; calibration error "
+        f"{number(ece['value'])}{_ends(ece)}, {number(ece['if_calibrated'])} on average if every probability were "
+        f"right{f'; {why}' if why else ''}"
+    )
+    if found["best_threshold"] is not None:
+        best = next(row for row in found["thresholds"] if row["threshold"] == found["best_threshold"])
+        yield (
+            f"a pass from probability {best['threshold']:.3f} separates best here: sensitivity "
+            f"{number(best['sensitivity']['value'])}, specificity {number(best['specificity']['value'])}; expect less "
+            "of new cases"
+        )
 
 
 def _agreement(agreement: Part) -> Iterator[str]:
@@ -183,11 +215,11 @@ def _confusion_lines(confusion: Part | None, *, is_yes_no: bool) -> Iterator[str
         yield f"{level:>6}" + "".join(f"{count:>6}" for count in row)
 
 
-def _threshold_lines(thresholds: list[Part]) -> Iterator[str]:
+def _threshold_lines(thresholds: list[Part], of: str = "") -> Iterator[str]:
     if thresholds:
-        yield "pass from   sensitivity   specificity     agreement         kappa"
+        yield f"{f'pass from {of}'.rstrip():>11}   sensitivity   specificity     agreement         kappa"
     for row in thresholds:
-        yield f"{row['threshold']:>9}" + "".join(f"{value:>14}" for value in _threshold_values(row))
+        yield f"{row['threshold']:>11.4g}" + "".join(f"{value:>14}" for value in _threshold_values(row))
 
 
 def _threshold_values(row: Part) -> list[str]:
@@ -252,6 +284,7 @@ def _human_labels(compared: Part) -> dict[str, Any]:
             if (found := compared["agreement"][kind])["n"]
         ],
         "confusion": _confusion(compared["confusion"], is_yes_no=is_yes_no),
+        "probability_lines": list(_probabilities(compared.get("probabilities"))),
         "thresholds": [
             {**row, "is_used": row["threshold"] == compared["pass_score"], "values": _threshold_values(row)}
             for row in compared["thresholds"]

@@ -17,6 +17,7 @@ from judgekit.analysis.label_sets import (
     mean_score,
     other_scale,
 )
+from judgekit.analysis.probability_calibration import probability_report, weighed_verdict
 from judgekit.analysis.slices import DIMENSIONS, slice_values
 from judgekit.analysis.stored_figures import rounded
 from judgekit.analysis.verdict_pairs import compare_pair
@@ -192,6 +193,7 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
         "notes": [*labels.notes, *_what_can_be_said(labels, cases, scale)],
         **calibration_report(cases, scale, pass_score, setting.wanted.cluster_by),
     }
+    compared["probabilities"] = _probabilities(cases, verdicts, judge.kind)
     compared["baseline"], comparator = _second_opinions(setting, judge, cases)
     readings = _readings(labels, verdicts, clusters, judge.kind)
     return {
@@ -269,6 +271,17 @@ def _labelled_cases(
         for case_id in labels.by_case
         if case_id in verdicts
     ]
+
+
+def _probabilities(cases: Sequence[LabelledCase], verdicts: Verdicts, kind: Kind) -> dict[str, Any] | None:
+    """What the probabilities of the verdicts are worth; None if there are none."""
+    if all(verdicts[case.case_id].probabilities is None for case in cases):
+        return None
+    weighed = [
+        weighed_verdict(kind, verdicts[case.case_id], case.human_class, case.cluster or f"= {case.case_id}")
+        for case in cases
+    ]
+    return probability_report([item for item in weighed if item is not None], len(cases))
 
 
 def pass_score_of(kind: Kind) -> int | None:

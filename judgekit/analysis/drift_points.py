@@ -9,6 +9,7 @@ from judgekit.analysis.verdict_pairs import compare_verdicts, raw_verdict
 from judgekit.core.history_points import HistoryPoint, PointKind, dataset_sha256
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import Manifest
+from judgekit.core.token_runs import LEAST_MASS
 from judgekit.core.verdict_kinds import Kind
 
 AT_ONCE = timedelta(days=1)
@@ -71,15 +72,27 @@ def checked_verdicts(
 def pair_row(first: Verdict | None, second: Verdict | None, kind: Kind) -> dict[str, Any]:
     """One row of a sample: `first` (stored), `second` (later) and whether it `disagrees`, None without two verdicts.
 
-    See `compare_verdicts` for the rest.
+    See `compare_verdicts` for the rest. `chance_shift` is how far the figure by probabilities moved, as a share of the
+    scale, if both verdicts have it.
     """
     if first is None or second is None:
         return {"first": None, "second": None, "disagrees": None}
+    chances = [_chance(verdict, kind) for verdict in (first, second)]
+    shift = None if chances[0] is None or chances[1] is None else chances[1] - chances[0]
     return {
         "first": raw_verdict(first),
         "second": raw_verdict(second),
         "disagrees": compare_verdicts(first, second, kind).disagrees,
+        "chance_shift": shift,
     }
+
+
+def _chance(verdict: Verdict, kind: Kind) -> float | None:
+    """The figure by probabilities on a scale of 0 to 1."""
+    is_usable = verdict.probabilities is not None and (verdict.probability_mass or 1.0) >= LEAST_MASS
+    value = kind.weighed(verdict.probabilities) if is_usable and verdict.probabilities is not None else None
+    low, high = kind.bounds
+    return None if value is None else (value - low) / (high - low)
 
 
 def history_point(verdicts: HistoryPoint, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
@@ -88,6 +101,8 @@ def history_point(verdicts: HistoryPoint, asked: AskedAgain, sample: Sequence[Ma
     # Labels have no order, and what cannot be told is no number.
     numbers = [row for row in pairs if not isinstance(row["first"], str) and not isinstance(row["second"], str)]
     shift_mean, shift_sd = _mean_and_sd([(float(row["second"]) - float(row["first"]), 1) for row in numbers])
+    chances = [shift for row in pairs if (shift := row.get("chance_shift")) is not None]
+    chance_shift_mean, chance_shift_sd = _mean_and_sd([(shift, 1) for shift in chances])
     said = ("served_models", "fingerprints", "upstreams", "builds", "verdict_builds")
     return verdicts.model_copy(
         update={
@@ -100,6 +115,9 @@ def history_point(verdicts: HistoryPoint, asked: AskedAgain, sample: Sequence[Ma
             "n_failed": len(sample) - len(pairs),
             "shift_mean": shift_mean,
             "shift_sd": shift_sd,
+            "chance_shift_mean": chance_shift_mean,
+            "chance_shift_sd": chance_shift_sd,
+            "n_chances": len(chances),
             **{name: tuple(sorted(set(getattr(asked, name)))) for name in said},
         }
     )

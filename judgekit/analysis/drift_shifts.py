@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from judgekit.analysis.drift_evidence import HORIZON_POINTS, PointId
 from judgekit.core.history_points import HistoryPoint
-from judgekit.stats.means import welch_p
+from judgekit.stats.means import paired_t_p, welch_p
 from judgekit.stats.sequential import DECIDED
 
 MOST_P = 1.0 / (DECIDED * HORIZON_POINTS)
@@ -243,4 +243,49 @@ def verdict_shift(points: Sequence[HistoryPoint]) -> VerdictShift | None:
         p = _p(first, point)
         if p is not None and p <= MOST_P:
             return VerdictShift(PointId.of(first), _mean(first), PointId.of(point), _mean(point), p)
+    return None
+
+
+@dataclass(frozen=True)
+class ChanceShift:
+    """The probabilities of the judge now beside the stored ones, on unchanged inputs."""
+
+    now: PointId
+    """The first point that shows a shift."""
+    mean: float
+    """Mean of the probability (or expected score, as a share of the scale) now less the stored one."""
+    n_pairs: int
+    p: float
+
+    def line(self) -> str:
+        """One line for a report."""
+        return (
+            f"its probabilities moved on unchanged inputs: by {self.mean:+.3f} of the scale on average in "
+            f"{self.n_pairs} pairs of run {self.now.run_id} (p {self.p:.2g}, needed {MOST_P:.2g}), so the judge moved"
+        )
+
+
+LEAST_CHANCE_SHIFT = 0.01
+"""A mean shift of probabilities below this part of the scale is no drift, however certain it is."""
+
+
+def chance_shift(points: Sequence[HistoryPoint]) -> ChanceShift | None:
+    """The first time that the judge, asked again later, gave other probabilities on average than it had stored.
+
+    By the paired t test, at 1 in 20 over half a year of weekly looks. Probabilities move before verdicts flip, so this
+    can show drift of a judge whose verdicts are all the same.
+
+    Assumptions: independent cases; the noise of a server moves probabilities both ways.
+
+    Returns:
+        None if no shift of a hundredth of the scale or more is shown.
+    """
+    for point in points:
+        if point.kind != "rejudge" or point.chance_shift_mean is None or point.chance_shift_sd is None:
+            continue
+        if abs(point.chance_shift_mean) < LEAST_CHANCE_SHIFT:
+            continue
+        p = paired_t_p(point.chance_shift_mean, point.chance_shift_sd, point.n_chances)
+        if p is not None and p <= MOST_P:
+            return ChanceShift(PointId.of(point), point.chance_shift_mean, point.n_chances, p)
     return None

@@ -21,9 +21,11 @@ from judgekit.analysis.drift_evidence import (
     usual_of_others,
 )
 from judgekit.analysis.drift_shifts import (
+    ChanceShift,
     InstrumentChange,
     SystemShift,
     VerdictShift,
+    chance_shift,
     instrument_changes,
     system_shift,
     verdict_shift,
@@ -80,6 +82,8 @@ class DriftReport:
     """None if the answers were the same in all points."""
     verdicts: VerdictShift | None
     """Other scores for the same answers, in runs that asked again; None if there are none."""
+    chances: ChanceShift | None
+    """Other probabilities for the same inputs; None if there are none."""
     accepted: dict[str, Any] | None
     """The acceptance with which what is tested begins: `created_at`, `rate`, `reason`; None without one."""
     timeline: tuple[dict[str, Any], ...]
@@ -111,7 +115,8 @@ def drift_report(points: Sequence[HistoryPoint]) -> DriftReport:
     A judge's flips are held against H0 "the rate is at most m0", m0 what is usual: see `drift_evidence`. An alarm is an
     e-value of all tested points of 20 or more, or an e-detector of 520 or more, times the number of comparators tested.
     Once raised it stays, until an acceptance: what came before it is not tested. Failures are tested in the same way.
-    Another mean score for the same answers is an alarm too, see `verdict_shift`.
+    Another mean score for the same answers is an alarm too, see `verdict_shift`, and so are other probabilities, see
+    `chance_shift`.
 
     `none` takes 20 pairs or more that were tested since the last point with drift, of comparators that could show one.
     If nothing was asked the state is `not asked`.
@@ -149,6 +154,7 @@ def drift_report(points: Sequence[HistoryPoint]) -> DriftReport:
         changes=tuple(flags.changes),
         system=flags.system,
         verdicts=flags.verdicts,
+        chances=flags.chances,
         accepted=None if accepted is None else {name: getattr(accepted, name) for name in ACCEPTANCE},
         timeline=tuple(timeline),
     )
@@ -172,9 +178,10 @@ def _parts(points: Sequence[HistoryPoint]) -> list[tuple[HistoryPoint | None, li
 def _flags_of(accepted: HistoryPoint | None, points: Sequence[HistoryPoint]) -> "_Flags":
     streams = _streams(points, None if accepted is None else accepted.accepted_rate)
     verdicts = verdict_shift(points)
-    moved = _judge_since(streams, verdicts)
+    chances = chance_shift(points)
+    moved = _judge_since(streams, verdicts, chances)
     system = system_shift(points, None if moved is None else moved.created_at)
-    return _Flags(points, streams, _failures(points), instrument_changes(points), system, verdicts)
+    return _Flags(points, streams, _failures(points), instrument_changes(points), system, verdicts, chances)
 
 
 def _streams(points: Sequence[HistoryPoint], accepted: float | None) -> list[Stream]:
@@ -224,10 +231,12 @@ class _Flags:
     changes: Sequence[InstrumentChange]
     system: SystemShift | None
     verdicts: VerdictShift | None
+    chances: ChanceShift | None
 
     def judge(self, when: str | None) -> bool:
-        """It flips more than usual, or scores the same answers differently."""
-        if self.verdicts is not None and (when is None or self.verdicts.now.created_at <= when):
+        """It flips more than usual, scores the same answers differently, or gives them other probabilities."""
+        shifts = [shift.now for shift in (self.verdicts, self.chances) if shift is not None]
+        if any(when is None or now.created_at <= when for now in shifts):
             return True
         return any(stream.evidence.is_alarm(when) for stream in self.streams)
 
@@ -257,10 +266,10 @@ class _Flags:
         return "none" if n_pairs >= ENOUGH_PAIRS else "insufficient"
 
 
-def _judge_since(streams: Sequence[Stream], verdicts: VerdictShift | None) -> PointId | None:
+def _judge_since(streams: Sequence[Stream], *shifts: VerdictShift | ChanceShift | None) -> PointId | None:
     """When the judge began to differ: the earliest of what raised an alarm."""
-    starts = [stream.evidence.alarm_since for stream in streams] + [None if verdicts is None else verdicts.now]
-    return _earliest(starts)
+    starts = [None if shift is None else shift.now for shift in shifts]
+    return _earliest([*starts, *(stream.evidence.alarm_since for stream in streams)])
 
 
 def _earliest(points: Iterable[PointId | None]) -> PointId | None:
@@ -273,7 +282,7 @@ def _since(flags: _Flags, state: State) -> PointId | None:
         changes = [change.at for change in flags.changes if change.is_in_force(None)]
         return _earliest([*changes, None if flags.failures is None else flags.failures.alarm_since])
     if state in ("judge", "judge+system"):
-        return _judge_since(flags.streams, flags.verdicts)
+        return _judge_since(flags.streams, flags.verdicts, flags.chances)
     return flags.system.since if state == "system" and flags.system is not None else None
 
 
@@ -282,8 +291,7 @@ def _why(flags: _Flags, accepted: HistoryPoint | None) -> list[str]:
     lines += [change.line() for change in flags.changes if change.is_in_force(None)]
     if flags.failures is not None and flags.failures.alarm_at is not None:
         lines.append(f"calls: {flags.failures.line('failed', f'first {BASELINE_POINTS} points')}")
-    if flags.verdicts is not None:
-        lines.append(flags.verdicts.line())
+    lines += [shift.line() for shift in (flags.verdicts, flags.chances) if shift is not None]
     for stream in flags.streams:
         name = f"{KIND_WORDS[stream.kind]}, {stream.comparator}"
         if stream.evidence.counts:

@@ -69,6 +69,11 @@ class HistoryPoint(Frozen):
     shift_mean: float | None = None
     """Mean of verdict now less stored verdict over the pairs: how far the judge moved."""
     shift_sd: float | None = None
+    chance_shift_mean: float | None = None
+    """The same of the figure by token probabilities, as a share of the scale; None if there are none."""
+    chance_shift_sd: float | None = None
+    n_chances: int = 0
+    """Pairs with probabilities on both sides."""
     verdict_model: str | None = None
     """Model that gave the stored verdicts; None if that is not known."""
     accepted_rate: float | None = None

@@ -154,6 +154,36 @@ def welch_p(mean_a: float, sd_a: float, n_a: int, mean_b: float, sd_b: float, n_
     return regularised_beta(freedom / 2.0, 0.5, freedom / (freedom + t_squared)) if math.isfinite(t_squared) else 0.0
 
 
+def paired_t_p(mean_difference: float, sd: float, n: int) -> float | None:
+    """Two-sided p value of the paired t test from mean, standard deviation and number of differences.
+
+    `t = mean / (sd / sqrt(n))` with n - 1 degrees of freedom.
+
+    Assumptions: independent pairs, more than a few of them; differences without long tails.
+
+    Args:
+        mean_difference: mean of the differences.
+        sd: their standard deviation with n - 1, at least 0.
+        n: their number.
+
+    Returns:
+        0 to 1; None for fewer than two. Without any spread: 1.0 if the mean is 0, else 0.0.
+
+    Raises:
+        ValueError: a standard deviation below 0.
+
+    Source: Student 1908, "The Probable Error of a Mean".
+    """
+    if sd < 0.0:
+        raise ValueError(f"a standard deviation is at least 0, not {sd}")
+    if n < 2:
+        return None
+    if sd == 0.0:
+        return 1.0 if mean_difference == 0.0 else 0.0
+    t_squared = (mean_difference / sd) ** 2 * n
+    return regularised_beta((n - 1) / 2.0, 0.5, (n - 1) / (n - 1 + t_squared)) if math.isfinite(t_squared) else 0.0
+
+
 def quantile(values: Sequence[float], q: float) -> float | None:
     """The q-quantile by linear interpolation between order statistics, NumPy's default.
 

@@ -1,4 +1,4 @@
-"""`judgekit calibrate` on judges with probabilities: what they are worth beside the written verdict."""
+"""Judges with probabilities: what these are worth beside the written verdict, and what they show of drift."""
 
 import json
 from collections.abc import Iterator
@@ -7,13 +7,19 @@ from typing import Any
 
 import pytest
 
+from judgekit.analysis.drift_states import drift_report
 from judgekit.engine.passes import Observer
 from judgekit.reports.calibration_report import calibration_lines
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.stored_history import read_points
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, with_chances
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.models import Options
-from tests.builders import read_json, write_lines, write_suite
+from tests.builders import read_json, read_lines, write_lines, write_suite
 from tests.workflows.engine import Ran, again, is_capability_call
+from tests.workflows.stored_suites import rejudge
+
+JUDGMENTS = "judgments.jsonl"
 
 N = 40
 JUDGE = {"name": "true", "ask": "Is it true?", "yes_no": {"pass": "yes"}, "model": "m", "scoring": "expected"}
@@ -97,3 +103,29 @@ def test_a_judge_without_probabilities_has_no_such_part(tmp_path: Path) -> None:
     found = calibrated(ran, tmp_path, {"c0": True, "c1": False})
     assert found["anchors"]["probabilities"] is None
     assert "probability" not in json.dumps(calibration_lines({"true": found}))
+
+
+@pytest.mark.usefixtures("runs_without_hashes")
+def test_a_judge_whose_probabilities_fall_has_drifted_before_a_verdict_flips(tmp_path: Path) -> None:
+    moved_by = 0.0
+
+    def drifting(request: Request) -> Reply:
+        reply = says_yes(request)
+        if is_capability_call(request.body) or not request.get("logprobs"):
+            return reply
+        number = next(number for number in range(N - 1, -1, -1) if f"Kiln c{number} is" in request.text)
+        yes = 0.9 - number / 100 - moved_by
+        return with_chances(chat_reply('{"reasoning": "", "answer": true}'), "true", {"true": yes, "false": 1 - yes})
+
+    with FaultServer(drifting) as server:
+        ran = again(write_suite(tmp_path, server.base_url, judges=[JUDGE], n_cases=20), server)
+        lines = [{**line, "created_at": "2026-01-01T00:00:00.000+00:00"} for line in read_lines(ran.folder / JUDGMENTS)]
+        write_lines(ran.folder / JUDGMENTS, lines)
+        rejudge(ran.folder, "quiet", use_cache=False)
+        moved_by = 0.1
+        rejudge(ran.folder, "moved", use_cache=False)
+    quiet, moved = [point for point in read_points(RunFolder(ran.folder)) if point.kind == "rejudge"]
+    assert (quiet.chance_shift_mean, moved.n_disagree, moved.n_chances) == (pytest.approx(0.0), 0, 20)
+    assert moved.chance_shift_mean == pytest.approx(-0.1)
+    report = drift_report([quiet, moved])
+    assert (report.state, report.chances and report.chances.now.created_at) == ("judge", moved.created_at)

@@ -13,6 +13,7 @@ from diskcache.core import MODE_RAW
 from judgekit.core.cache_keys import KEY_VERSION, is_current, kind_and_version
 from judgekit.core.errors import StorageError
 from judgekit.storage.reply_cache import cause_of, time_text, unpacked
+from judgekit.storage.run_files import disk_faults_named
 from judgekit.storage.sqlite_files import BROKEN, is_broken, open_to_read
 
 DATABASE = "cache.db"
@@ -112,10 +113,8 @@ def open_reader(folder: Path) -> CacheReader | None:
     Raises:
         StorageError: it cannot be read.
     """
-    try:
+    with disk_faults_named(folder, "cache cannot be read"):
         is_there = (folder / DATABASE).is_file()
-    except OSError as error:
-        raise StorageError(f"{folder}: cache cannot be read: {error.strerror or error}") from None
     return CacheReader(folder) if is_there else None
 
 

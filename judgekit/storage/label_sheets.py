@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.errors import ConfigError, InputError, StorageError
+from judgekit.core.errors import ConfigError, InputError
 from judgekit.core.human_labels import LabelItem, Sheet
 from judgekit.core.text import clean_text
 from judgekit.storage.encodings import faults_named
 from judgekit.storage.label_files import read_value, table_rows
+from judgekit.storage.run_files import disk_faults_named
 
 SHEET_COLUMNS = (
     "key", "case_id", "question", "answer", "passages", "references", "key_facts", "citations", "conversation",
@@ -41,12 +42,10 @@ class LabelJournal:
             StorageError: it cannot be written.
         """
         self.path = path
-        try:
+        with disk_faults_named(path, "cannot be written"):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._stream = path.open("ab+")
             self._cut_torn_line()
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
 
     def begin(self, sheet: Sheet, known: Iterable[Sheet]) -> None:
         """Say which cases are labelled here, unless the file says so already."""
@@ -67,14 +66,15 @@ class LabelJournal:
 
     def _append(self, record: Mapping[str, Any]) -> None:
         line = clean_text(json.dumps(record, ensure_ascii=False)).encode() + b"\n"
-        try:
-            self._stream.write(line)
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
-        except OSError as error:
-            with suppress(OSError):
-                self._stream.close()
-            raise StorageError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+        with disk_faults_named(self.path, "cannot be written"):
+            try:
+                self._stream.write(line)
+                self._stream.flush()
+                os.fsync(self._stream.fileno())
+            except OSError:
+                with suppress(OSError):
+                    self._stream.close()
+                raise
 
     def _cut_torn_line(self) -> None:
         self._stream.seek(0)
@@ -117,10 +117,8 @@ def write_sheet(path: Path, sheet: Sheet, items: Sequence[LabelItem]) -> None:
         ]
         drawn = f"{sheet.judge} seed {sheet.seed}, {len(sheet.case_ids)} of {sheet.n_population}"
         writer.writerow([item.key, *map(cell_text, texts), "", "", "", drawn])
-    try:
+    with disk_faults_named(path, "cannot be written"):
         path.write_bytes(stream.getvalue().encode("utf-8-sig"))
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def cell_text(text: str) -> str:

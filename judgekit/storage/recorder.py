@@ -11,6 +11,7 @@ from typing import IO
 
 from judgekit.core.errors import StorageError
 from judgekit.core.protocols import ReplyCache
+from judgekit.storage.run_files import disk_faults_named
 
 BATCH_ROWS = 256
 BATCH_SECONDS = 0.05
@@ -41,11 +42,9 @@ class Recorder:
         self._closing = False
         self._error: StorageError | None = None
         self.cache_warning: str | None = None
-        try:
+        with disk_faults_named(path, "cannot be written"):
             # Unbuffered, so that nothing half-written is left to flush on close after a full disk.
             self._stream: IO[bytes] = path.open("ab", buffering=0)
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be written: {error.strerror}") from None
         self._thread = threading.Thread(target=self._run, name="judgekit-recorder", daemon=True)
         self._thread.start()
 

@@ -105,6 +105,23 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 @contextmanager
+def disk_faults_named(path: Path, what: str) -> Iterator[None]:
+    """Turn what the system says about one of our files into one line.
+
+    Args:
+        path: the file.
+        what: the fault, such as `cannot be read`.
+
+    Raises:
+        StorageError: there was one.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{path}: {what}: {error.strerror or error}") from None
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A stream to a temporary file that takes the place of the file once it is complete.
 
@@ -112,18 +129,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         StorageError: it cannot be written; the old file stays as it was.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
-        raise
+    with disk_faults_named(path, "cannot be written"):
+        try:
+            with temporary.open("wb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
 
 
 @contextmanager
@@ -133,25 +149,22 @@ def appending(path: Path) -> Iterator[Callable[[bytes], None]]:
     Raises:
         StorageError: it cannot be written; a line is added as a whole or not at all.
     """
-    try:
-        with path.open("ab", buffering=0) as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)
-            repair_tail(path)
+    with disk_faults_named(path, "cannot be written"), path.open("ab", buffering=0) as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        repair_tail(path)
 
-            def append(line: bytes) -> None:
-                size = stream.seek(0, os.SEEK_END)
-                try:
-                    if stream.write(line + b"\n") <= len(line):
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    os.fsync(stream.fileno())
-                except OSError:
-                    with suppress(OSError):
-                        os.ftruncate(stream.fileno(), size)
-                    raise
+        def append(line: bytes) -> None:
+            size = stream.seek(0, os.SEEK_END)
+            try:
+                if stream.write(line + b"\n") <= len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(stream.fileno())
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(stream.fileno(), size)
+                raise
 
-            yield append
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from None
+        yield append
 
 
 def repair_tail(path: Path) -> int:
@@ -162,15 +175,12 @@ def repair_tail(path: Path) -> int:
     """
     if not path.exists():
         return 0
-    try:
-        with path.open("rb+") as stream:
-            size = stream.seek(0, os.SEEK_END)
-            keep = _end_of_last_line(stream, size)
-            if keep != size:
-                stream.truncate(keep)
-            return size - keep
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be repaired: {error.strerror or error}") from None
+    with disk_faults_named(path, "cannot be repaired"), path.open("rb+") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        keep = _end_of_last_line(stream, size)
+        if keep != size:
+            stream.truncate(keep)
+        return size - keep
 
 
 def _end_of_last_line(stream: IO[bytes], size: int) -> int:

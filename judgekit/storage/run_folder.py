@@ -34,7 +34,14 @@ from judgekit.core.runs import (
 from judgekit.core.scores import Score
 from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
 from judgekit.core.text import clean_text
-from judgekit.storage.run_files import damaged_line, differing_file, repair_tail, replacing, whole_line
+from judgekit.storage.run_files import (
+    damaged_line,
+    differing_file,
+    disk_faults_named,
+    repair_tail,
+    replacing,
+    whole_line,
+)
 from judgekit.storage.seals import SEALED, check_as_it_changes, seals_of
 
 M = TypeVar("M", bound=BaseModel)
@@ -73,18 +80,16 @@ class RunFolder:
         if not is_run_id(run_id):
             raise ConfigError(f"run id {run_id!r} is not a folder name; use letters, digits, '.', '_' and '-'")
         path = results_dir / run_id
-        try:
+        with disk_faults_named(results_dir, "cannot be created"):
             results_dir.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"{results_dir}: cannot be created: {error.strerror or error}") from None
-        try:
-            path.mkdir()
-        except FileExistsError:
-            if _is_unbegun(path):
-                return cls(path)
-            raise ConfigError(f"{path}: exists already; choose another --run-id, or resume it with --resume") from None
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be created: {error.strerror or error}") from None
+        with disk_faults_named(path, "cannot be created"):
+            try:
+                path.mkdir()
+            except FileExistsError:
+                if not _is_unbegun(path):
+                    raise ConfigError(
+                        f"{path}: exists already; choose another --run-id, or resume it with --resume"
+                    ) from None
         return cls(path)
 
     @classmethod
@@ -127,17 +132,14 @@ class RunFolder:
             RunBusy: another process holds it.
             StorageError: it cannot be locked.
         """
-        try:
+        with disk_faults_named(self.path, "cannot be locked"):
             handle = (self.path / ".lock").open("w")
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be locked: {error.strerror or error}") from None
         with handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunBusy(f"{self.path}: another process is writing this run; wait for it or stop it") from None
-            except OSError as error:
-                raise StorageError(f"{self.path}: cannot be locked: {error.strerror or error}") from None
+            with disk_faults_named(self.path, "cannot be locked"):
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise RunBusy(f"{self.path}: another process is writing this run; wait for it or stop it") from None
             yield
 
     @contextmanager
@@ -194,14 +196,13 @@ class RunFolder:
     def read_json(self, name: str) -> dict[str, Any]:
         """A JSON file of the folder."""
         path = self.path / name
-        try:
-            value = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            raise ConfigError(f"{path}: no such file in this run") from None
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
-        except (ValueError, RecursionError) as error:
-            raise StorageError(f"{path}: damaged: {error}") from None
+        with disk_faults_named(path, "cannot be read"):
+            try:
+                value = json.loads(path.read_bytes())
+            except FileNotFoundError:
+                raise ConfigError(f"{path}: no such file in this run") from None
+            except (ValueError, RecursionError) as error:
+                raise StorageError(f"{path}: damaged: {error}") from None
         if not isinstance(value, dict):
             raise StorageError(f"{path}: damaged: expected an object")
         return value
@@ -301,13 +302,10 @@ class RunFolder:
         path = self.path / name
         if not path.exists():
             return
-        try:
-            with path.open("rb") as stream:
-                for number, line in enumerate(stream, start=1):
-                    if whole_line(path, number, line):
-                        yield number, line
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
+        with disk_faults_named(path, "cannot be read"), path.open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                if whole_line(path, number, line):
+                    yield number, line
 
     def repair_tail(self, name: str) -> int:
         """Cut off a torn last line; returns the number of bytes dropped."""

@@ -14,6 +14,7 @@ from judgekit.core.errors import JudgekitError, StorageError, first_problem
 from judgekit.core.runs import CONFIG, METRICS, METRICS_HISTORY, SCORES, TAGS, GateResult, Notice, RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.storage.database import RunRecord
+from judgekit.storage.run_files import disk_faults_named
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_cases import StoredScore
 from judgekit.storage.stored_history import read_points
@@ -88,7 +89,7 @@ def case_results(folder: RunFolder) -> Iterator[tuple[str, str]]:
     case_id: str | None = None
     found = _Result()
     try:
-        with path.open("rb") as stream:
+        with disk_faults_named(path, "cannot be read"), path.open("rb") as stream:
             while lines := stream.readlines(_CHUNK_BYTES):
                 if not lines[-1].endswith(b"\n"):
                     raise StorageError(
@@ -103,8 +104,6 @@ def case_results(folder: RunFolder) -> Iterator[tuple[str, str]]:
                     found.add(score)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StorageError(f"{path}: damaged: {error}; `judgekit rescore` writes it again") from None
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
     if case_id is not None:
         yield case_id, msgspec.json.encode(found).decode()
 

@@ -27,7 +27,7 @@ from judgekit.core.runs import (
     Manifest,
 )
 from judgekit.core.spot_checks import CHECKS
-from judgekit.storage.run_files import differing_file, first_damaged_line
+from judgekit.storage.run_files import differing_file, disk_faults_named, first_damaged_line
 
 _NEVER_CHANGED = (CONFIG, CASES, OUTPUTS, JUDGE_INPUTS, CHUNK_IDS)
 """Files that no command changes in a complete run that stays complete."""
@@ -113,12 +113,10 @@ def _check(path: Path, seal: FileSeal, *, changing: bool) -> None:
 
 
 def _seal(path: Path, most_bytes: int | None = None) -> FileSeal:
-    try:
+    with disk_faults_named(path, "cannot be read"):
         status = path.stat()
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         return _hashed(os.fspath(path), stamp, most_bytes)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 @lru_cache(maxsize=4096)  # a command opens a run several times; a changed file has another stamp

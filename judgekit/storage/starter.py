@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.core.config import RunConfig
-from judgekit.core.errors import ConfigError, StorageError
+from judgekit.core.errors import ConfigError
 from judgekit.storage.case_files import iterate_cases
 from judgekit.storage.first_look import Look
 from judgekit.storage.format_names import known_formats
 from judgekit.storage.prompt_files import shipped
+from judgekit.storage.run_files import disk_faults_named
 
 _GOLDEN_HEADER = """# A golden set: one entry a case. Only id and question are needed.
 # expected_doc_ids: what the system should find; `expected_doc_ids: []` means that it should refuse to answer.
@@ -141,12 +142,10 @@ def _written(folder: Path, files: Mapping[Path, str], *, replace: bool) -> list[
         raise ConfigError(f"{there[0]}: exists already; choose another folder, or --force to replace the config")
     # What the user may have filled in is never lost.
     written = [path for path in files if path not in there or path.name.startswith("config.")]
-    try:
+    with disk_faults_named(folder, "cannot be written"):
         folder.mkdir(parents=True, exist_ok=True)
         for path in written:
             path.write_text(files[path], encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be written: {error.strerror}") from None
     return written
 
 

@@ -5,7 +5,7 @@ and files in different orders can be joined.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Self, TypeVar
 
@@ -17,7 +17,7 @@ from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment, that_count
 from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES, CaseRecord
 from judgekit.core.scores import Failed, NotApplicable, Outcome
-from judgekit.storage.run_files import damaged_line, whole_line
+from judgekit.storage.run_files import damaged_line, disk_faults_named, whole_line
 from judgekit.storage.run_folder import RunFolder
 
 M = TypeVar("M", bound=BaseModel)
@@ -93,14 +93,12 @@ class RecordIndex:
     def lines(self, case_id: str) -> list[bytes]:
         """The lines of one case, in the order of the file."""
         found: list[bytes] = []
-        try:
+        with disk_faults_named(self._path, "cannot be read"):
             for start, length in self._ranges.get(case_id, ()):
                 if self._stream is None:
                     self._stream = self._path.open("rb")
                 self._stream.seek(start)
                 found += self._stream.read(length).splitlines()
-        except OSError as error:
-            raise StorageError(f"{self._path}: cannot be read: {error.strerror or error}") from None
         return found
 
     def _add(self, case_id: str, start: int, length: int) -> None:
@@ -114,20 +112,19 @@ class RecordIndex:
         """(head, offset, length) of every whole line."""
         decoder = msgspec.json.Decoder(_Head)
         offset = 0
-        try:
-            with self._path.open("rb") as stream:
-                for number, line in enumerate(stream, start=1):
-                    if whole_line(self._path, number, line):
-                        try:
-                            head = decoder.decode(line)
-                        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                            raise damaged_line(self._path, number, error) from None
-                        yield head, offset, len(line)
-                    offset += len(line)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise StorageError(f"{self._path}: cannot be read: {error.strerror or error}") from None
+        with (
+            disk_faults_named(self._path, "cannot be read"),
+            suppress(FileNotFoundError),
+            self._path.open("rb") as stream,
+        ):
+            for number, line in enumerate(stream, start=1):
+                if whole_line(self._path, number, line):
+                    try:
+                        head = decoder.decode(line)
+                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                        raise damaged_line(self._path, number, error) from None
+                    yield head, offset, len(line)
+                offset += len(line)
 
 
 class _CaseFiles:

@@ -6,7 +6,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Set
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
@@ -17,23 +17,32 @@ ChunkIds = Iterable[str | int]
 """Ids in any order; one that comes twice counts once, `7` and `"7"` are the same."""
 
 
-class ChunkLevelMetric(ABC):
-    """A chunk-level metric: two sets of chunk ids to a number. It holds no state; call it, or its `calculate`."""
+SetT_contra = TypeVar("SetT_contra", contravariant=True)
+
+
+class SetMetric(ABC, Generic[SetT_contra]):
+    """A metric for libraries: what was retrieved and what should be to a number. Call it, or its `calculate`."""
 
     __slots__ = ()
 
     name: ClassVar[str]
 
     @abstractmethod
-    def calculate(self, retrieved: ChunkIds, gold: ChunkIds) -> float:
-        """The figure for the ids that were retrieved and those that should be."""
+    def calculate(self, retrieved: SetT_contra, gold: SetT_contra) -> float:
+        """The figure for what was retrieved and what should be; both in any order, what comes twice counts once."""
 
-    def __call__(self, retrieved: ChunkIds, gold: ChunkIds) -> float:
+    def __call__(self, retrieved: SetT_contra, gold: SetT_contra) -> float:
         """As `calculate`."""
         return self.calculate(retrieved, gold)
 
     def __repr__(self) -> str:
         return self.name
+
+
+class ChunkLevelMetric(SetMetric[ChunkIds]):
+    """A chunk-level metric: two sets of chunk ids to a number. It holds no state."""
+
+    __slots__ = ()
 
 
 class ChunkRecall(ChunkLevelMetric):

@@ -4,7 +4,6 @@
 `name` and `calculate`. The family `spans` gives the same figures for the cases of a run.
 """
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -16,6 +15,7 @@ from judgekit.core.collector import collector_paused
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
 from judgekit.core.text import canonical_id
+from judgekit.metrics.chunks import SetMetric
 
 
 class _SpanFields(NamedTuple):
@@ -155,23 +155,10 @@ class _Sizes:
         return self.overlap / self.either if self.either else 1.0
 
 
-class TokenLevelMetric(ABC):
-    """A token-level metric: two sets of spans to a number. It holds no state; call it, or its `calculate`."""
+class TokenLevelMetric(SetMetric[Iterable[CharacterSpan]]):
+    """A token-level metric: two sets of spans to a number; spans may overlap. It holds no state."""
 
     __slots__ = ()
-
-    name: ClassVar[str]
-
-    @abstractmethod
-    def calculate(self, retrieved: Iterable[CharacterSpan], gold: Iterable[CharacterSpan]) -> float:
-        """The figure for what was retrieved and what should be; spans may overlap and come in any order."""
-
-    def __call__(self, retrieved: Iterable[CharacterSpan], gold: Iterable[CharacterSpan]) -> float:
-        """As `calculate`."""
-        return self.calculate(retrieved, gold)
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 class SpanRecall(TokenLevelMetric):

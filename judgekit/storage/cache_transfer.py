@@ -12,6 +12,7 @@ import msgspec
 
 from judgekit.core.cache_keys import is_current, kind_and_version
 from judgekit.core.errors import ConfigError, InputError
+from judgekit.core.text import clean_text
 from judgekit.storage.cache_entries import CacheReader
 from judgekit.storage.reply_cache import DiskReplyCache, checksum_of, time_text
 from judgekit.storage.run_files import replacing
@@ -68,7 +69,7 @@ def export_entries(reader: CacheReader, path: Path) -> dict[str, int]:
                 counts["n_exported"] += 1
                 text = _with_time(entry.text, time_text(entry.stored_at))
                 line = {"key": entry.key, "reply": text, "checksum": checksum_of(entry.key, text)}
-                stream.write(json.dumps(line, ensure_ascii=not _is_plain(text)).encode("utf-8") + b"\n")
+                stream.write(json.dumps(line, ensure_ascii=clean_text(text) != text).encode("utf-8") + b"\n")
     return counts
 
 
@@ -161,11 +162,3 @@ def _with_time(text: str, at: str | None) -> str:
     if at is None or not isinstance(fields, dict) or fields.get("replied_at") is not None:
         return text
     return json.dumps({**fields, "replied_at": at}, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _is_plain(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

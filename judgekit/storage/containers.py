@@ -19,7 +19,7 @@ from judgekit.core.errors import ConfigError, InputError
 from judgekit.storage.documents import DATA_VALUES, line_of_node, node_at, parsed_yaml
 from judgekit.storage.encodings import faults_named
 from judgekit.storage.format_names import formats_named
-from judgekit.storage.problems import kind_of
+from judgekit.storage.problems import kind_of, one_part
 from judgekit.storage.rows import (
     OWN_FORMATS,
     Notices,
@@ -28,7 +28,7 @@ from judgekit.storage.rows import (
     document_rows,
     has_own_suffix,
     is_folder,
-    one_part,
+    json_problem,
     read_rows,
     read_text,
 )
@@ -146,12 +146,8 @@ def _row(file: DataFile, entry: Path) -> Row:
 
     try:
         data = json.loads(read_text(file, entry))
-    except json.JSONDecodeError as error:
-        return wrong(error.lineno, f"not valid JSON: {error.msg} (column {error.colno})")
-    except RecursionError:
-        return wrong(1, "nested too deeply")
-    except ValueError:
-        return wrong(1, "holds a number with too many digits; write it as a text")
+    except (ValueError, RecursionError) as error:
+        return wrong(getattr(error, "lineno", 1), json_problem(error))
     if not isinstance(data, dict):
         return wrong(1, f"expected an object, found {kind_of(data)}; each file of the folder is one record")
     if "id" not in data and "case_id" not in data and not {"id", "case_id"} & set(file.fields):
@@ -244,7 +240,7 @@ def split_files(file: DataFile, path: Path) -> list[Path]:
     splits: dict[str, list[Path]] = {}
     for entry in found:
         splits.setdefault(_split_of(entry, path), []).append(entry)
-    chosen = splits[one_part(file, path, list(splits), "split")]
+    chosen = splits[one_part(file.part, path, list(splits), "split")]
     for folder in {entry.parent for entry in chosen}:
         state = folder / "state.json"
         if state.is_file() and _has_index(state):

@@ -88,6 +88,10 @@ class RunRecord(ListedRun):
     points: Sequence[HistoryPoint]
 
 
+class DatabaseFault(StorageError):
+    """The database and no folder is at fault."""
+
+
 class Database:
     """The results database of one folder of runs; safe for several processes at once.
 
@@ -166,10 +170,7 @@ class Database:
 
     def runs(self, suite: str | None = None, tag: str | None = None, limit: int | None = None) -> list[ListedRun]:
         """Runs, the newest first; none if there is no database."""
-        with self._reading() as connection:
-            if connection is None:
-                return []
-            rows = connection.execute(_LIST, (suite, suite, tag, tag, -1 if limit is None else limit)).fetchall()
+        rows = self._rows(_LIST, suite, suite, tag, tag, -1 if limit is None else limit)
         try:
             return [_listed(row) for row in rows]
         except (ValueError, TypeError) as error:
@@ -177,17 +178,11 @@ class Database:
 
     def run_ids(self) -> set[str]:
         """Ids of all runs."""
-        with self._reading() as connection:
-            return (
-                set() if connection is None else {row[0] for row in connection.execute("SELECT run_id FROM eval_runs")}
-            )
+        return {row[0] for row in self._rows("SELECT run_id FROM eval_runs")}
 
     def points(self, judge: str | None = None, dataset: str | None = None) -> list[HistoryPoint]:
         """Points of the histories of judges, the oldest first: of one judge, on the data set whose hash begins so."""
-        with self._reading() as connection:
-            if connection is None:
-                return []
-            rows = connection.execute(_POINTS, (judge, judge, dataset, dataset, dataset)).fetchall()
+        rows = self._rows(_POINTS, judge, judge, dataset, dataset, dataset)
         try:
             return [HistoryPoint.model_validate_json(row[0]) for row in rows]
         except ValueError as error:
@@ -206,14 +201,12 @@ class Database:
                     connection.rollback()
                 raise
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection to read with; None if there is no database."""
+    def _rows(self, statement: str, *values: str | int | None) -> list[Sequence[Any]]:
+        """What a statement finds; nothing if there is no database."""
         if not self.path.exists():
-            yield None
-            return
+            return []
         with self._reported("read"), closing(self._open_to_read()) as connection:
-            yield connection
+            return connection.execute(statement, values).fetchall()
 
     @contextmanager
     def _reported(self, what: str) -> Iterator[None]:
@@ -221,7 +214,7 @@ class Database:
             yield
         except BROKEN as error:
             hint = "; it is damaged, `judgekit runs reindex` builds a new one" if is_broken(error, self.path) else ""
-            raise StorageError(f"{self.path}: cannot be {what}: {error}{hint}") from None
+            raise DatabaseFault(f"{self.path}: cannot be {what}: {error}{hint}") from None
 
     def _open(self, *, check_all: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
@@ -279,7 +272,7 @@ class Database:
                     self._move_away()
                     return self._open()
         except OSError as error:
-            raise StorageError(f"{self.path}: damaged, and cannot be set aside: {error.strerror or error}") from None
+            raise DatabaseFault(f"{self.path}: damaged, and cannot be set aside: {error.strerror or error}") from None
 
     def _move_away(self) -> None:
         name = f"{self.path.name}.corrupt-{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

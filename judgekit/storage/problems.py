@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from judgekit.core.errors import did_you_mean
+from judgekit.core.errors import InputError, did_you_mean
 
 MISSING = "required, but missing"
 """Message about an absent field."""
@@ -68,6 +68,22 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[tuple[Locat
         for location, message in messages.items()
         if not any(other[: len(location)] == location and len(other) > len(location) for other in messages)
     ]
+
+
+def one_part(part: str | None, path: object, parts: list[str], what: str) -> str:
+    """The part of a source that is read: the one that is named, or the only one.
+
+    Raises:
+        InputError: no such part, or several and none named.
+    """
+    shown = ", ".join(map(repr, parts[:20]))
+    if part is not None:
+        if part not in parts:
+            raise InputError(f"{path}: no {what} {part!r}; it has {shown or 'none'}")
+        return part
+    if len(parts) != 1:
+        raise InputError(f'{path}: holds {len(parts)} {what}s, {shown}; name one with "part"')
+    return parts[0]
 
 
 def kind_of(value: object) -> str:

@@ -111,8 +111,7 @@ def reading_of(file: DataFile, path: Path) -> Reading:
     if container is None and not is_folder(path):
         return _unknown(file, path)
     if container == "json" and is_plain_file(path) and file.records is None:
-        document = _document(file, path)
-        found = _by_document(file, path, document) if document is not None else None
+        found = _by_document(file, path)
         if found is not None:
             return found
     if container in (None, "yaml") or _CONTENT & field_heads(file.fields):  # who maps them has said what the rows are
@@ -153,22 +152,18 @@ def _unknown(file: DataFile, path: Path) -> Reading:
             return Reading(file, path, form)
     found = None
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" and path.suffix.lower() in (".txt", ".log", ""):
-        document = _document(file, path)
-        found = _by_document(file, path, document) if document is not None else None
+        found = _by_document(file, path)
     if found is None:
         raise InputError(unknown_extension(path))
     return found
 
 
-def _document(file: DataFile, path: Path) -> Document | None:
+def _by_document(file: DataFile, path: Path) -> Reading | None:
     try:
-        return read_document(Source(file, path, "cases", []))
+        document = read_document(Source(file, path, "cases", []))
     except InputError:
         return None  # the reader says the same again
-
-
-def _by_document(file: DataFile, path: Path, document: Document) -> Reading | None:
-    found = [form for form in formats().values() if form.claims_document(document)]
+    found = [form for form in formats().values() if document is not None and form.claims_document(document)]
     if len(found) != 1:
         return None
     return Reading(file, path, found[0], found_by_keys=True, document=document)

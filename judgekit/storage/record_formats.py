@@ -306,11 +306,7 @@ def read_document(source: Source) -> Document | None:
     """
     if source.path.suffix.lower() not in (".json", ".txt", ".log", ""):
         return None
-    return parse_document(source, read_text(source.file, source.path))
-
-
-def parse_document(source: Source, text: str) -> Document | None:
-    """A text as one JSON object, see `read_document`."""
+    text = read_text(source.file, source.path)
     if not text.lstrip().startswith("{"):
         return None
     try:

@@ -160,17 +160,22 @@ def jsonl_row(body: bytes, number: int) -> Row:
         text = body.decode("utf-8")
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             hint = '; if the file is one JSON document, set "format": "json"' if body in (b"[", b"{") else ""
-            return Row(number, "$", None, f"not valid JSON: {error.msg} (column {error.colno}){hint}")
-        except RecursionError:
-            return Row(number, "$", None, "nested too deeply")
-        except ValueError:
-            return Row(number, "$", None, "holds a number with too many digits; write it as a text")
+            return Row(number, "$", None, json_problem(error) + hint)
     if not isinstance(data, dict):
         hint = '; if the file is one JSON document, set "format": "json"' if isinstance(data, list) else ""
         return Row(number, "$", None, f"expected an object, found {kind_of(data)}{hint}")
     return Row(number, "$", data)
+
+
+def json_problem(error: ValueError | RecursionError) -> str:
+    """What Python's parser of JSON found wrong."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"not valid JSON: {error.msg} (column {error.colno})"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return "holds a number with too many digits; write it as a text"
 
 
 def _json(source: DataFile, stream: IO[bytes], path: Path, encoding: str) -> Iterator[Row]:
@@ -190,10 +195,9 @@ def _json(source: DataFile, stream: IO[bytes], path: Path, encoding: str) -> Ite
                 yield Row(line, f"$[{number}]", None, f"expected an object, found {kind_of(item)}")
     except json.JSONDecodeError as error:
         hint = '; if each line is a record, set "format": "jsonl"' if error.msg == "Extra data" else ""
-        message = f"not valid JSON: {error.msg} (column {error.colno}){hint}"
-        raise InputError(f"{path}:{error.lineno}: {message}") from None
-    except ValueError:
-        raise InputError(f"{path}: holds a number with too many digits; write it as a text") from None
+        raise InputError(f"{path}:{error.lineno}: {json_problem(error)}{hint}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {json_problem(error)}") from None
     if number < 0:
         raise InputError(f"{path}: the list is empty")
 
@@ -277,19 +281,3 @@ def is_plain_file(path: Path) -> bool:
 def has_own_suffix(path: Path) -> bool:
     """Whether the extension is that of JSONL, JSON or CSV."""
     return path.suffix.lower() in OWN_FORMATS
-
-
-def one_part(file: DataFile, path: Path, parts: list[str], what: str) -> str:
-    """The part of a source that is read: the one that is named, or the only one.
-
-    Raises:
-        InputError: no such part, or several and none named.
-    """
-    shown = ", ".join(repr(part) for part in parts[:20])
-    if file.part is not None:
-        if file.part not in parts:
-            raise InputError(f"{path}: no {what} {file.part!r}; it has {shown or 'none'}")
-        return file.part
-    if len(parts) != 1:
-        raise InputError(f'{path}: holds {len(parts)} {what}s, {shown}; name one with "part"')
-    return parts[0]

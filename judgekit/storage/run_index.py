@@ -1,14 +1,14 @@
 """Keeps the results database in step with the run folders; what goes wrong is said and never costs a run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from judgekit.core.errors import ConfigError, JudgekitError
 from judgekit.core.history_points import HistoryPoint, dataset_sha256
 from judgekit.core.runs import CONFIG, MANIFEST, Manifest, Notices
-from judgekit.storage.database import Database, RunRecord
+from judgekit.storage.database import Database, DatabaseFault, RunRecord
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import case_results, run_record
 from judgekit.storage.stored_history import append_point
@@ -166,10 +166,18 @@ def reindex(results_dir: Path, database: Database) -> Reindexed:
     folders = list(run_folders(results_dir))
     database.make_ready()
     for path in folders:
-        with _skipping(done, path):
+        try:
             _put_again(database, RunFolder.open(path))
             there.add(path.name)
             done.n_indexed += 1
+        except DatabaseFault:
+            raise  # going on would help nobody
+        except JudgekitError as error:
+            if path.exists():  # else it was deleted meanwhile
+                done.skipped.append(str(error))
+        except OSError as error:
+            if path.exists():
+                done.skipped.append(f"{path}: cannot be read: {error.strerror or error}")
     for run_id in database.run_ids() - there:
         if not (results_dir / run_id / MANIFEST).exists() or _names(done.skipped, results_dir / run_id):
             database.delete_run(run_id)
@@ -182,61 +190,11 @@ def _names(lines: Sequence[str], path: Path) -> bool:
     return any(line.startswith(f"{path}") for line in lines)
 
 
-class _CannotWrite(Exception):
-    """The database and not the folder is at fault, so that going on would help nobody."""
-
-    def __init__(self, cause: JudgekitError) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
 def _put_again(database: Database, folder: RunFolder) -> None:
-    """Index one folder.
-
-    Raises:
-        JudgekitError: the folder cannot be read.
-        _CannotWrite: the database cannot be written.
-    """
-    problems: list[JudgekitError] = []
-
     def record() -> RunRecord:
-        with _noting(problems):
-            found = run_record(folder)
-            if found.run_id != folder.path.name:
-                raise ConfigError(f"{folder.path}: holds run {found.run_id!r}; name the folder as the run")
-            return found
+        found = run_record(folder)
+        if found.run_id != folder.path.name:
+            raise ConfigError(f"{folder.path}: holds run {found.run_id!r}; name the folder as the run")
+        return found
 
-    def results() -> Iterator[tuple[str, str]]:
-        with _noting(problems):
-            yield from case_results(folder)
-
-    try:
-        database.put_run(record, results())
-    except JudgekitError as error:
-        if not problems:
-            raise _CannotWrite(error) from None
-        raise
-
-
-@contextmanager
-def _noting(problems: list[JudgekitError]) -> Iterator[None]:
-    """Why something cannot be read goes to `problems`."""
-    try:
-        yield
-    except JudgekitError as error:
-        problems.append(error)
-        raise
-
-
-@contextmanager
-def _skipping(done: Reindexed, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except _CannotWrite as error:
-        raise error.cause from None
-    except JudgekitError as error:
-        if path.exists():  # else it was deleted meanwhile
-            done.skipped.append(str(error))
-    except OSError as error:
-        if path.exists():
-            done.skipped.append(f"{path}: cannot be read: {error.strerror or error}")
+    database.put_run(record, case_results(folder))

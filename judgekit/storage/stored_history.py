@@ -44,14 +44,14 @@ class _Opinions:
         if judgment.verdict is not None:
             self.verdicts[judgment.case_id] = judgment.verdict.model_copy(update=_SHORT)
             self.times[judgment.case_id] = judgment.created_at
-        if judgment.served_model is not None:
-            self.served_models.add(judgment.served_model)
-        if judgment.fingerprint is not None:
-            self.fingerprints.add(judgment.fingerprint)
-        if judgment.upstream is not None:
-            self.upstreams.add(judgment.upstream)
-        if judgment.build is not None:
-            self.builds.add(judgment.build)
+        for known, value in (
+            (self.served_models, judgment.served_model),
+            (self.fingerprints, judgment.fingerprint),
+            (self.upstreams, judgment.upstream),
+            (self.builds, judgment.build),
+        ):
+            if value is not None:
+                known.add(value)
         self.last_at = max(self.last_at, judgment.created_at)
 
 

@@ -17,6 +17,7 @@ from typing import IO, Any
 from xml.etree.ElementTree import ParseError
 
 from judgekit.core.errors import InputError
+from judgekit.storage.problems import one_part
 
 Record = tuple[int, list[str]]
 """1-based line on which a record starts, and its cells."""
@@ -175,14 +176,7 @@ def _chosen(book: Any, part: str | None, path: Path) -> str:
     names = [sheet.title for sheet in book.worksheets]
     if part is None and len(names) > 1:
         names = [name for name in names if _is_filled(book[name])] or names[:1]
-    shown = ", ".join(map(repr, names[:20]))
-    if part is not None:
-        if part not in names:
-            raise InputError(f"{path}: no sheet {part!r}; it has {shown or 'none'}")
-        return part
-    if len(names) != 1:
-        raise InputError(f'{path}: holds {len(names)} sheets, {shown}; name one with "part"')
-    return str(names[0])
+    return one_part(part, path, names, "sheet")
 
 
 def _is_filled(sheet: Any) -> bool:

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
 from judgekit.storage.formats.trec import judged_case, named
+from judgekit.storage.problems import one_part
 from judgekit.storage.record_formats import Format, Source
-from judgekit.storage.rows import Origin, Row, is_folder, is_plain_file, one_part, read_rows, read_text
+from judgekit.storage.rows import Origin, Row, is_folder, is_plain_file, read_rows, read_text
 
 _QUERIES = "queries.jsonl"
 
@@ -100,7 +101,7 @@ def _judgements(file: DataFile, path: Path) -> Path:
     splits = sorted(entry.stem for entry in (path / "qrels").glob("*.tsv"))
     if not splits:
         raise InputError(f"{path}: has no qrels/*.tsv")
-    return path / "qrels" / f"{one_part(file, path, splits, 'split')}.tsv"
+    return path / "qrels" / f"{one_part(file.part, path, splits, 'split')}.tsv"
 
 
 def _graded(file: DataFile, path: Path, grades: dict[str, dict[str, float]]) -> Iterator[Row]:

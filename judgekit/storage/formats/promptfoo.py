@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from judgekit.storage.containers import container_rows
+from judgekit.storage.problems import one_part
 from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, document_row, hits_of
-from judgekit.storage.rows import Row, one_part
+from judgekit.storage.rows import Row
 
 _QUESTIONS = ("question", "query", "input")
 _CONTEXTS = ("context", "contexts")
@@ -103,9 +104,9 @@ def _one_system(rows: list[Row], source: Source) -> Iterator[Row]:
     elif source.file.part is not None and source.file.part not in systems:
         chosen = next((name for name in systems if source.file.part in name.split(" | ")), "")
         if not chosen or sum(source.file.part in name.split(" | ") for name in systems) > 1:
-            chosen = one_part(source.file, source.path, list(systems), "system")
+            chosen = one_part(source.file.part, source.path, list(systems), "system")
     else:
-        chosen = one_part(source.file, source.path, list(systems), "system")
+        chosen = one_part(source.file.part, source.path, list(systems), "system")
     for row in rows:
         if row.data is None or _system(row.data) == chosen:
             yield row

@@ -79,13 +79,13 @@ class Retrieval(Metric):
             return {column.name: NO_SUPPORTS for column in self.columns()}
         supports = GoldSupports(case.gold_supports, self.snippets)
         gold = Gold(supports=supports, groups=case.required_support_groups)
-        if output.error is not None:
-            return self._failed(case, gold, Failed(output.error.kind))
-        outcomes = self.ranked(positions_of_output(gold, output))
-        outcomes["scope_miss"] = _scope_miss(supports, output.scope)
+        failed = None if output.error is None else Failed(output.error.kind)
+        outcomes = self.ranked(positions_of_output(gold, output) if failed is None else empty_positions(gold), failed)
+        outcomes["scope_miss"] = failed or _scope_miss(supports, output.scope)
         cited = supports.cited_by(output.references)
-        outcomes["attribution_hit"] = (1.0 if cited else 0.0) if case.answerable is True else _NOT_ANSWERABLE
-        outcomes["recency_conflict"] = _recency_conflict(case, cited)
+        outcomes["attribution_hit"] = (failed or float(bool(cited))) if case.answerable is True else _NOT_ANSWERABLE
+        recency = _recency_conflict(case, cited)
+        outcomes["recency_conflict"] = recency if isinstance(recency, NotApplicable) else failed or recency
         return outcomes
 
     def ranked(self, found: Positions, failed: Failed | None = None) -> Outcomes:
@@ -120,15 +120,6 @@ class Retrieval(Metric):
             return {"recency_conflict": said}
         cited = GoldSupports(case.gold_supports, self.snippets).cited_by(output.references)
         return {"recency_conflict": float(said.answer is True and len(cited) == len(case.gold_supports))}
-
-    def _failed(self, case: Case, gold: Gold, failed: Failed) -> Outcomes:
-        """The outcomes of an errored output: failed wherever the case alone would allow a number."""
-        outcomes = self.ranked(empty_positions(gold), failed)
-        outcomes["scope_miss"] = failed
-        outcomes["attribution_hit"] = failed if case.answerable is True else _NOT_ANSWERABLE
-        recency = _recency_conflict(case, set())
-        outcomes["recency_conflict"] = recency if isinstance(recency, NotApplicable) else failed
-        return outcomes
 
 
 def _scope_miss(gold: GoldSupports, scope: Scope | None) -> Outcome:

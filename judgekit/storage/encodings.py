@@ -10,6 +10,13 @@ from typing import IO
 
 from judgekit.core.errors import InputError
 
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
 
 @contextmanager
 def faults_named(path: Path, expected: str) -> Iterator[None]:
@@ -53,7 +60,23 @@ def encoding_of(given: str | None, stream: IO[bytes], path: Path) -> str:
     """
     head = stream.read(4)
     stream.seek(0)
-    return _encoding(given, head, path)
+    by_mark = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    if given is None:
+        if by_mark is None and b"\0" in head:
+            guess = "utf-16-be" if head.startswith(b"\0") else "utf-16-le"
+            raise InputError(
+                f"{path}: has zero bytes at the start, as UTF-16 without a byte order mark has; "
+                f'if it is that, set "encoding": "{guess}"'
+            )
+        return by_mark or "utf-8-sig"
+    try:
+        name = codecs.lookup(given).name
+        "".encode(name)
+    except LookupError:
+        raise InputError(f'{path}: unknown encoding {given!r}; "utf-8", "utf-16" and "cp1252" are common') from None
+    if name == "utf-8":
+        return "utf-8-sig"
+    return by_mark if by_mark is not None and name.startswith(by_mark) else name
 
 
 def utf8_pieces(stream: IO[bytes], encoding: str, size: int) -> Iterator[bytes]:
@@ -82,35 +105,6 @@ def utf8_pieces(stream: IO[bytes], encoding: str, size: int) -> Iterator[bytes]:
         begun = [data[end:]]
     if rest := b"".join(begun):
         yield rest
-
-
-def _encoding(given: str | None, head: bytes, path: Path) -> str:
-    """The encoding by its Python name, in the form that drops a byte order mark."""
-    by_mark = next((name for mark, name in _MARKS if head.startswith(mark)), None)
-    if given is None:
-        if by_mark is None and b"\0" in head:
-            guess = "utf-16-be" if head.startswith(b"\0") else "utf-16-le"
-            raise InputError(
-                f"{path}: has zero bytes at the start, as UTF-16 without a byte order mark has; "
-                f'if it is that, set "encoding": "{guess}"'
-            )
-        return by_mark or "utf-8-sig"
-    try:
-        name = codecs.lookup(given).name
-        "".encode(name)
-    except LookupError:
-        raise InputError(f'{path}: unknown encoding {given!r}; "utf-8", "utf-16" and "cp1252" are common') from None
-    if name == "utf-8":
-        return "utf-8-sig"
-    return by_mark if by_mark is not None and name.startswith(by_mark) else name
-
-
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 def _undecodable(path: Path, encoding: str) -> str:

@@ -141,8 +141,6 @@ def _inner_model(annotation: Any) -> Any:
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
-Path = tuple[str | int, ...]
-
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
     """The 1-based line on which the value at `path` starts, or its nearest parent that exists.
@@ -160,9 +158,9 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
     return best
 
 
-def repeated_keys(text: str) -> list[tuple[Path, int, int]]:
+def repeated_keys(text: str) -> list[tuple[Location, int, int]]:
     """Path, first and second line of every key that stands twice in one object; parsers keep the last in silence."""
-    seen: dict[Path, int] = {}
+    seen: dict[Location, int] = {}
     repeated = []
     for place, line in _values(text):
         if place in seen:
@@ -173,7 +171,7 @@ def repeated_keys(text: str) -> list[tuple[Path, int, int]]:
     return repeated
 
 
-def _values(text: str) -> Iterator[tuple[Path, int]]:
+def _values(text: str) -> Iterator[tuple[Location, int]]:
     """Path and line of every value, in the order of the text."""
     stack: list[str | int] = []
     expecting_key: list[bool] = []

@@ -85,15 +85,19 @@ def _paragraphs(fields: Fields) -> list[_Paragraph]:
     if isinstance(paragraphs, list):
         return [_marked(item) for item in paragraphs]
     if isinstance(context, Mapping):  # the hub's object of lists
-        titles, sentences = context.get("title"), context.get("sentences")
-        if not isinstance(titles, list) or not isinstance(sentences, list) or len(titles) != len(sentences):
-            raise ValueError("context: expected title and sentences, two lists of one length")
-        context = [list(pair) for pair in zip(titles, sentences, strict=True)]
+        context = _zipped(context, "context", "sentences")
     if context is None:
         return []
     if not isinstance(context, list):
         raise ValueError(f"context: expected a list of [title, sentences], found {kind_of(context)}")
     return [_pair(item) for item in context]
+
+
+def _zipped(lists: Mapping[str, Any], field: str, second: str) -> list[list[Any]]:
+    titles, others = lists.get("title"), lists.get(second)
+    if not isinstance(titles, list) or not isinstance(others, list) or len(titles) != len(others):
+        raise ValueError(f"{field}: expected title and {second}, two lists of one length")
+    return [list(pair) for pair in zip(titles, others, strict=True)]
 
 
 def _pair(item: Any) -> _Paragraph:
@@ -112,10 +116,7 @@ def _marked(item: Any) -> _Paragraph:
 def _facts(fields: Fields) -> list[tuple[str, int]] | None:
     facts = fields.take("gold_supports", "supporting_facts")
     if isinstance(facts, Mapping):
-        titles, numbers = facts.get("title"), facts.get("sent_id")
-        if not isinstance(titles, list) or not isinstance(numbers, list) or len(titles) != len(numbers):
-            raise ValueError("supporting_facts: expected title and sent_id, two lists of one length")
-        facts = [list(pair) for pair in zip(titles, numbers, strict=True)]
+        facts = _zipped(facts, "supporting_facts", "sent_id")
     if facts is None:
         return None
     if not isinstance(facts, list) or not all(

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from judgekit.core.errors import InputError
+from judgekit.core.errors import InputError, json_path
 from judgekit.storage.problems import Location, kind_of
 from judgekit.storage.record_formats import Document, Fields, RecordFormat, Source, distinct, document_row
 from judgekit.storage.rows import Row
@@ -139,41 +139,38 @@ def _answer_texts(fields: Fields) -> list[Any]:
 
 def _questions(data: list[Any], source: Source) -> Iterator[Row]:
     n_moved = 0
-    for place, item, passage in _nested(data):
-        row = document_row(place, item)
-        if row.data is not None:
-            record = {**row.data, **passage}
-            n_moved += _n_moved(record)
-            row = Row(0, row.path, record, place=place)
-        yield row
+    for row, passage in _nested(data):
+        if row.data is None:
+            yield row
+            continue
+        record = {**row.data, **passage}
+        n_moved += _n_moved(record)
+        yield replace(row, data=record)
     if n_moved:
         source.notice("answer_offsets", f"{n_moved} answers do not stand at their answer_start in the passage")
 
 
-def _nested(data: list[Any]) -> Iterator[tuple[Location, Any, dict[str, Any]]]:
-    """Place and value of each question, and what it shares with the others of its passage."""
+def _nested(data: list[Any]) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """Each question, and what it shares with the others of its passage."""
     for number, article in enumerate(data):
         place: Location = ("data", number)
         if not isinstance(article, Mapping) or not isinstance(article.get("paragraphs"), list):
-            yield place, _Missing.PARAGRAPHS, {}
+            yield _without(place, "paragraphs"), {}
             continue
         for index, paragraph in enumerate(article["paragraphs"]):
             inner = (*place, "paragraphs", index)
             if not isinstance(paragraph, Mapping) or not isinstance(paragraph.get("qas"), list):
-                yield inner, _Missing.QAS, {}
+                yield _without(inner, "qas"), {}
                 continue
             passage = {"title": article.get("title"), "context": paragraph.get("context")}
             if "context_id" in paragraph:  # Quoref
                 passage[_ALL_PARTS] = True
             for position, item in enumerate(paragraph["qas"]):
-                yield (*inner, "qas", position), item, passage
+                yield document_row((*inner, "qas", position), item), passage
 
 
-class _Missing:
-    """Stands where a list should be; named by `kind_of` in the message."""
-
-    PARAGRAPHS = type("nothing called paragraphs", (), {})()
-    QAS = type("nothing called qas", (), {})()
+def _without(place: Location, name: str) -> Row:
+    return Row(0, json_path(place), None, f"expected an object, found nothing called {name}", place=place)
 
 
 def _n_moved(record: Mapping[str, Any]) -> int:
@@ -203,5 +200,5 @@ def _drop_questions(document: Document) -> Iterator[Row]:
             row = document_row((passage_id, "qa_pairs", number), item)
             if row.data is not None:
                 shared = {"title": passage_id, "context": passage.get("passage"), _ALL_PARTS: True}
-                row = Row(0, row.path, {**row.data, **shared}, place=row.place)
+                row = replace(row, data={**row.data, **shared})
             yield row

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from judgekit.core.cases import Case
-from judgekit.core.comparison import QUERY_KINDS, FirstHits, QueryChange, QueryKind, ScoreChange
+from judgekit.core.comparison import QUERY_KINDS, FirstHits, QueryChange, QueryKind, ScoreChange, ScoreKind
 from judgekit.core.scores import Column, NotApplicable, Outcome
 
 _UNSCORED = frozenset({"id", "category", "difficulty", "lang", "tags", "vaults", "metadata"})
@@ -61,7 +61,7 @@ def by_loss(queries: Iterable[QueryChange]) -> tuple[QueryChange, ...]:
 
     def place(query: QueryChange) -> tuple[float, float, bool, int]:
         most, total = query.loss
-        return -most, -total, query.kinds.isdisjoint(("win", "mended")), order[query.kind]
+        return -most, -total, query.kinds.isdisjoint(("win", "mended", "changed")), order[query.kind]
 
     return tuple(sorted(queries, key=place))
 
@@ -83,21 +83,45 @@ class KindRule:
     column: Column
     pass_name: str | None = None
     """The 0/1 score that says whether a verdict passes; None: a 0/1 score passes where it is best."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of a judge that gives labels: the label of each of its 0/1 scores."""
+
+    def said(self, scores: Scores) -> Outcome | str | None:
+        """What a run says of a case: a score, or the label whose score is 1."""
+        if not self.labels:
+            return scores.get(self.column.name)
+        return next(
+            (label for name, label in self.labels.items() if scores.get(name) == 1.0), scores.get(min(self.labels))
+        )
 
 
-def kind_rules(families: Mapping[str, Sequence[Column]], judges: Iterable[str]) -> tuple[KindRule, ...]:
+def kind_rules(
+    families: Mapping[str, Sequence[Column]],
+    judges: Iterable[str],
+    labels: Mapping[str, Mapping[str, str]] | None = None,
+) -> tuple[KindRule, ...]:
     """One rule for each judge and each 0/1 score that is a figure of its own.
 
-    A judge goes by its score, and its 0/1 score `NAME_pass` says whether the verdict passes, so that has no rule of
-    its own. `families`: what is known of the scores that both runs have, by metric family or judge.
+    A judge goes by its score or label, and its 0/1 score `NAME_pass` says whether the verdict passes, so that has no
+    rule of its own.
+
+    Args:
+        families: what is known of the scores that both runs have, by metric family or judge.
+        judges: families that are judges.
+        labels: of judges that give labels, the label of each score.
     """
-    judges = frozenset(judges)
+    judges, labels = frozenset(judges), labels or {}
     found: dict[str, KindRule] = {}
     for family, columns in families.items():
         by_name = {column.name: column for column in columns}
         passes = f"{family}_pass" if family in judges and f"{family}_pass" in by_name else None
         main = _main(family, columns) if family in judges else None
+        own = labels.get(family) or {}
+        if own:
+            found[family] = KindRule(Column(family, has_direction=passes is not None), passes, own)
         for name, column in by_name.items():
+            if name in own:
+                continue
             if name == main:
                 found[name] = KindRule(column, passes)
             elif column.binary and column.aggregate != "" and name != passes:
@@ -112,17 +136,22 @@ def _main(judge: str, columns: Iterable[Column]) -> str | None:
 
 
 def score_change(rule: KindRule, case: Case | None, a: Scores, b: Scores) -> ScoreChange | None:
-    """What became of one score; None if run a has no value, so that nothing can be lost and no gain be told.
+    """What became of one score or label; None if run a has none, so that nothing can be lost and no gain be told.
 
     With a value in both runs: `regression` passed in a and not in b, `mended` the reverse, else `win` or `loss` by the
     score, `draw` if it is equal. If b has no value, the choice that can never make it look better: a verdict or
     output that failed, or a score that is missing, is a regression of a score that passed, and else a loss; a score
     that does not apply in b is a loss. Either way all that a had is lost.
+
+    Where neither way is better, and of two labels that both pass or both do not, another one is `changed`.
     """
-    name = rule.column.name
-    first, second = a.get(name), b.get(name)
-    if not isinstance(first, float):
+    first, second = rule.said(a), rule.said(b)
+    if not isinstance(first, float | str):
         return None
+    if isinstance(first, str) or not rule.column.has_direction:
+        return _label_change(rule, (a, b), first, second)
+    if isinstance(second, str):
+        raise TypeError("a score in one run and a label in the other")
     best, worst = rule.column.best, rule.column.worst
     if rule.column.turns_if_unanswerable and case is not None and case.answerable is False:
         best, worst = worst, best
@@ -137,6 +166,20 @@ def score_change(rule: KindRule, case: Case | None, a: Scores, b: Scores) -> Sco
     if had != has:
         return ScoreChange(first, second, "regression" if had else "mended", lost)
     return ScoreChange(first, second, "loss" if (second < first) == (best > worst) else "win", lost)
+
+
+def _label_change(
+    rule: KindRule, scores: tuple[Scores, Scores], first: float | str, second: Outcome | str | None
+) -> ScoreChange:
+    """The same for what has no order: a label, or a score of which neither way is better."""
+    had, has = (rule.pass_name is not None and side.get(rule.pass_name) == 1.0 for side in scores)
+    if not isinstance(second, float | str):
+        kind: ScoreKind = "changed" if rule.pass_name is None else "loss"
+        is_regression = had and not isinstance(second, NotApplicable)
+        return ScoreChange(first, None, "regression" if is_regression else kind, float(had), _why(second))
+    if had != has:
+        return ScoreChange(first, second, "regression" if had else "mended", float(had))
+    return ScoreChange(first, second, "draw" if first == second else "changed")
 
 
 def _passes(rule: KindRule, scores: Scores, value: float, best: float) -> bool:
@@ -154,7 +197,7 @@ def _share(a: float, b: float, best: float, worst: float) -> float:
     return lost / width if math.isfinite(width) and math.isfinite(lost) else 1.0
 
 
-def _why(outcome: Outcome | None) -> str:
+def _why(outcome: Outcome | str | None) -> str:
     if isinstance(outcome, NotApplicable):
         return f"not applicable: {outcome.reason}"
     return "not scored" if outcome is None else f"failed: {getattr(outcome, 'kind', '')}"

@@ -78,7 +78,10 @@ class Pairs:
 
     @property
     def _worst(self) -> float | None:
-        return None if self.column is None or not math.isfinite(self.column.worst) else float(self.column.worst)
+        """None also where neither way is better."""
+        column = self.column
+        is_known = column is not None and column.has_direction and math.isfinite(column.worst)
+        return float(column.worst) if column is not None and is_known else None
 
     def _as_worst(self, outcome: Outcome | None) -> Outcome | None:
         """The worst value for a case that the system failed; a judge's failure is never a score."""
@@ -119,7 +122,7 @@ def paired_delta(name: str, pairs: Pairs) -> Delta:
         b=mean(pairs.b if n else pairs.only_b),
         delta=mean(differences),
         n=n,
-        higher_is_better=None if column is None else column.higher_is_better,
+        higher_is_better=column.higher_is_better if column is not None and column.has_direction else None,
         method=CLUSTER_METHOD if pairs.clusters else BINARY_METHOD if pairs.is_binary else MEAN_METHOD,
         n_only_a=len(pairs.only_a),
         n_only_b=len(pairs.only_b),
@@ -245,13 +248,17 @@ class DeltaTally:
     """Gathers cases that are in both runs, one by one; `deltas` reads the result."""
 
     def __init__(
-        self, columns: Iterable[Column], pooled: Iterable[Pooled], policy: ErrorPolicy, judges: Iterable[str] = ()
+        self,
+        columns: Iterable[Column],
+        pooled: Iterable[Pooled],
+        policy: ErrorPolicy,
+        judges: Mapping[str, str] | None = None,
     ) -> None:
         """Prepare for the columns and pooled figures of both runs; a score without a column is compared too.
 
-        `judges`: names of scores whose coverage is a figure too.
+        `judges`: by judge, the figure that says for which cases it has a verdict, so that this is compared too.
         """
-        self._judges = tuple(dict.fromkeys(judges))
+        self._judges = dict(judges or {})
         self.without_value: tuple[str, ...] = ()
         """Figures that neither run has a value of, once `deltas` was read."""
         self._pairs = {column.name: Pairs(column) for column in columns}
@@ -288,7 +295,12 @@ class DeltaTally:
             if figure != "":
                 found.append(replace(paired_delta(figure or name, pairs), mixed=mixed(name)))
         found += [replace(pooled.delta(), mixed=mixed(pooled.figure.name)) for pooled in self._pooled]
-        judged = [coverage_delta(delta) for delta in found if delta.name in self._judges]
+        by_name = {delta.name: delta for delta in found}
+        judged = [
+            replace(coverage_delta(by_name[figure]), name=f"{judge}{COVERAGE}")
+            for judge, figure in self._judges.items()
+            if figure in by_name
+        ]
         found = [*found, *judged, *others]
         self.without_value = tuple(delta.name for delta in found if delta.a is None and delta.b is None)
         found = [delta for delta in found if delta.a is not None or delta.b is not None]

@@ -186,7 +186,7 @@ def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy, rules: Fig
     """
     n_error = tally.n_error
     how = "mean"
-    n_as_worst = n_error - tally.n_judge_error if policy == "as_zero" else 0
+    n_as_worst = n_error - tally.n_judge_error if policy == "as_zero" and column.has_direction else 0
     counts = tally.counts()
     if n_as_worst:
         counts[column.worst] += n_as_worst

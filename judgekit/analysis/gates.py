@@ -135,8 +135,10 @@ def _observed(gate: Gate, found: Estimate) -> tuple[float | None, int, str]:
         observed, note = found.high, "upper end of the interval"
     else:
         observed, note = found.value, ""
-    if found.worst is not None:
-        worse = found.worst if observed is None else (min if wants_high else max)(observed, found.worst)
+    ends = [end for end in (found.worst, found.best) if end is not None]
+    if ends:
+        # Of a share of which neither way is better, the end that the gate is about is the worse one.
+        worse = (min if wants_high else max)([*ends, *([] if observed is None else [observed])])
         if worse != observed:
             observed, note = worse, f"{found.n_error} failed cases counted as the worst"
     if observed is None:

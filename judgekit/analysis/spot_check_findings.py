@@ -19,7 +19,7 @@ from judgekit.analysis.disagreement_rates import (
 from judgekit.analysis.verdict_pairs import Pair, ScoredPair, compare_pair, raw_verdict
 from judgekit.core.judgments import JudgeFailure, Verdict
 from judgekit.core.spot_checks import DESIGN
-from judgekit.core.verdict_kinds import Kind
+from judgekit.core.verdict_kinds import Kind, said_text
 from judgekit.stats.agreement import cohen_kappa, gwet_ac2, krippendorff_alpha, quadratic_weighted_kappa
 from judgekit.stats.clusters import cluster_sums
 from judgekit.stats.means import mean
@@ -89,6 +89,8 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         "spot_check": spot_check | {"seed": seed, "interval_future": future, "shift": _shift(scored, seed, groups)},
         "alarm": alarm(n_disagree, n, threshold, draw, future),
         "agreement": {**agreement, **why},
+        "words": {"gap": kind.gap_words, "flip": kind.flip_words},
+        **_confusion(pairs, kind),
         "disagreements": _disagreements(pairs, compared),
     }
 
@@ -107,7 +109,7 @@ def _sample_record(pairs: Sequence[Pair], scored: Sequence[ScoredPair], draw: Dr
             "gap_over_one": sum(item.gap_over_one for item in scored),
             "class_flip": sum(item.class_flip for item in scored),
             "both": sum(item.gap_over_one and item.class_flip for item in scored),
-            "exact_match": sum(item.first == item.second for item in scored),
+            "exact_match": sum(item.is_same for item in scored),
         },
         "items": [
             {"case_id": pair.case_id, "J0": raw_verdict(pair.first), "J1": raw_verdict(pair.second)} for pair in pairs
@@ -126,7 +128,7 @@ def repeat_report(
     The second verdict of each pair is of the same judge, asked again; see `spot_check_report` for the rest.
     """
     _, scored, groups = _scored(pairs, kind, clusters)
-    n, flips, changes = len(scored), [item.disagrees for item in scored], [item.first != item.second for item in scored]
+    n, flips, changes = len(scored), [item.disagrees for item in scored], [not item.is_same for item in scored]
     return {
         "n_asked": len(pairs),
         "n": n,
@@ -211,6 +213,19 @@ def agreement_beyond_chance(
         )._asdict(),
         "krippendorff_alpha": krippendorff_alpha(pairs, clusters, nominal=nominal)._asdict(),
     }
+
+
+def _confusion(pairs: Sequence[Pair], kind: Kind) -> dict[str, Any]:
+    """`confusion`: how often each verdict (a row) met each of the second opinion; nothing where verdicts are numbers."""
+    if not kind.classes:
+        return {}
+    told = [
+        (said_text(pair.first.said), said_text(pair.second.said))
+        for pair in pairs
+        if isinstance(pair.first, Verdict) and isinstance(pair.second, Verdict)
+    ]
+    counts = [[told.count((first, second)) for second in kind.classes] for first in kind.classes]
+    return {"confusion": {"classes": list(kind.classes), "counts": counts}}
 
 
 def _why_undefined(n_categories: int, n: int) -> dict[str, str]:

@@ -50,6 +50,8 @@ class ScoredPair:
     """They are too far apart: by more than one point on most scales."""
     class_flip: bool
     """One passes and the other does not; or they are another answer or label."""
+    is_same: bool
+    """They are equal in everything that decides."""
     difference: float | None
     """Second - first; None if either cannot be told, and of labels, which have no order."""
 
@@ -105,7 +107,7 @@ def compare_verdicts(first: Verdict, second: Verdict, kind: Kind) -> ScoredPair:
     difference = None
     if kind.is_ordered and ratings[0] is not None and ratings[1] is not None:
         difference = ratings[1] - ratings[0]
-    return ScoredPair(*ratings, gap, flip, difference)
+    return ScoredPair(*ratings, gap, flip, kind.is_same(first, second), difference)
 
 
 def raw_verdict(opinion: Opinion) -> Said:
@@ -118,7 +120,8 @@ def verdict_changes(by_judge: Mapping[str, Sequence[Pair]], kinds: Mapping[str, 
 
     A verdict is `changed` if the score, or the yes/no answer, is another one; `n_disagree` counts those that
     contradict each other by the rule of the spot check. `mean_signed_difference` is new - old with Student's interval
-    over cases, `p` that of a sign-flip permutation.
+    over cases, `p` that of a sign-flip permutation; None where verdicts have no order, and over all judges if their
+    scales differ.
 
     Assumptions: the overall interval takes the verdicts of two judges on one case as independent, which they are not
     quite; those of single judges do not.
@@ -134,6 +137,9 @@ def verdict_changes(by_judge: Mapping[str, Sequence[Pair]], kinds: Mapping[str, 
     """
     reports = {name: _changes(pairs, kinds[name], seed) for name, pairs in by_judge.items()}
     differences = [difference for report in reports.values() for difference in report.pop("differences")]
+    # Points of one scale and of another do not add up; yes and no count as 1 and 0 beside any.
+    if len({kinds[name].bounds for name in reports if kinds[name].is_ordered} - {(0, 1)}) > 1:
+        differences = []
     counts = ("n", "n_unscored", "changed", "n_disagree")
     totals = {key: sum(report[key] for report in reports.values()) for key in counts}
     return {**totals, **_shift(differences, seed), "by_judge": reports}
@@ -142,7 +148,7 @@ def verdict_changes(by_judge: Mapping[str, Sequence[Pair]], kinds: Mapping[str, 
 def _changes(pairs: Sequence[Pair], kind: Kind, seed: int) -> dict[str, Any]:
     compared = [(pair, compare_pair(pair, kind)) for pair in pairs]
     scored = [(pair, item) for pair, item in compared if item is not None]
-    changed = [pair for pair, item in scored if item.first != item.second]
+    changed = [pair for pair, item in scored if not item.is_same]
     differences = [item.difference for _, item in scored if item.difference is not None]
     return {
         "n": len(scored),

@@ -12,10 +12,10 @@ QueryKind = Literal["win", "loss", "regression", "draw", "changed_case", "not_ap
 QUERY_KINDS: tuple[QueryKind, ...] = ("regression", "loss", "win", "draw", "changed_case", "not_applicable")
 """All kinds, what a reader has to look at first."""
 
-ScoreKind = Literal["regression", "loss", "mended", "win", "draw"]
-"""`mended`: it passes in b and did not in a."""
+ScoreKind = Literal["regression", "loss", "mended", "win", "changed", "draw"]
+"""`mended`: it passes in b and did not in a. `changed`: it is another one, and neither is better."""
 
-SCORE_KINDS: tuple[ScoreKind, ...] = ("regression", "loss", "mended", "win", "draw")
+SCORE_KINDS: tuple[ScoreKind, ...] = ("regression", "loss", "mended", "win", "changed", "draw")
 
 ChunkerMatch = Literal["exact", "fallback_doc_span", "unknown"]
 """Hits are compared by chunk id where both runs name the same chunker, by document and characters where they name two,
@@ -111,10 +111,10 @@ class LostChunk:
 
 @dataclass(frozen=True, slots=True)
 class ScoreChange:
-    """One score of one case in both runs."""
+    """One score of one case in both runs, or one label."""
 
-    a: float
-    b: float | None
+    a: float | str
+    b: float | str | None
     kind: ScoreKind
     loss: float = 0.0
     """Share of the range of the score that b has lost, in [0, 1]."""
@@ -304,12 +304,14 @@ class Comparison:
 
     @property
     def kinds(self) -> dict[str, dict[ScoreKind, int]]:
-        """How many cases there are of each kind, by name of a judge or 0/1 score."""
+        """How many cases there are of each kind, by name of a judge or 0/1 score; `changed` only if a case has."""
         found: dict[str, Counter[ScoreKind]] = {}
         for query in self.per_query:
             for name, change in query.scores.items():
                 found.setdefault(name, Counter())[change.kind] += 1
-        return {name: {kind: counted[kind] for kind in SCORE_KINDS} for name, counted in found.items()}
+        has_changed = any(counted["changed"] for counted in found.values())
+        kinds = [kind for kind in SCORE_KINDS if kind != "changed" or has_changed]
+        return {name: {kind: counted[kind] for kind in kinds} for name, counted in found.items()}
 
     def document(self) -> dict[str, Any]:
         """A strict-JSON object, unrounded."""

@@ -18,7 +18,16 @@ CANNOT_BE_TOLD = NotApplicable("the judge cannot tell")
 """Why there is no score if a judge that may say so says that it cannot tell."""
 
 Said = int | float | bool | str | None
-"""A verdict in one word, as it is stored and shown."""
+"""A verdict in one word, as it is stored."""
+
+
+def said_text(said: Said) -> str:
+    """A verdict in one word, as readers see it: yes or no, a score, a label, a share with two digits."""
+    if isinstance(said, bool):
+        return "yes" if said else "no"
+    if said is None:
+        return "none"
+    return f"{said:.2f}" if isinstance(said, float) else str(said)
 
 
 class Contradiction(NamedTuple):
@@ -89,6 +98,21 @@ class Kind(BaseModel):
         """Whether verdicts pass or fail."""
         return False
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What a verdict may be, in words, where that is one of a few that a confusion table can be drawn of."""
+        return ()
+
+    @property
+    def gap_words(self) -> str:
+        """What `Contradiction.gap` is; empty if there is no such thing."""
+        return ""
+
+    @property
+    def flip_words(self) -> str:
+        """What `Contradiction.flip` is."""
+        return "on the other side of the pass line"
+
     @abstractmethod
     def told_schema(self) -> dict[str, Any]:
         """JSON Schema of the deciding value, if it can be told."""
@@ -137,6 +161,10 @@ class Kind(BaseModel):
         rating = self.rating(verdict)
         return (None if rating is None else int(rating),)
 
+    def is_same(self, first: Verdict, second: Verdict) -> bool:
+        """Whether two verdicts are equal in everything that decides."""
+        return first.cannot_tell == second.cannot_tell and self.categories(first) == self.categories(second)
+
     @property
     def category_bounds(self) -> tuple[int, int]:
         """Lowest and highest of `categories`."""
@@ -177,6 +205,10 @@ class Kind(BaseModel):
     @abstractmethod
     def value_columns(self, name: str) -> tuple[Column, ...]:
         """The scores besides pass and what cannot be told."""
+
+    def label_columns(self, name: str) -> dict[str, str]:  # noqa: ARG002  # a hook
+        """The label that each score stands for that is 1 for it, by the name of the score; none for most kinds."""
+        return {}
 
     def scores(self, name: str, verdict: Verdict) -> Outcomes:
         """Outcome of every column; a verdict of another kind is a failure, never 0."""

@@ -10,12 +10,12 @@ from pydantic import Field, TypeAdapter
 
 from judgekit.core.cases import Criterion
 from judgekit.core.judgments import CANNOT_TELL, CriterionVerdict, Verdict, VerdictError, share_met
-from judgekit.core.kind import CANNOT_BE_TOLD, Contradiction, Kind, Said
+from judgekit.core.kind import CANNOT_BE_TOLD, Contradiction, Kind, Said, said_text
 from judgekit.core.reply_values import folded_word, read_flag, read_score, type_name
 from judgekit.core.scores import Column, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import clean_text
 
-__all__ = ["Criteria", "Kind", "Labels", "Said", "Scale", "YesNo", "stored_kind"]
+__all__ = ["Criteria", "Kind", "Labels", "Said", "Scale", "YesNo", "said_text", "stored_kind"]
 
 _MOST_LISTED = 20
 """Points of a scale that a schema lists one by one; a longer scale is given by its ends."""
@@ -60,6 +60,10 @@ class Scale(Kind):
     def read_told(self, value: object, key: str) -> dict[str, Any]:
         return {"score": read_score({key: value}, key, self.low, self.high)}
 
+    @property
+    def gap_words(self) -> str:
+        return "more than a point apart" if self.tolerance == 1 else f"more than {self.tolerance} points apart"
+
     def passes(self, verdict: Verdict) -> bool | None:
         if self.pass_score is None or verdict.score is None:
             return None
@@ -99,6 +103,14 @@ class YesNo(Kind):
     @property
     def options(self) -> tuple[str, ...]:
         return "false", "true"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return ("no", "yes", CANNOT_TELL) if self.cannot_tell else ("no", "yes")
+
+    @property
+    def flip_words(self) -> str:
+        return "another answer"
 
     @property
     def has_pass(self) -> bool:
@@ -152,6 +164,14 @@ class Labels(Kind):
     @property
     def options(self) -> tuple[str, ...]:
         return self.labels
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return (*self.labels, CANNOT_TELL) if self.cannot_tell else self.labels
+
+    @property
+    def flip_words(self) -> str:
+        return "another label"
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -209,8 +229,11 @@ class Labels(Kind):
 
         return tuple(map(column, self.labels))
 
+    def label_columns(self, name: str) -> dict[str, str]:
+        return {f"{name}.{label}": label for label in self.labels}
+
     def value_scores(self, name: str, verdict: Verdict) -> Outcomes:
-        return {f"{name}.{label}": float(label == verdict.label) for label in self.labels}
+        return {score: float(label == verdict.label) for score, label in self.label_columns(name).items()}
 
 
 class Criteria(Kind):
@@ -310,8 +333,13 @@ class Criteria(Kind):
             evidence=clean_text(evidence),
         )
 
+    @property
+    def gap_words(self) -> str:
+        return f"more than {self.tolerance:g} apart"
+
     def categories(self, verdict: Verdict) -> tuple[int | None, ...]:
-        return tuple(2 if item.met is None else int(item.met) for item in verdict.criteria or ())
+        told = sorted(verdict.criteria or (), key=lambda item: item.id)  # they are asked about in any order
+        return tuple(2 if item.met is None else int(item.met) for item in told)
 
     @property
     def category_bounds(self) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from judgekit.core.components import Judge
 from judgekit.core.config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Verdict
+from judgekit.core.kind import said_text
 
 Ballots = Mapping[str, Verdict | JudgeFailure]
 """What each member says of one case, by key of its model, in the order of the config."""
@@ -93,7 +94,4 @@ def _below_quorum(panel: PanelConfig, ballots: Ballots) -> JudgeFailure:
 
 
 def _shown(ballot: Verdict | JudgeFailure) -> str:
-    said = None if isinstance(ballot, JudgeFailure) else ballot.said
-    if isinstance(said, bool):
-        return "yes" if said else "no"
-    return "none" if said is None else str(said)
+    return said_text(None if isinstance(ballot, JudgeFailure) else ballot.said)

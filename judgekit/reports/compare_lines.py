@@ -174,8 +174,9 @@ def flip_table(comparison: Comparison) -> list[tuple[str, ...]]:
         for name, counts in comparison.kinds.items()
         if is_headline(name) and any(n for kind, n in counts.items() if kind != "draw")
     ]
-    rows = sorted(moved_kinds, key=lambda row: [-row[1][kind] for kind in SCORE_KINDS])
-    return [("score", *SCORE_KINDS), *((name, *(str(counts[kind]) for kind in SCORE_KINDS)) for name, counts in rows)]
+    kinds = [kind for kind in SCORE_KINDS if any(kind in counts for _, counts in moved_kinds)]
+    rows = sorted(moved_kinds, key=lambda row: [-row[1][kind] for kind in kinds])
+    return [("score", *kinds), *((name, *(str(counts[kind]) for kind in kinds)) for name, counts in rows)]
 
 
 def unmoved_line(comparison: Comparison) -> str | None:
@@ -222,8 +223,10 @@ def change_values(change: ScoreChange) -> str:
     return f"{first}, then {second}"
 
 
-def plain_number(value: float) -> str:
-    """`5`, or `0.333`."""
+def plain_number(value: float | str) -> str:
+    """`5`, or `0.333`; a label as it is."""
+    if isinstance(value, str):
+        return value
     return f"{value:g}" if value == int(value) else number(value)
 
 

@@ -126,7 +126,7 @@ def _case(item: ComparedCase) -> dict[str, Any]:
         "badge": _BADGES.get(query.kind, ""),
         "ranks": "" if query.kind in ("changed_case", "not_applicable") else ranks(query),
         "moves": [
-            {"name": name, "kind": change.kind, "badge": _BADGES[change.kind], "values": change_values(change)}
+            {"name": name, "kind": change.kind, "badge": _BADGES.get(change.kind, ""), "values": change_values(change)}
             for name, change in sorted(query.scores.items(), key=lambda item: -item[1].loss)
             if change.kind != "draw" and is_headline(name)
         ],

@@ -37,9 +37,18 @@ def headline(summary: RunSummary) -> list[tuple[str, Estimate]]:
 
 def slice_figures(summary: RunSummary, values: Mapping[str, Figures]) -> list[str]:
     """Columns of a slice table: judges, then the usual figures of retrieval; only those with data in a slice."""
-    wanted = [*summary.judges, "recall_any@5", "recall_all@5", "mrr", "hit@5", "abstention_accuracy"]
+    judged = [name for judge in summary.judges for name in _figures_of(summary, judge)]
+    wanted = [*judged, "recall_any@5", "recall_all@5", "mrr", "hit@5", "abstention_accuracy"]
     shown_names = [name for name in wanted if name in summary.overall][:SLICE_FIGURES]
     return [name for name in shown_names if any(_has_data(figures, name) for figures in values.values())]
+
+
+def _figures_of(summary: RunSummary, judge: str) -> list[str]:
+    """The figure of a judge's name, or the shares of its labels if it has none."""
+    if judge in summary.overall:
+        return [judge]
+    shares = [name for name in summary.overall if name.startswith(f"{judge}.")]
+    return [name for name in shares if not name.endswith(".cannot_tell_rate")]
 
 
 def _has_data(figures: Figures, name: str) -> bool:
@@ -182,10 +191,9 @@ def rejudged_line(summary: RunSummary) -> str | None:
         return f"verdicts changed against {found['parent']}: no case has two verdicts"
     low, high = found["low"], found["high"]
     between = "" if low is None or high is None else f" (95% {low:+.2f} to {high:+.2f})"
-    return (
-        f"verdicts changed against {found['parent']}: {found['changed']} of {found['n']}, "
-        f"mean shift {found['mean_signed_difference']:+.2f}{between}"
-    )
+    mean = found["mean_signed_difference"]
+    shift = "" if mean is None else f", mean shift {mean:+.2f}{between}"
+    return f"verdicts changed against {found['parent']}: {found['changed']} of {found['n']}{shift}"
 
 
 def history_line(summary: RunSummary) -> str | None:

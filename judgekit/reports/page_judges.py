@@ -5,6 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from judgekit.core.kind import said_text
 from judgekit.core.runs import RunSummary
 from judgekit.reports.bridge_text import HEADER as BRIDGE_HEADER
 from judgekit.reports.bridge_text import bridge_notes, bridge_rows
@@ -81,7 +82,11 @@ def _changed(found: Part | None, parent: str | None) -> dict[str, Any] | None:
     """What a rejudge changed for one judge."""
     if not found:
         return None
-    mean, cases = found["mean_signed_difference"], found["cases"][:MOST_CHANGED]
+    mean = found["mean_signed_difference"]
+    cases = [
+        {**item, "before": said_text(item["before"]), "after": said_text(item["after"])}
+        for item in found["cases"][:MOST_CHANGED]
+    ]
     return {
         **found,
         "parent": parent,

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from judgekit.core.verdict_kinds import said_text
 from judgekit.reports.charts import agreement_rows, ends_text, share_bar
 from judgekit.reports.figures import by_judge, counted_names, number, p_value
 from judgekit.reports.safe_text import printable_line
-from judgekit.reports.tables import bullets, cell, section, table
+from judgekit.reports.tables import aligned, bullets, cell, section, table
 
 MOST_PAIRS = 10
 """Disagreeing pairs that are shown for each judge; metrics.json has more."""
@@ -19,6 +20,9 @@ AGREEMENT = (
     ("gwet_ac1", "AC1"),
     ("krippendorff_alpha", "alpha"),
 )
+
+USUAL_WORDS = {"gap": "more than a point apart", "flip": "on the other side of the pass line"}
+"""Of runs that do not say it."""
 
 REPEATS = {
     "noise_floor": "asked again within a day",
@@ -39,9 +43,14 @@ def reliability_section(reliability: Report | None) -> list[str]:
     rows = [[cell(text) for text in row] for name, report in checked.items() for row in _rows(name, report)]
     notes = bullets(line for name, report in checked.items() for line in _notes(name, report))
     parts = section("Judge reliability", [*table(HEADER, rows), "", *notes])
-    pairs = [[cell(str(text)) for text in (name, *pair)] for name, report in checked.items() for pair in _pairs(report)]
+    for name, report in checked.items():
+        header, *rows = confusion_table(report) or [[]]
+        if rows:
+            parts += ["", f"How the verdicts of {cell(name)} met those of the second opinion:", ""]
+            parts += table(list(map(cell, header)), [list(map(cell, row)) for row in rows])
+    pairs = [[cell(text) for text in (name, *pair)] for name, report in checked.items() for pair in _pairs(report)]
     if pairs:
-        header = ["judge", "case", "score", "second score", "reasoning", "second reasoning"]
+        header = ["judge", "case", "verdict", "second verdict", "reasoning", "second reasoning"]
         parts += ["", "Verdicts that disagree, the widest gaps first:", "", *table(header, pairs)]
         n_left = sum(max(0, len(report["disagreements"]) - MOST_PAIRS) for report in checked.values())
         parts += ["", f"{n_left} more are in `metrics.json`."] if n_left else []
@@ -61,6 +70,7 @@ def reliability_lines(reliability: Report | None, names: Mapping[str, str]) -> l
             lines.append(f"{row[0]} against {row[1]}, {row[2]}")
             lines += [f"  {label}: {text}" for label, text in named]
         lines += [f"  {line.removeprefix(f'{name}: ')}" for line in _notes(name, report)]
+        lines += [f"  {line}" for line in aligned(confusion_table(report))]
         for case_id, first, second, reason, other in _pairs(report):
             lines.append(f"  {case_id}: {first} -> {second}")
             lines += [f"    {text}" for text in (reason, other) if text]
@@ -111,10 +121,7 @@ def _between(interval: Report | None) -> str:
 def _notes(name: str, report: Report) -> Iterator[str]:
     sample, agreement = report["spot_check"], report["agreement"]
     parts, shift = sample["parts"], sample["shift"]
-    yield (
-        f"{name}: {parts['exact_match']} equal, {parts['gap_over_one']} more than a point apart, "
-        f"{parts['class_flip']} on the other side of the pass line, {parts['both']} both"
-    )
+    yield f"{name}: {parts['exact_match']} equal, {_apart(report, parts)}"
     if shift["mean"] is not None:
         yield f"{name}: mean shift {shift['mean']:+.2f} (second - first), p {p_value(shift['p'])}"
     figures = [
@@ -137,6 +144,22 @@ def _notes(name: str, report: Report) -> Iterator[str]:
             yield f"{name}: {line}"
 
 
+def _apart(report: Report, parts: Report) -> str:
+    """How the pairs that disagree are apart, in the words of the judge's kind of verdict."""
+    words = report.get("words") or USUAL_WORDS
+    flips = f"{parts['class_flip']} {words['flip']}"
+    return f"{parts['gap_over_one']} {words['gap']}, {flips}, {parts['both']} both" if words["gap"] else flips
+
+
+def confusion_table(report: Report) -> list[list[str]]:
+    """Header and a row for each verdict of the judge, a column for each of the second opinion; empty for numbers."""
+    found = report.get("confusion")
+    if not found:
+        return []
+    rows = [[name, *map(str, counts)] for name, counts in zip(found["classes"], found["counts"], strict=True)]
+    return [["verdict, then second", *found["classes"]], *rows]
+
+
 def _repeat_line(found: Report | None, words: str) -> str | None:
     """How many verdicts flip if the judge itself is asked again; None if that is not known."""
     if found is None or found["flip_rate"] is None:
@@ -147,15 +170,21 @@ def _repeat_line(found: Report | None, words: str) -> str | None:
     )
 
 
-def _pairs(report: Report) -> list[tuple[str, Any, Any, str, str]]:
+def _pairs(report: Report) -> list[tuple[str, str, str, str, str]]:
     return [
-        (pair["case_id"], pair["first"], pair["second"], pair["first_reasoning"], pair["second_reasoning"])
+        (
+            pair["case_id"],
+            said_text(pair["first"]),
+            said_text(pair["second"]),
+            pair["first_reasoning"],
+            pair["second_reasoning"],
+        )
         for pair in report["disagreements"][:MOST_PAIRS]
     ]
 
 
 def spot_check_parts(report: Report) -> dict[str, Any]:
-    """The parts `identity`, `spot_checks`, `agreement` and `floor` of a judge for the page; each may be empty."""
+    """The parts `identity`, `spot_checks`, `agreement`, `confusion` and `floor` of a judge for the page, if any."""
     agreement = report.get("agreement")
     repeats = [_repeat_line(report.get(part), words) for part, words in REPEATS.items()]
     return {
@@ -164,6 +193,7 @@ def spot_check_parts(report: Report) -> dict[str, Any]:
             _page_spot_check(item) for item in (report, *(report.get("other_checks") or ())) if "against" in item
         ],
         "agreement": {**agreement_rows(agreement, AGREEMENT), "n": agreement["n"]} if agreement else None,
+        "confusion": confusion_table(report),
         "floor": " ".join(f"The same judge, {line}." for line in repeats if line is not None) or None,
     }
 
@@ -195,11 +225,7 @@ def _page_spot_check(found: Report) -> dict[str, Any]:
 def _page_notes(found: Report, sample: Report, alarm: Report) -> Iterator[str]:
     parts, shift = sample.get("parts"), sample.get("shift") or {}
     if parts:
-        yield (
-            f"{found['n_disagree']} disagree: {parts['gap_over_one']} more than a point apart, "
-            f"{parts['class_flip']} on the other side of the pass line, {parts['both']} both; "
-            f"{parts['exact_match']} are equal"
-        )
+        yield f"{found['n_disagree']} disagree: {_apart(found, parts)}; {parts['exact_match']} are equal"
     if shift.get("mean") is not None:
         yield f"mean shift {shift['mean']:+.2f} (second less first), p {p_value(shift['p'])}"
     if sample.get("design"):

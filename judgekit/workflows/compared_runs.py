@@ -15,7 +15,7 @@ from judgekit.analysis.run_differences import chunker_match
 from judgekit.analysis.slices import Clusters
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.comparison import FirstHits, JudgeIdentity, QueryChange, RunIdentity, ScoreChange
-from judgekit.core.components import Component
+from judgekit.core.components import Component, Judge
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.runs import CONFIG, METRICS
@@ -51,6 +51,12 @@ class Side:
     def columns(self) -> dict[str, Sequence[Column]]:
         """What is known of its scores, by metric family or judge."""
         return {name: component.columns() for name, component in self.components.items()}
+
+    @property
+    def labels(self) -> dict[str, dict[str, str]]:
+        """Of judges that give labels, the label of each score."""
+        judges = {name: found for name, found in self.components.items() if isinstance(found, Judge)}
+        return {name: labels for name, judge in judges.items() if (labels := judge.kind.label_columns(name))}
 
     @property
     def figures(self) -> dict[str, Any] | None:
@@ -211,7 +217,7 @@ class PairedCases:
         self._clusters = Clusters(config.cluster_by) if config.cluster_by is not None and has_cases else None
         pooled = [figure for side in sides for part in side.components.values() for figure in part.pooled()]
         policy: ErrorPolicy = "as_zero" if all(identity.errors == "as_zero" for identity in identities) else "exclude"
-        self.tally = DeltaTally(self._columns, pooled, policy, self._judges)
+        self.tally = DeltaTally(self._columns, pooled, policy, self._figures)
         self.latencies = LatencyPairs()
         self.edited: dict[str, tuple[str, ...]] = {}
         """Fields that were edited, by case id."""
@@ -239,7 +245,9 @@ class PairedCases:
             for name, columns in side.columns.items()
             if name in first & second
         }
-        rules = [*kind_rules(families, self._judges), *kind_rules({"": self.joint}, ())]
+        labels = {name: found for side in (self._b, self._a) for name, found in side.labels.items()}
+        self._figures = {name: next(iter(labels.get(name, ())), name) for name in self._judges}
+        rules = [*kind_rules(families, self._judges, labels), *kind_rules({"": self.joint}, ())]
         rules += kind_rules({"": [column for column in spans if column.binary]}, ())
         self._rules: list[KindRule] = [rule for rule in rules if rule.column.name not in self.left_out]
         lost = {name: columns for name, columns in self._a.columns.items() if name in first - second}
@@ -290,7 +298,7 @@ class PairedCases:
             change = score_change(rule, case, a, b)
             if change is not None:
                 changes[name] = change
-            elif isinstance(a.get(name), Failed) and not isinstance(b.get(name), NotApplicable | None):
+            elif isinstance(rule.said(a), Failed) and not isinstance(rule.said(b), NotApplicable | None):
                 self.untold[name] += 1
         return changes
 

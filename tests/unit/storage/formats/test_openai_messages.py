@@ -49,7 +49,7 @@ def test_a_conversation_is_a_case_and_its_output(tmp_path: Path) -> None:
             {"role": "tool", "text": "in stock: 2", "tool_call_id": "k1"},
             {"role": "assistant", "text": "Yes, two copies."},
         ],
-        "metadata": {"tools": [{"type": "function"}], "category": "stock"},
+        "metadata": {"tools": [{"type": "function"}]},
     }
 
 
@@ -63,6 +63,9 @@ def test_a_list_that_waits_for_an_answer_is_a_case_alone(tmp_path: Path) -> None
     path = written(tmp_path, "chat.jsonl", json.dumps({"messages": waiting}))
     case = cases_of(path)[0]
     assert (case.question, len(case.messages or ())) == ("Reserve one.", 6)
+    beside = written(tmp_path, "beside.jsonl", json.dumps({"messages": waiting, "answer": "Done.", "key_facts": ["f"]}))
+    assert said(outputs_of(beside)[0]) == {"case_id": "1", "answer": "Done."}
+    assert (cases_of(beside)[0].key_facts, cases_of(beside)[0].metadata) == (("f",), {})
     assert complaint(path, "outputs") == (
         "chat.jsonl:1: messages end with the user's, so there is no answer; give the outputs in another file"
     )
@@ -115,7 +118,7 @@ def test_what_is_no_message_is_named_with_its_place(tmp_path: Path, messages: li
 
 def test_an_empty_list_is_no_conversation(tmp_path: Path) -> None:
     path = written(tmp_path, "chat.jsonl", '{"messages": []}')
-    assert complaint(path, format="openai") == "chat.jsonl:1: $: messages: holds no messages"
+    assert complaint(path) == complaint(path, format="openai") == "chat.jsonl:1: $: messages: holds no messages"
 
 
 def test_results_without_a_call_are_kept_and_counted(tmp_path: Path) -> None:

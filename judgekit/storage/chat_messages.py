@@ -17,7 +17,7 @@ _ROLES = {
     **dict.fromkeys(("tool", "function"), "tool"),
 }
 _TEXTS = ("text", "content")
-_CALLS = ("tool_calls", "tools_called", "toolsCalled")
+_CALLS = ("tool_calls", "tools_called", "toolsCalled", "mcp_tools_called")
 _RETRIEVED = ("retrieved", "retrieval_context", "retrievalContext")
 _ARGUMENTS = ("arguments", "args", "input_parameters", "inputParameters", "input")
 _SAYS_NOTHING = ("type", "index")
@@ -96,14 +96,16 @@ class ChatMessages:
         if not isinstance(item, Mapping):
             raise ValueError(f"{place}: expected an object, found {kind_of(item)}")
         rest = dict(item)
+        if isinstance(rest.get("content"), Mapping):  # Ragas puts text and calls of one message there together
+            rest |= rest.pop("content")
         role = _role(place, rest)
         text, left_out = self._text(f"{place}.content", _take(rest, *_TEXTS))
         calls, results = self._made(place, rest)
         message: dict[str, Any] = {
             "role": role,
-            "text": text if text is not None else _take(rest, "refusal"),
+            "text": text or _take(rest, "refusal") or _message_of_error(role, rest) or text,
             "tool_calls": calls,
-            "tool_call_id": _take(rest, "tool_call_id"),
+            "tool_call_id": None if isinstance(rest.get("tool_call_id"), list) else _take(rest, "tool_call_id"),
             "name": _take(rest, "name", *(["function"] if role == "tool" else [])),
             "retrieved": _hits(_take(rest, *_RETRIEVED)),
             "left_out": left_out or _take(rest, "left_out"),
@@ -121,7 +123,7 @@ class ChatMessages:
 
     def _rest(self, place: str, rest: dict[str, Any]) -> dict[str, Any] | None:
         """What is left of a message; `type` has been read as its role, or says nothing beside one."""
-        own = _take(rest, "metadata")
+        own = _take(rest, "metadata", "additional_metadata", "additionalMetadata")
         if own is not None and not isinstance(own, Mapping):
             raise ValueError(f"{place}.metadata: expected an object, found {kind_of(own)}")
         rest = {key: value for key, value in rest.items() if value not in (None, [], {}, "")}
@@ -152,14 +154,13 @@ class ChatMessages:
 
     def _made(self, place: str, rest: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """The calls of a message, and those results that stand in them."""
-        name = next((name for name in _CALLS if rest.get(name) is not None), _CALLS[0])
-        found = _items(f"{place}.{name}", _take(rest, *_CALLS) or [])
-        legacy = _take(rest, "function_call")
-        if legacy is not None:
-            found = [*found, legacy]
+        lists = {name: _items(f"{place}.{name}", rest.pop(name)) for name in _CALLS if rest.get(name) is not None}
+        found = [(f"{name}[{index}]", item) for name, items in lists.items() for index, item in enumerate(items)]
+        if rest.get("function_call") is not None:
+            found.append(("function_call", rest.pop("function_call")))
         calls, results = [], []
-        for index, item in enumerate(found):
-            call, output = self._call(f"{place}.{name}[{index}]", item, with_output=True)
+        for name, item in found:
+            call, output = self._call(f"{place}.{name}", item, with_output=True)
             calls.append(call)
             if output is not None:
                 result = {"role": "tool", "name": call["name"], "text": output, "tool_call_id": call.get("id")}
@@ -182,7 +183,7 @@ class ChatMessages:
         arguments = _take(rest, *_ARGUMENTS)
         if arguments is not None and not isinstance(arguments, Mapping | str):
             raise ValueError(f"{place}.arguments: expected an object or its JSON, found {kind_of(arguments)}")
-        output = _take(rest, "output") if with_output else None
+        output = _take(rest, "output", "result") if with_output else None
         call = {"name": name, "arguments": arguments, "id": _take(rest, "id")}
         self._lost.update(key for key, value in rest.items() if value is not None and key not in _SAYS_NOTHING)
         told = output if output is None or isinstance(output, str) else msgspec.json.encode(output).decode()
@@ -259,7 +260,20 @@ def _results_alone(messages: Sequence[Mapping[str, Any]]) -> int:
 def _hits(value: Any) -> Any:
     if isinstance(value, str):
         return [{"text": value}]
-    return [{"text": hit} if isinstance(hit, str) else hit for hit in value] if isinstance(value, list) else value
+    return list(map(_hit, value)) if isinstance(value, list) else value
+
+
+def _hit(value: Any) -> Any:
+    """A text, a hit of ours, or what DeepEval keeps of a passage with its source."""
+    if isinstance(value, Mapping) and value.keys() == {"context", "source"}:
+        return {"text": value["context"], "rel_path": value["source"]}
+    return {"text": value} if isinstance(value, str) else value
+
+
+def _message_of_error(role: str, rest: Mapping[str, Any]) -> Any:
+    """What a failed tool said, as Inspect keeps it."""
+    error = rest.get("error")
+    return error.get("message") if role == "tool" and isinstance(error, Mapping) else None
 
 
 def _take(rest: dict[str, Any], *names: str) -> Any:

@@ -155,6 +155,30 @@ def test_tools_of_a_single_question(tmp_path: Path) -> None:
     assert said(outputs_of(path)[0])["turns"] == [{"role": "assistant", "text": "a"}]
 
 
+def test_sources_metadata_and_mcp_calls_of_turns(tmp_path: Path) -> None:
+    turn = {
+        "role": "assistant",
+        "content": "Yes.",
+        "retrievalContext": [{"context": "Open.", "source": "hours.md"}],
+        "toolsCalled": [{"name": "a"}],
+        "mcp_tools_called": [{"name": "b", "args": {"x": 1}, "result": {"content": []}}],
+        "additionalMetadata": {"mood": "calm"},
+    }
+    path = written(
+        tmp_path, "c.json", json.dumps([{"scenario": "s", "turns": [{"role": "user", "content": "q"}, turn]}])
+    )
+    assert said(outputs_of(path)[0])["turns"] == [
+        {"role": "assistant", "tool_calls": [{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]},
+        {"role": "tool", "name": "b", "text": '{"content":[]}'},
+        {
+            "role": "assistant",
+            "text": "Yes.",
+            "retrieved": [{"rel_path": "hours.md", "text": "Open."}],
+            "metadata": {"mood": "calm"},
+        },
+    ]
+
+
 @pytest.mark.parametrize(
     ("turns", "message"),
     [

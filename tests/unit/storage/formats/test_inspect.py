@@ -91,6 +91,8 @@ def test_turns_begin_with_what_the_system_was_not_given(tmp_path: Path) -> None:
     made = [
         {"role": "assistant", "content": [{"type": "text", "text": "attachment://x"}, image], "tool_calls": [call]},
         {"role": "tool", "content": "2", "tool_call_id": "k", "function": "add", "id": "m1"},
+        {"role": "tool", "content": "", "tool_call_id": "k", "error": {"type": "timeout", "message": "too slow"}},
+        {"role": "user", "content": "Go on.", "tool_call_id": ["k"]},
         {"role": "assistant", "content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]},
     ]
     sample = {**SAMPLE, "input": given, "messages": [*given, *made], "attachments": {"x": "let me see"}}
@@ -104,10 +106,18 @@ def test_turns_begin_with_what_the_system_was_not_given(tmp_path: Path) -> None:
             "tool_calls": [{"name": "add", "arguments": {"x": 1}, "id": "k"}],
         },
         {"role": "tool", "text": "2", "tool_call_id": "k", "name": "add"},
+        {
+            "role": "tool",
+            "text": "too slow",
+            "tool_call_id": "k",
+            "metadata": {"error": {"type": "timeout", "message": "too slow"}},
+        },
+        {"role": "user", "text": "Go on.", "metadata": {"tool_call_id": ["k"]}},
         {"role": "assistant", "text": "Hello"},
     ]
     assert notices[1:] == [
-        ("message_parts_left_out", "log.json: parts of messages that are not text are left out: 1 image")
+        ("message_parts_left_out", "log.json: parts of messages that are not text are left out: 1 image"),
+        ("message_fields_kept", "log.json: kept in the metadata of messages: 1 error, 1 tool_call_id"),
     ]
 
 

@@ -93,6 +93,14 @@ MESSAGES = [
 ]
 
 
+def test_text_and_calls_of_one_message_in_one_object(tmp_path: Path) -> None:
+    content = {"text": "Let me see.", "tool_calls": [{"name": "weather", "args": {}}]}
+    row = {"user_input": [MESSAGES[0], {"content": content, "type": "ai"}], "reference": "r"}
+    path = written(tmp_path, "r.jsonl", json.dumps(row))
+    call = {"name": "weather", "arguments": {}}
+    assert said(outputs_of(path)[0])["turns"] == [{"role": "assistant", "text": "Let me see.", "tool_calls": [call]}]
+
+
 @pytest.mark.parametrize("name", ["r.jsonl", "json.csv", "python.csv"])
 def test_a_conversation(tmp_path: Path, name: str) -> None:
     row: dict[str, Any] = {

@@ -18,6 +18,7 @@ _PUBLIC = {
     "JudgeFailure": "judgekit.core.judgments",
     "Metric": "judgekit.core.components",
     "Judge": "judgekit.core.components",
+    "bounds": "judgekit.metrics.functions",
     "Provider": "judgekit.core.protocols",
     "CharacterSpan": "judgekit.metrics.spans",
     "merge_overlapping_spans": "judgekit.metrics.spans",

@@ -186,7 +186,8 @@ def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy, rules: Fig
     """
     n_error = tally.n_error
     how = "mean"
-    n_as_worst = n_error - tally.n_judge_error if policy == "as_zero" and column.has_direction else 0
+    can_be_worst = column.has_direction and math.isfinite(column.worst)
+    n_as_worst = n_error - tally.n_judge_error if policy == "as_zero" and can_be_worst else 0
     counts = tally.counts()
     if n_as_worst:
         counts[column.worst] += n_as_worst
@@ -200,8 +201,11 @@ def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy, rules: Fig
     worst = best = None
     if n_error:
         total = (value or 0.0) * n
-        worst = (total + n_error * column.worst) / (n + n_error)
-        best = (total + n_error * column.best) / (n + n_error)
+        # A range without an end says nothing of what failed cases would make of the mean.
+        worst, best = (
+            (total + n_error * end) / (n + n_error) if math.isfinite(end) else None
+            for end in (column.worst, column.best)
+        )
     return Estimate(
         value=value,
         low=interval.low,

@@ -124,8 +124,12 @@ def _of_judge(name: str, what: str, a: str, b: str) -> Cause:
 def _unequal(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, str]:
     """The settings that differ, as two texts."""
     keys = [key for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
-    first, second = (", ".join(f"{key} {_cut(run.get(key))}" for key in keys) for run in (a, b))
+    first, second = (", ".join(f"{key} {_setting(run, key)}" for key in keys) for run in (a, b))
     return first, second
+
+
+def _setting(settings: Mapping[str, Any], key: str) -> str:
+    return _hash(settings.get(key)) if key.endswith("sha256") else _cut(settings.get(key))
 
 
 def _parser(a: RunIdentity, b: RunIdentity) -> Iterator[Cause]:

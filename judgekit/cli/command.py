@@ -31,6 +31,9 @@ NoCache = Annotated[bool, Option("--no-cache", help="Ask every question again an
 OtherConfig = Annotated[
     Path | None, Option("--config", help="Another config, for models and wordings that the run's lacks.")
 ]
+FromDir = Annotated[
+    Path | None, Option("--from-dir", help="Where Python files that the config names are; default: its folder.")
+]
 
 
 class GroupedCommands(TyperGroup):

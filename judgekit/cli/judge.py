@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from judgekit.cli.command import (
     RUN,
+    FromDir,
     NoCache,
     OtherConfig,
     Run,
@@ -113,6 +114,7 @@ def rejudge_command(
         list[str] | None, Option("--judge", help="Only this judge; may be repeated. The others are copied.")
     ] = None,
     config: OtherConfig = None,
+    from_dir: FromDir = None,
     run_id: RunId = None,
     no_cache: NoCache = False,
 ) -> None:
@@ -120,7 +122,8 @@ def rejudge_command(
     from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 
     wanted = RejudgeWanted(tuple(dict.fromkeys(judge or ())), model, prompt_version, config)
-    carry_out(open_rejudge(run, wanted, shared.options(run_id=run_id, use_cache=not no_cache)), shared)
+    options = shared.options(run_id=run_id, use_cache=not no_cache, from_dir=from_dir)
+    carry_out(open_rejudge(run, wanted, options), shared)
 
 
 def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:

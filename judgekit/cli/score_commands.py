@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from judgekit.cli.command import RUN, Shared, app, command, print_json, say, say_notices
+from judgekit.cli.command import RUN, FromDir, Shared, app, command, print_json, say, say_notices
 
 if TYPE_CHECKING:
     from judgekit.core.data_files import DataFile
@@ -84,6 +84,7 @@ def rescore_command(
         list[str] | None, Argument(help="Run ids or their beginnings, folders, `latest`, `latest:TAG`.")
     ] = None,
     all_runs: Annotated[bool, Option("--all", help="Every run of the folder of runs.")] = False,
+    from_dir: FromDir = None,
 ) -> None:
     """Calculate the scores and figures of stored runs again. From their folders alone; stored verdicts are kept."""
     from judgekit.core.errors import ConfigError, JudgekitError
@@ -91,7 +92,7 @@ def rescore_command(
     from judgekit.workflows.rescore import rescore
     from judgekit.workflows.stored_runs import all_runs_of
 
-    options = shared.options()
+    options = shared.options(from_dir=from_dir)
     if bool(runs) == all_runs:
         raise ConfigError("name runs, such as `judgekit rescore latest`, or say --all, and not both")
     results, errors = [], []

@@ -44,6 +44,10 @@ class Component(BaseModel):
     """The name of the file that defines the component, unless the class sets another."""
     needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Fields without which it has nothing to say, such as `output.retrieved`; of each group, one is enough."""
+    code_sha256: ClassVar[str | None] = None
+    """Hash of the Python file that a config names it by; None for one that is shipped or installed."""
+    has_open_columns: ClassVar[bool] = False
+    """Its columns, `NAME` or `NAME.KEY`, are known once it has seen the cases of a run."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -57,6 +61,16 @@ class Component(BaseModel):
     def pooled(self) -> tuple[Pooled, ...]:
         """Figures over all cases that are not means of a column; none unless overridden."""
         return ()
+
+    def settings(self, leave_out: set[str] | None = None) -> dict[str, Any]:
+        """Its arguments as a run stores them, and the hash of its file if a config names it by one."""
+        code = {} if self.code_sha256 is None else {"code_sha256": self.code_sha256}
+        return {**self.model_dump(mode="json", exclude=leave_out), **code}
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether judgekit itself brings it."""
+        return self.code_sha256 is None and type(self).__module__.startswith("judgekit.")
 
 
 class Metric(Component):
@@ -87,6 +101,10 @@ class Metric(Component):
             verdicts: of the wanted judges, those that the run has; at least one.
         """
         return {}
+
+    def settled(self, pairs: Iterable[tuple[Case, SystemOutput]]) -> "Metric":  # noqa: ARG002  # a hook
+        """The family once it has seen all cases of a run; itself unless `has_open_columns`."""
+        return self
 
     def sources(self, output: SystemOutput, verdicts: Verdicts) -> Mapping[str, str]:  # noqa: ARG002  # a hook
         """By score name, what the score rests on, if several things could say it; none unless overridden.
@@ -214,11 +232,8 @@ class Judge(Component):
 
 
 @cache
-def discover(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
-    """Classes of one kind by name: one a file of `package`, and the entry points of its group.
-
-    The group is called like the last part of the package's name, such as `judgekit.metrics`.
-    """
+def shipped_in(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
+    """Classes of one kind that judgekit brings, by name: one a file of `package`."""
     found: dict[str, type[T]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{module_info.name}")
@@ -227,11 +242,35 @@ def discover(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
             if is_own and getattr(value, "selectable", True):
                 value.name = module_info.name
                 found[module_info.name] = value
-    for entry in _entry_points(package):
-        loaded = entry.load()
-        loaded.name = entry.name
-        found.setdefault(entry.name, loaded)
     return found
+
+
+@cache
+def discover(package: ModuleType, kind: type[T]) -> Mapping[str, type[T]]:
+    """Classes of one kind by name: those that judgekit brings, and the entry points of their group.
+
+    The group is called like the last part of the package's name, such as `judgekit.metrics`.
+    """
+    found = dict(shipped_in(package, kind))
+    for entry in _entry_points(package):
+        if entry.name not in found:
+            found[entry.name] = _loaded(entry)
+    return found
+
+
+def _loaded(entry: Any) -> Any:
+    """What an entry point stands for.
+
+    Raises:
+        ConfigError: it cannot be imported.
+    """
+    try:
+        loaded = entry.load()
+    except Exception as error:  # noqa: BLE001  # importing runs the code of another package
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise ConfigError(f"{entry.group}: the installed {entry.name!r} cannot be loaded: {what}") from None
+    loaded.name = entry.name
+    return loaded
 
 
 @cache
@@ -239,6 +278,11 @@ def names_in(package: ModuleType) -> tuple[str, ...]:
     """The names that `discover` finds in a package in which each file defines one class; nothing is imported."""
     files = [module_info.name for module_info in pkgutil.iter_modules(package.__path__)]
     return tuple(dict.fromkeys([*files, *(entry.name for entry in _entry_points(package))]))
+
+
+def names_of(package: ModuleType, kind: type[Named]) -> list[str]:
+    """The names that `find` knows; no entry point is loaded."""
+    return [*shipped_in(package, kind), *(entry.name for entry in _entry_points(package))]
 
 
 def _entry_points(package: ModuleType) -> Iterable[Any]:
@@ -260,19 +304,27 @@ def find(package: ModuleType, kind: type[T], name: str, where: str) -> type[T]:
     Raises:
         ConfigError: there is none; the nearest name is suggested.
     """
-    known = discover(package, kind)
-    if name not in known:
-        raise ConfigError(f"{where}: no {kind.__name__.lower()} called {name!r}{did_you_mean(name, known)}")
-    return known[name]
+    known = shipped_in(package, kind)
+    if name in known:
+        return known[name]
+    # Others that are installed are not loaded, so that one that is broken is nobody else's trouble.
+    installed = {entry.name: entry for entry in _entry_points(package)}
+    if name not in installed:
+        what = kind.__name__.lower()
+        raise ConfigError(f"{where}: no {what} called {name!r}{did_you_mean(name, [*known, *installed])}")
+    loaded = _loaded(installed[name])
+    if not (isinstance(loaded, type) and issubclass(loaded, kind)):
+        raise ConfigError(f"{where}: the installed {name!r} is not a {kind.__name__}")
+    return loaded
 
 
-def build(package: ModuleType, kind: type[C], name: str, args: Mapping[str, Any], where: str) -> C:
-    """The component called `name` with its arguments.
+def build(found: type[C], args: Mapping[str, Any], where: str) -> C:
+    """A component with its arguments.
 
     Raises:
-        ConfigError: no such component (the nearest name is suggested), or wrong arguments.
+        ConfigError: wrong arguments.
     """
     try:
-        return find(package, kind, name, where)(**args)
+        return found(**args)
     except ValidationError as error:
-        raise ConfigError(f"{where} ({name}): {first_problem(error)}") from None
+        raise ConfigError(f"{where} ({found.name}): {first_problem(error)}") from None

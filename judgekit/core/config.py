@@ -1,14 +1,20 @@
 """What a user writes: the configuration of one run."""
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
-from judgekit.core.data_files import DataFile, Section
+from judgekit.core.data_files import CodeName, ComponentName, DataFile, Section
 from judgekit.core.request_fields import (
     check_address,
     check_body,
@@ -42,7 +48,7 @@ class SystemConfig(BaseModel):
 class ComponentConfig(Section):
     """A metric family and its arguments."""
 
-    name: str
+    name: ComponentName
     args: dict[str, Any] = {}
 
 
@@ -215,8 +221,9 @@ class PanelConfig(Section):
 class JudgeConfig(Rubric, Section):
     """One judge: which wording, asked of which model or of a panel of models; with `ask`, a judge of your own."""
 
-    name: Annotated[str, Field(pattern=r"\S")]
-    """A shipped judge, an installed one, one of your prompt files, or with `ask` the name of your own."""
+    reference: Annotated[ComponentName, Field(pattern=r"\S", alias="name")]
+    """A shipped judge, an installed one, one of your prompt files, `file:PATH.py:CLASS`, or with `ask` the name of your
+    own."""
     prompt_version: str = "v1"
     model: str | None = None
     """Key in `models`; left out for a panel."""
@@ -226,6 +233,16 @@ class JudgeConfig(Rubric, Section):
     """`expected`: beside the written verdict, the one that its token probabilities give on average."""
     args: dict[str, Any] = {}
     """Arguments of the judge, such as {"pass_score": 4}."""
+
+    @property
+    def code(self) -> CodeName | None:
+        """The Python file that it stands in."""
+        return CodeName.of(self.reference)
+
+    @property
+    def name(self) -> str:
+        """What everything calls the judge."""
+        return self.reference if self.code is None else self.code.name
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -311,8 +328,9 @@ class RunConfig(Section):
     """File of the ids of all chunks of the corpus, which citations are resolved against; left out: the run's hits."""
     indexing: str | DataFile | None = None
     """File that says what became of each document of the corpus on its way into the index."""
-    metrics: tuple[str | ComponentConfig, ...] | None = None
-    """Families to calculate; left out: all that apply."""
+    metrics: tuple[ComponentName | ComponentConfig, ...] | None = None
+    """Families to calculate, those of installed packages and `file:PATH.py:NAME` among them; left out: all that are
+    shipped and apply."""
     match: MatchConfig = MatchConfig()
     models: dict[str, ModelConfig] = {}
     judges: tuple[JudgeConfig, ...] = ()
@@ -380,17 +398,3 @@ class RunConfig(Section):
 
 def _known(models: Mapping[str, ModelConfig]) -> str:
     return f"but models has {', '.join(sorted(models))}" if models else "but models is empty"
-
-
-def is_local(base_url: str | None) -> bool:
-    """Whether an address is on this machine or a private network, where the user holds the weights."""
-    if base_url is None:
-        return False
-    host = urlsplit(base_url).hostname or ""
-    if host == "localhost" or host.endswith((".localhost", ".local", ".internal", ".lan")):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return "." not in host  # a bare name, as between containers
-    return address.is_private or address.is_loopback

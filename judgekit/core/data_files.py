@@ -3,9 +3,10 @@
 It stands apart since commands that read files and no config load this alone.
 """
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator
 
 from judgekit.core.errors import did_you_mean
 
@@ -14,6 +15,42 @@ class Section(BaseModel):
     """Base of every part of a config: frozen, unknown keys refused, numbers finite."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+CODE = "file:"
+"""Begins the name of a component that stands in a Python file."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeName:
+    """The name of a component in a Python file, such as `file:my_metrics.py:brevity`."""
+
+    path: str
+    """Relative paths start at the config file."""
+    name: str
+
+    @classmethod
+    def of(cls, text: str) -> "CodeName | None":
+        """What a name in a config stands for; None if it is not of this form.
+
+        Raises:
+            ValueError: it begins so and does not go on.
+        """
+        if not text.startswith(CODE):
+            return None
+        path, _, name = text.removeprefix(CODE).rpartition(":")
+        if not path.endswith(".py") or not name.isidentifier() or name.startswith("_"):
+            raise ValueError(f"expected {CODE}PATH.py:NAME, such as {CODE}my_metrics.py:brevity, found {text!r}")
+        return cls(path, name)
+
+
+def _checked(value: str) -> str:
+    CodeName.of(value)
+    return value
+
+
+ComponentName = Annotated[str, AfterValidator(_checked)]
+"""A shipped or installed component, or `file:PATH.py:NAME`."""
 
 
 class DataFile(Section):

@@ -2,6 +2,7 @@
 
     JudgekitError
     ├── ConfigError      2   config, prompts, flags: something the user wrote
+    │   ├── CodeMissing  2   a Python file that the config names is not there
     │   └── InputError   2   cases and outputs: names file, line and JSON path
     ├── ProviderError    3   the provider refuses for good: key, model, quota, pin
     ├── StorageError     4   disk full, folder not writable, damaged run
@@ -27,6 +28,10 @@ class ConfigError(JudgekitError):
     """The user can mend it in a file or a flag; found before any call, or by the first where a server has to say it."""
 
     exit_code = 2
+
+
+class CodeMissing(ConfigError):
+    """There is no such Python file."""
 
 
 class InputError(ConfigError):

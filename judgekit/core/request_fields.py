@@ -1,5 +1,6 @@
 """What a config says of the requests to a model: the address, and additional fields of the body and headers."""
 
+import ipaddress
 import json
 import math
 import re
@@ -247,3 +248,17 @@ def secret_values(address: str | None) -> list[str]:
 
 def _parameters(query: str) -> list[tuple[str, str]]:
     return parse_qsl(query, keep_blank_values=True)
+
+
+def is_local(base_url: str | None) -> bool:
+    """Whether an address is on this machine or a private network, where the user holds the weights."""
+    if base_url is None:
+        return False
+    host = urlsplit(base_url).hostname or ""
+    if host == "localhost" or host.endswith((".localhost", ".local", ".internal", ".lan")):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in host  # a bare name, as between containers
+    return address.is_private or address.is_loopback

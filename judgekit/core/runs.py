@@ -86,6 +86,8 @@ class Manifest(Frozen):
     n_resumed: int = 0
     config_path: str
     """Where the config was read from; `--resume` reads it again and refuses one that has changed."""
+    code_dir: str | None = None
+    """Where the Python files that the config names were found, where this is not its folder."""
     config_sha256: str
     limit: int | None = None
     """Cases taken from the start of the file, where `--limit` asked for it."""
@@ -248,6 +250,8 @@ class RunSummary(Frozen):
     abstention: dict[str, Any] | None = None
     """What says which outputs are abstentions where the system does not (`source`), with counts by source; None: no
     output has an answer, or the figures are of a judgekit that did not say."""
+    own_code: dict[str, dict[str, Any]] = {}
+    """By metric or judge from a Python file: the file's hash, and what is known of the scores."""
     n_gates: int = 0
     """Gates of the config; `gates` has none of them if they were not checked, since the run is only a part."""
     gates: tuple[GateResult, ...] = ()

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judgekit.core.config import ModelConfig, is_local
+from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Judgment, ModelResponse
 from judgekit.core.protocols import ModelIdentity
+from judgekit.core.request_fields import is_local
 
 
 @dataclass

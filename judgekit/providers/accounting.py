@@ -12,8 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judgekit.core.cases import Usage
-from judgekit.core.config import ModelConfig, is_local
+from judgekit.core.config import ModelConfig
 from judgekit.core.judgments import CostSource
+from judgekit.core.request_fields import is_local
 from judgekit.core.text import clean_text
 
 _MOST_TOKENS = 20_000_000

@@ -20,12 +20,12 @@ from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from judgekit.core.config import ModelConfig, is_local
+from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.masking import MaskedHeaders, Masker
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
-from judgekit.core.request_fields import filled, secret_values, split_address, variables_in
+from judgekit.core.request_fields import filled, is_local, secret_values, split_address, variables_in
 from judgekit.core.text import canonical_json
 from judgekit.providers.bodies import ENCODINGS, decode_body, is_stream, read_body
 from judgekit.providers.capabilities import find_capabilities, find_top_logprobs

@@ -28,7 +28,7 @@ SHOWN_AFTER_JUDGES = ("recall_any@5", "hit@5", "extraction_f1", "abstention_accu
 MOST_FIGURES = 3
 """Figures of a run in the table of runs."""
 
-NEW_NOTICES = ("internal_error", "index_not_written", "index_damaged")
+NEW_NOTICES = ("code_changed", "internal_error", "index_not_written", "index_damaged")
 """Codes of warnings of rescoring itself."""
 
 _NAME_WIDTH = 28

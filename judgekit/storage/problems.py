@@ -125,7 +125,7 @@ def known_keys(model: type[BaseModel], location: Location) -> list[str]:
             field = current.model_fields.get(part)
             current = _inner_model(field.annotation) if field is not None else current
     fields: Mapping[str, Any] = current.model_fields if current is not None else {}
-    return [name for name in fields if name != "schema_"]
+    return [field.alias or name for name, field in fields.items() if name != "schema_"]
 
 
 def _inner_model(annotation: Any) -> Any:

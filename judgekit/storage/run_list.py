@@ -213,7 +213,9 @@ def _run(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], metr
         n=int(figure["n"]),
         n_error=int(figure.get("n_error", 0)),
         n_not_applicable=int(figure.get("n_not_applicable", 0)),
-        basis=_basis(manifest, metrics, config.get("resolved", {}), rests_on(metric, metrics.get("judges", {}))),
+        basis=_basis(
+            metric, manifest, metrics, config.get("resolved", {}), rests_on(metric, metrics.get("judges", {}))
+        ),
     )
 
 
@@ -234,6 +236,7 @@ def _why_not(manifest: Manifest, figure: Any) -> str | None:
 
 
 def _basis(
+    metric: str,
     manifest: Manifest,
     metrics: Mapping[str, Any],
     resolved: Mapping[str, Any],
@@ -251,6 +254,9 @@ def _basis(
         found["what says which answers abstain"] = str((metrics.get("abstention") or {}).get("source", "not known"))
     for name in families:
         found[f"settings of {name}"] = _packed(resolved.get("metrics", {}).get(name))
+    for name, record in (metrics.get("own_code") or {}).items():
+        if metric in {column["aggregate"] or column["name"] for column in record["columns"]}:
+            found[f"Python file of {name}"] = record["code_sha256"][:12]
     for name in judges:
         record = metrics["judges"][name]
         found[f"model of judge {name}"] = _model(record)

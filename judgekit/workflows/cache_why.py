@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from judgekit.core.cache_keys import PARTS
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.config import is_local
 from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, VerdictError, last_judgments
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, System
+from judgekit.core.request_fields import is_local
 from judgekit.core.scores import Failed
 from judgekit.engine.judgment_draft import decode_reply
 from judgekit.engine.model_runtime import ModelRuntime

@@ -1,8 +1,11 @@
 """From the cases, outputs and judgments of a run to its scores: what `run` and `rescore` share."""
 
 import json
+import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +21,7 @@ from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.abstention import Decided, whether_abstained
 from judgekit.storage.run_folder import RunFolder
+from judgekit.workflows.own_code import code_record
 
 Unjudged = dict[str, dict[str, NotApplicable | Failed]]
 """By judge and case id: why a case is not put before a judge."""
@@ -72,6 +76,8 @@ class Scored:
     warnings: Sequence[tuple[str, str]]
     abstention: dict[str, Any] | None
     """What decided which outputs are abstentions; None if no output has an answer."""
+    own_code: dict[str, dict[str, Any]]
+    """What is known of the metrics and judges from Python files."""
 
 
 def score_cases(
@@ -90,7 +96,10 @@ def score_cases(
         unjudged: why cases were not put before a judge.
         judgments: the judgment that counts for each question.
     """
-    components = [*scorers.metrics, *scorers.judges]
+    cases = list(cases)
+    with redirect_stdout(sys.stderr):  # what a function of the user prints must not come between the lines of --json
+        metrics = [metric.settled(zip(cases, folder.outputs(), strict=False)) for metric in scorers.metrics]
+    components = [*metrics, *scorers.judges]
     columns = [column for component in components for column in component.columns()]
     joint = joint_columns(columns)
     columns += joint
@@ -98,8 +107,8 @@ def score_cases(
     config = scorers.config
     rules = FigureRules(config.resampling_seed, config.min_n, config.cluster_by)
     tally = RunTally(columns, pooled, config.slices, config.errors, rules)
-    reports = {metric.name: report for metric in scorers.metrics if (report := metric.open_report()) is not None}
-    families = [(metric, reports.get(metric.name, metric)) for metric in scorers.metrics]
+    reports = {metric.name: report for metric in metrics if (report := metric.open_report()) is not None}
+    families = [(metric, reports.get(metric.name, metric)) for metric in metrics]
     deciding = _Abstentions()
 
     def lines() -> Iterator[bytes]:
@@ -133,7 +142,7 @@ def score_cases(
         *deciding.warnings(),
         *[warning for report in reports.values() for warning in report.warnings()],
     ]
-    return Scored(tally, overall, digests, warnings, deciding.record())
+    return Scored(tally, overall, digests, warnings, deciding.record(), code_record(components))
 
 
 def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) -> Notices:
@@ -172,7 +181,7 @@ def _metric_outcomes(
             wanted = {name: verdicts[name] for name in family.judges_wanted if name in verdicts}
             if wanted:
                 outcomes = {**outcomes, **family.calculate_judged(case, output, wanted)}
-            found.update(outcomes)
+            found.update(outcomes if family.is_shipped else _checked(family, outcomes))
             sources.update(family.sources(output, wanted))
         except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
             found.update(dict.fromkeys(_names(family), _fault(warnings, family.name, case.id, error)))
@@ -187,9 +196,32 @@ def _judge_outcomes(
         outcomes = _following(judge, case, decided, said)
         if outcomes:
             return outcomes
-        return judge.scores(said) if isinstance(said, Verdict) else dict.fromkeys(_names(judge), said)
+        if not isinstance(said, Verdict):
+            return dict.fromkeys(_names(judge), said)
+        return judge.scores(said) if judge.is_shipped else _checked(judge, judge.scores(said))
     except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all
         return dict.fromkeys(_names(judge), _fault(warnings, judge.name, case.id, error))
+
+
+def _checked(component: Metric | Judge, outcomes: Outcomes) -> Outcomes:
+    """The scores of a component that is not of judgekit, if they are what its columns say.
+
+    Raises:
+        ValueError: one is missing, is none of its columns, or is not an outcome.
+    """
+    names = _names(component)
+    wrong = sorted(outcomes.keys() ^ set(names))
+    if wrong:
+        raise ValueError(f"its scores are not those of columns(): {', '.join(wrong[:5])} on one side only")
+    found: Outcomes = {}
+    for name in names:
+        value: Any = outcomes[name]
+        if not isinstance(value, NotApplicable | Failed):
+            if not isinstance(value, int | float) or not math.isfinite(value):
+                raise ValueError(f"{name}: expected a finite number, NotApplicable or Failed, found {value!r:.60}")
+            value = float(value)
+        found[name] = value
+    return found
 
 
 def _names(component: Metric | Judge) -> list[str]:

@@ -21,7 +21,9 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.runs import CONFIG, METRICS
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome
 from judgekit.metrics.first_hits import HitMatching, first_hits, span_names, span_outcomes
+from judgekit.metrics.functions import stored_columns
 from judgekit.storage.stored_cases import ComparedRun
+from judgekit.workflows.families import is_from_a_file
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import StoredRun, open_stored
 
@@ -88,17 +90,25 @@ def open_runs(a: str, b: str, options: Options) -> Iterator[Sides]:
 
 
 def _side(label: str, stored: StoredRun, files: ExitStack) -> Side:
-    components, notices = _components(stored)
     metrics = stored.folder.read_json(METRICS) if stored.folder.has(METRICS) else {}
+    components, notices = _components(stored, _part(metrics, "own_code"))
     identity = _identity(stored, metrics)
     return Side(label, stored, files.enter_context(ComparedRun(stored.folder)), metrics, identity, components, notices)
 
 
-def _components(stored: StoredRun) -> tuple[dict[str, Component], list[tuple[str, str]]]:
-    """Metric families and judges by name; those that cannot be built here are left out with a notice."""
-    found: dict[str, Component] = {}
+def _components(stored: StoredRun, own_code: Mapping[str, Any]) -> tuple[dict[str, Component], list[tuple[str, str]]]:
+    """Metric families and judges by name; those that cannot be built here are left out with a notice.
+
+    What is from a Python file is known by what the run stored of its scores: to compare runs is to execute no code of
+    theirs.
+    """
+    found: dict[str, Component] = {name: stored_columns(name, record["columns"]) for name, record in own_code.items()}
     notices = []
-    for judge in (None, *stored.config.judges):
+    config = stored.config
+    if config.metrics is not None:
+        kept = tuple(item for item in config.metrics if not is_from_a_file(item))
+        stored = replace(stored, config=config.model_copy(update={"metrics": kept}))
+    for judge in (None, *(judge for judge in config.judges if judge.name not in own_code)):
         try:
             built: Sequence[Component] = stored.metrics() if judge is None else [stored.judge(judge.name)]
         except ConfigError as error:
@@ -113,7 +123,7 @@ def _identity(stored: StoredRun, metrics: Mapping[str, Any]) -> RunIdentity:
     """What a stored run was made with; its metrics.json knows which models answered."""
     resolved, manifest = stored.resolved, stored.manifest
     parser = resolved.get("parser_version", manifest.versions.get("parser"))
-    records = _part(metrics, "judges")
+    records, own_code = _part(metrics, "judges"), _part(metrics, "own_code")
     return RunIdentity(
         run_id=manifest.run_id,
         dataset_sha256=_part(resolved, "cases").get("sha256"),
@@ -121,7 +131,7 @@ def _identity(stored: StoredRun, metrics: Mapping[str, Any]) -> RunIdentity:
         errors=stored.config.errors,
         versions={name: manifest.versions[name] for name in SYSTEM_VERSIONS if name in manifest.versions},
         judges={judge.name: _judge(stored, judge.name, _part(records, judge.name)) for judge in stored.config.judges},
-        metrics=_part(resolved, "metrics"),
+        metrics={name: {**settings, **_code(own_code, name)} for name, settings in _part(resolved, "metrics").items()},
         config=stored.folder.read_json(CONFIG),
         metrics_version=metrics.get("metrics_version", 1),
         abstention=_part(metrics, "abstention").get("source"),
@@ -176,6 +186,12 @@ def _build(record: Mapping[str, Any], builds: Sequence[str | None]) -> str | Non
 def _seen(record: Mapping[str, Any], seen: Sequence[Mapping[str, Any]], what: str) -> frozenset[str]:
     """Served models, fingerprints or upstreams: of the judge's own replies, else of all replies of its models."""
     return frozenset(record.get(what) or [name for found in seen for name in _part(found, what)])
+
+
+def _code(own_code: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The hash of the Python file that the figures are of, which a rescore may have changed."""
+    sha256 = _part(own_code, name).get("code_sha256")
+    return {} if sha256 is None else {"code_sha256": sha256}
 
 
 def _part(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:

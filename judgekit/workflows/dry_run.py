@@ -8,8 +8,8 @@ from typing import Any
 
 from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.core.cases import SystemOutput, Usage
-from judgekit.core.config import is_local
 from judgekit.core.judgments import JudgeInput, ModelResponse
+from judgekit.core.request_fields import is_local
 from judgekit.core.runs import Notices
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.spot_checks import sample_size

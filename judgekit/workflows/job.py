@@ -130,9 +130,9 @@ def resolved_config(setup: Setup) -> dict[str, Any]:
         **setup.files,
         "cases": {"sha256": data_sha256(config.cases_file, cases_path), "n": len(setup.cases)},
         "prompts": {f"{plan.judge.name}/{plan.prompt.version}": plan.prompt.sha256 for plan in plans},
-        "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in setup.judges},
+        "judges": {plan.judge.name: plan.judge.settings() for plan in setup.judges},
         "verdict_kinds": {plan.judge.name: plan.judge.kind.model_dump(mode="json") for plan in setup.judges},
-        "metrics": {metric.name: metric.model_dump(mode="json", exclude=in_a_file) for metric in setup.metrics},
+        "metrics": {metric.name: metric.settings(in_a_file) for metric in setup.metrics},
         "judgekit": judgekit.__version__,
         "parser_version": PARSER_VERSION,
     }

@@ -5,13 +5,14 @@ from importlib import import_module
 from pathlib import Path
 
 import judgekit.judges
-from judgekit.core.components import Judge, build, discover
+from judgekit.core.components import Judge, build, find, names_of, shipped_in
 from judgekit.core.config import JudgeConfig
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.verdict_kinds import Scale
 from judgekit.judges.from_rubric import RubricJudge, rubric_judge
 from judgekit.storage.prompt_files import load_prompt, prompt_versions, shipped
+from judgekit.workflows.own_code import own_class
 
 FAMILIAR = {
     "faithfulness": "groundedness",
@@ -39,7 +40,7 @@ def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path],
     Raises:
         ConfigError: there is no such judge (the nearest name is suggested) or wording.
     """
-    known = discover(judgekit.judges, Judge)
+    known = names_of(judgekit.judges, Judge)
     if wanted.is_given:
         if wanted.name in known:
             raise ConfigError(
@@ -47,12 +48,16 @@ def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path],
                 'or leave "ask" out to use it'
             )
         return load_prompt(wanted.name, version, own_folders, wanted.rubric)
+    if wanted.code is not None:
+        if wanted.name in known:
+            raise ConfigError(f"{where}: {wanted.name!r} is a judge that judgekit has already; rename your class")
+        return load_prompt(wanted.name, version, own_folders)
     if wanted.name not in known and not prompt_versions(wanted.name, own_folders):
         same = FAMILIAR.get(wanted.name.lower().replace("-", "_").replace(" ", "_"))
         names = [*known, *_shipped_names()]
         hint = f"; that is {same!r} here" if same is not None else did_you_mean(wanted.name, names)
         raise ConfigError(f'{where}: no judge called {wanted.name!r}{hint}; "ask" makes one of your own')
-    return load_prompt(wanted.name, version, [*own_folders, *_beside(known.get(wanted.name))])
+    return load_prompt(wanted.name, version, [*own_folders, *_beside(wanted.name, where)])
 
 
 def _shipped_names() -> list[str]:
@@ -60,28 +65,31 @@ def _shipped_names() -> list[str]:
     return [path.name for path in sorted(shipped("prompts").iterdir()) if path.is_dir() and path.name != "rubric"]
 
 
-def _beside(judge: type[Judge] | None) -> list[Path]:
+def _beside(name: str, where: str) -> list[Path]:
     """The folder `prompts` beside an installed judge, if it brings one."""
-    if judge is None or judge.__module__.startswith(f"{judgekit.judges.__name__}."):
+    if name in shipped_in(judgekit.judges, Judge) or name not in names_of(judgekit.judges, Judge):
         return []
-    file = import_module(judge.__module__).__file__
+    file = import_module(find(judgekit.judges, Judge, name, where).__module__).__file__
     folder = Path(file or "").parent / "prompts"
     return [folder] if file is not None and folder.is_dir() else []
 
 
-def build_judge(wanted: JudgeConfig, prompt: PromptTemplate, where: str) -> Judge:
+def build_judge(wanted: JudgeConfig, prompt: PromptTemplate, where: str, code_folders: Sequence[Path]) -> Judge:
     """A judge of a config.
 
     Args:
         wanted: what the config says of it.
         prompt: its wording, which says what a judge that is data is.
         where: place in the config, for messages.
+        code_folders: where the paths of Python files may start.
 
     Raises:
         ConfigError: wrong arguments, or a wording that does not fit the judge.
     """
-    if wanted.name in discover(judgekit.judges, Judge):
-        judge = build(judgekit.judges, Judge, wanted.name, wanted.args, where)
+    if wanted.code is not None:
+        judge = build(own_class(wanted.code, Judge, code_folders, where), wanted.args, where)
+    elif wanted.name in names_of(judgekit.judges, Judge):
+        judge = build(find(judgekit.judges, Judge, wanted.name, where), wanted.args, where)
     elif not prompt.is_given:
         raise ConfigError(f'{prompt.where}: {wanted.name} is not a judge of judgekit, so its file needs "ask"')
     elif wanted.args:

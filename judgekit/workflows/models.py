@@ -12,10 +12,10 @@ from pathlib import Path
 
 import judgekit.providers
 from judgekit.core.components import Judge, find
-from judgekit.core.config import Budget, ModelConfig, is_local
+from judgekit.core.config import Budget, ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.protocols import Provider, ReplyCache
-from judgekit.core.request_fields import has_hidden_values, header_problem
+from judgekit.core.request_fields import has_hidden_values, header_problem, is_local
 from judgekit.core.runs import Notices
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
@@ -52,6 +52,8 @@ class Options:
     """False if nothing is asked, so that a missing key is not an error."""
     most_connections: int = sys.maxsize
     """To one model, as far as this machine is concerned."""
+    from_dir: Path | None = None
+    """Where the Python files that a stored run names are, if they are not beside its config any more."""
     now: Callable[[], datetime] = utc_now
     """The clock, in UTC."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import judgekit
 import judgekit.judges
 from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.components import Metric
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Role
@@ -33,7 +34,8 @@ from judgekit.workflows.job import RunJob, versions
 from judgekit.workflows.judge_components import build_judge
 from judgekit.workflows.judge_reliability import spot_check_kind
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, open_cache, price_models
-from judgekit.workflows.setup import build_metrics, panels_of
+from judgekit.workflows.own_code import code_changes
+from judgekit.workflows.setup import panels_of
 from judgekit.workflows.stored import StoredRun, models_of, open_stored
 
 Wordings = Mapping[str, PromptTemplate]
@@ -90,14 +92,14 @@ def rejudge_job(
         ConfigError, StorageError: as of `open_rejudge`.
     """
     _check_kept(parent)
-    plans = _plans(parent, config, names, wordings, options)
+    plans, metrics = _plans(parent, config, names, wordings, options), parent.metrics()
     for plan in plans:
         if plan.judge.name in names:
             parent.check_wording(plan.judge.name, plan.prompt)
     now = options.now()
     results_dir = options.results_dir or parent.folder.path.resolve().parent
     folder = RunFolder.create(results_dir, options.run_id or new_run_id(config.name, now))
-    resolved = _resolved(parent, plans)
+    resolved = _resolved(parent, plans, metrics)
     known = parent.manifest.models
     stay = [model for judge in config.judges if judge.name not in names for model in judge.asked]
     manifest = Manifest(
@@ -110,13 +112,14 @@ def rejudge_job(
         status="running",
         created_at=now.isoformat(timespec="seconds"),
         config_path=parent.manifest.config_path,
+        code_dir=parent.manifest.code_dir if options.from_dir is None else str(options.from_dir.resolve()),
         config_sha256=canonical_sha256(_with_resolved(config, resolved)),
         n_cases_in_file=parent.manifest.n_cases_in_file,
         **part_of(parent.manifest).record(),
         models={name: known[name] for name in stay if name in known},
         versions=versions(),
     )
-    return _job(parent, StoredRun(folder, manifest, config, resolved), plans, options, found=None)
+    return _job(parent, StoredRun(folder, manifest, config, resolved), plans, options, metrics=metrics, found=None)
 
 
 def resume_rejudge(child: StoredRun, options: Options) -> RunJob:
@@ -135,8 +138,11 @@ def resume_rejudge(child: StoredRun, options: Options) -> RunJob:
         name = f"{plan.prompt.judge}/{plan.prompt.version}"
         if child.resolved["prompts"].get(name) != plan.prompt.sha256:
             raise ConfigError(f"{path}: cannot be resumed, since prompt {name} changed since it was started")
+    metrics = child.metrics(parent.folder)
+    for _, text in code_changes([*metrics, *(plan.judge for plan in plans)], child.resolved):
+        raise ConfigError(f"{path}: cannot be resumed: {text}")
     resumed = manifest.model_copy(update={"n_resumed": manifest.n_resumed + 1})
-    job = _job(parent, replace(child, manifest=resumed), plans, options, found=manifest)
+    job = _job(parent, replace(child, manifest=resumed), plans, options, metrics=metrics, found=manifest)
     for name, runtime in job.models.items():
         runtime.guard.go_on(manifest.models.get(name, {}))
     return job
@@ -193,7 +199,8 @@ def _plans(
     runtimes = {name: _runtime(stored, config, name, options, is_asked=name in asked) for name in used}
     plans = []
     for judge in config.judges:
-        component = build_judge(judge, wordings[judge.name], f"judge {judge.name}")
+        with stored.says_where():
+            component = build_judge(judge, wordings[judge.name], f"judge {judge.name}", stored.code_folders)
         for model in judge.asked:
             if judge.name in names:
                 check_plays(component, runtimes[model], f"judge {judge.name}")
@@ -211,12 +218,14 @@ def _runtime(stored: StoredRun, config: RunConfig, name: str, options: Options, 
     return runtime
 
 
-def _resolved(parent: StoredRun, plans: Sequence[JudgePlan]) -> dict[str, Any]:
+def _resolved(parent: StoredRun, plans: Sequence[JudgePlan], metrics: Sequence[Metric]) -> dict[str, Any]:
+    own = {metric.name: metric.settings() for metric in metrics if metric.code_sha256 is not None}
     used = {f"{plan.prompt.judge}/{plan.prompt.version}": plan.prompt.sha256 for plan in plans}
     return {
         **parent.resolved,
         "prompts": {**parent.resolved.get("prompts", {}), **used},
-        "judges": {plan.judge.name: plan.judge.model_dump(mode="json") for plan in plans},
+        "metrics": {**parent.resolved.get("metrics", {}), **own},
+        "judges": {plan.judge.name: plan.judge.settings() for plan in plans},
         "verdict_kinds": {plan.judge.name: plan.judge.kind.model_dump(mode="json") for plan in plans},
         "judgekit": judgekit.__version__,
         "parser_version": PARSER_VERSION,
@@ -224,7 +233,13 @@ def _resolved(parent: StoredRun, plans: Sequence[JudgePlan]) -> dict[str, Any]:
 
 
 def _job(
-    parent: StoredRun, child: StoredRun, plans: Sequence[JudgePlan], options: Options, *, found: Manifest | None
+    parent: StoredRun,
+    child: StoredRun,
+    plans: Sequence[JudgePlan],
+    options: Options,
+    *,
+    metrics: Sequence[Metric],
+    found: Manifest | None,
 ) -> RunJob:
     names = child.manifest.rejudged
     models = {plan.runtime.model_id: plan.runtime for plan in plans if plan.judge.name in names}
@@ -241,7 +256,7 @@ def _job(
         n_cases_in_file=len(cases) if before is None else before.cases.get("n_in_file", len(cases)),
         part=part_of(child.manifest),
         system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
-        metrics=build_metrics(child.config, corpus),
+        metrics=metrics,
         corpus_chunk_ids=corpus,
         judges=plans,
         panels=panels_of(child.config.judges, plans),
@@ -251,7 +266,11 @@ def _job(
         now=options.now,
         price_list=price_models(models, child.config.budget),
         indexing=None if before is None else before.indexing_coverage,
-        warnings=[*_part_of_a_run(parent, child), *notices],
+        warnings=[
+            *_part_of_a_run(parent, child),
+            *code_changes([*metrics, *(plan.judge for plan in plans)], parent.resolved),
+            *notices,
+        ],
         found=found,
         parent=parent.folder,
         kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),

@@ -20,12 +20,14 @@ from judgekit.storage.run_records import append_history
 from judgekit.workflows.case_scores import CaseScorers, Scored, Unjudged, judge_inputs, score_cases
 from judgekit.workflows.closing import closed, made_by, replaced_figures, write_summary
 from judgekit.workflows.models import Options
+from judgekit.workflows.own_code import code_changes
 from judgekit.workflows.stored import StoredRun, open_stored
 from judgekit.workflows.stored_runs import stored_figures
 
 MADE_AGAIN = frozenset(
     {
         "internal_error",
+        "code_changed",
         "too_many_slices",
         "no_retrieved_text",
         "abstention_by_rule",
@@ -67,7 +69,7 @@ def rescore(run: str, options: Options) -> dict[str, Any]:
     if manifest.status == "running":
         raise ConfigError(f"{folder.path}: this run is not finished; resume it with `judgekit run --resume` first")
     with folder.locked_as_found(manifest):
-        warnings: list[tuple[str, str]] = []
+        warnings = code_changes([*metrics, *judges], stored.resolved)
         scorers = CaseScorers(stored.config, metrics, judges, warnings)
         scored = _scored(folder, scorers, _cases(stored))
         summary = _summary(stored, old, scored, warnings)
@@ -126,6 +128,7 @@ def _summary(stored: StoredRun, old: RunSummary, scored: Scored, warnings: Seque
         update={
             "min_n": config.min_n,
             "cluster_by": config.cluster_by,
+            "own_code": scored.own_code,
             "n_gates": len(config.gates),
             "overall": scored.overall,
             "slices": scored.tally.slices(),

@@ -1,33 +1,29 @@
 """From a config file to everything that it names, loaded and checked; nothing is written yet."""
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-import judgekit.metrics
 from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.indexing_coverage import indexing_coverage
 from judgekit.analysis.input_mismatches import check_positions
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
-from judgekit.core.components import Judge, Metric, build, discover
-from judgekit.core.config import ComponentConfig, JudgeConfig, RunConfig, SpotCheck
+from judgekit.core.components import Judge, Metric
+from judgekit.core.config import JudgeConfig, RunConfig, SpotCheck
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.judgments import Role
+from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import System
 from judgekit.core.runs import CasePart, Notices
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
-from judgekit.metrics.extraction import Extraction
 from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split_case, split_output
-from judgekit.metrics.retrieval_ids import RetrievalIds
-from judgekit.metrics.tool_calls import ToolCalls
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
 from judgekit.storage.id_lists import load_ids
@@ -35,12 +31,10 @@ from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.reading import missing_is_empty
 from judgekit.storage.record_formats import NO_ID
 from judgekit.systems.recorded import Recorded
+from judgekit.workflows.families import build_metrics, check_columns
 from judgekit.workflows.judge_components import build_judge, check_fits, load_wording
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.workflows.panel_rulings import Panel
-
-MATCHING = ("retrieval", "multi_hop")
-"""Families that match hits with gold supports as `match` says."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +107,15 @@ def set_up(config_path: Path, options: Options) -> Setup:
     system, outputs_record = _system(config, base, [case.id for case in all_cases], notices, delimiter)
     prompts = [] if config.prompts_dir is None else [base / config.prompts_dir]
     models = _models(config, options)
-    judges = [
-        plan for place, judge in enumerate(config.judges) for plan in _plans(judge, f"judges[{place}]", prompts, models)
-    ]
+    judges = []
+    for place, judge in enumerate(config.judges):
+        where = f"judges[{place}]"
+        prompt = load_wording(judge, judge.prompt_version, prompts, where)
+        judges += _plans(judge, build_judge(judge, prompt, where, [base]), prompt, models, where)
     corpus = _corpus_chunk_ids(config.corpus_chunk_ids, base)
-    metrics = build_metrics(config, corpus)
+    metrics = build_metrics(config, [base], corpus)
     components = [*metrics, *(plan.judge for plan in judges)]
+    check_columns(components)
     check_gate_names(config.gates, components, has_indexing=config.indexing is not None)
     # The plain run after the shards checks and judges the whole; a shard would only check its part.
     wanted = None if options.shard else config.spot_check
@@ -211,11 +208,9 @@ def _capped(models: Mapping[str, ModelRuntime]) -> Notices:
 
 
 def _plans(
-    wanted: JudgeConfig, where: str, prompts: Sequence[Path], models: Mapping[str, ModelRuntime]
+    wanted: JudgeConfig, judge: Judge, prompt: PromptTemplate, models: Mapping[str, ModelRuntime], where: str
 ) -> list[JudgePlan]:
     """A judge as it is asked: of its model, or of each member of its panel."""
-    prompt = load_wording(wanted, wanted.prompt_version, prompts, where)
-    judge = build_judge(wanted, prompt, where)
     for model in wanted.asked:
         check_plays(judge, models[model], where)
     role: Role = "primary" if wanted.panel is None else "member"
@@ -282,65 +277,6 @@ def _repeats(wanted: SpotCheck, judges: Sequence[JudgePlan]) -> list[JudgePlan]:
         and wanted.judge in (None, plan.judge.name)
         and not plan.runtime.provider.is_deterministic
     ]
-
-
-def build_metrics(config: RunConfig, corpus_chunk_ids: frozenset[str] | None = None) -> list[Metric]:
-    """The families of the config, or all of them.
-
-    Args:
-        config: of the run.
-        corpus_chunk_ids: ids of all chunks of the corpus, if there is a file of them.
-
-    Raises:
-        ConfigError: no such family, wrong arguments, or a family that is listed twice.
-    """
-    if config.metrics is None:
-        wanted = [ComponentConfig(name=name) for name in sorted(discover(judgekit.metrics, Metric))]
-    else:
-        wanted = [ComponentConfig(name=item) if isinstance(item, str) else item for item in config.metrics]
-    families = []
-    for number, item in enumerate(wanted):
-        args = dict(item.args)
-        if item.name in MATCHING:
-            args.setdefault("snippets", config.match.snippets)
-        where = f"metrics[{number}]"
-        family = _with_functions(build(judgekit.metrics, Metric, item.name, args, where), where)
-        if isinstance(family, RetrievalIds) and corpus_chunk_ids is not None:
-            if family.corpus_chunk_ids is not None:
-                raise ConfigError(f"{where}: corpus_chunk_ids is given here and at the top of the config; keep one")
-            family = family.model_copy(update={"corpus_chunk_ids": corpus_chunk_ids})
-        families.append(family)
-    if len({family.name for family in families}) != len(families):
-        raise ConfigError("metrics: a family is listed twice")
-    return families
-
-
-def _with_functions(metric: Metric, where: str) -> Metric:
-    """The family with the Python functions loaded that its arguments name, such as a comparator of the user's own."""
-    if isinstance(metric, Extraction | ToolCalls) and metric.function_names:
-        loaded = {name: _function(name, f"{where} ({metric.name})") for name in metric.function_names}
-        return metric.with_functions(loaded)
-    return metric
-
-
-def _function(name: str, where: str) -> Callable[..., Any]:
-    """The function `package.module:function`.
-
-    Raises:
-        ConfigError: no such module or function, or the module cannot be imported.
-    """
-    module_name, _, path = name.partition(":")
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in path.split("."):
-            found = getattr(found, part)
-    except Exception as error:  # noqa: BLE001  # importing runs the user's own code
-        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        hint = "; install it or put its folder on PYTHONPATH" if isinstance(error, ModuleNotFoundError) else ""
-        raise ConfigError(f"{where}: {name} cannot be loaded: {what}{hint}") from None
-    if not callable(found):
-        raise ConfigError(f"{where}: {name} is not a function")
-    return found  # type: ignore[no-any-return]
 
 
 def _corpus_chunk_ids(entry: str | DataFile | None, base: Path) -> frozenset[str] | None:

@@ -6,6 +6,7 @@ system under test is never asked, and the files that the config names need not b
 
 import difflib
 from collections.abc import Collection, Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
-from judgekit.core.errors import ConfigError, StorageError, did_you_mean, first_problem
+from judgekit.core.errors import CodeMissing, ConfigError, StorageError, did_you_mean, first_problem
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CONFIG, Manifest, RunSummary
@@ -23,10 +24,10 @@ from judgekit.storage.config_files import load_config
 from judgekit.storage.id_lists import stored_ids
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
+from judgekit.workflows.families import build_metrics
 from judgekit.workflows.judge_components import build_judge, load_wording
 from judgekit.workflows.models import Options, build_model, most_connections
 from judgekit.workflows.selectors import find_run
-from judgekit.workflows.setup import build_metrics
 
 
 @dataclass(frozen=True)
@@ -38,19 +39,42 @@ class StoredRun:
     config: RunConfig
     resolved: Mapping[str, Any]
     """Hashes of everything that the config named."""
+    from_dir: Path | None = None
+    """Where the Python files that the config names are, if the user says so."""
 
     @property
     def config_folder(self) -> Path:
         """Where relative paths of the config started; it may be gone."""
         return Path(self.manifest.config_path).parent
 
-    def metrics(self) -> list[Metric]:
+    @property
+    def code_folders(self) -> list[Path]:
+        """Where the paths of Python files may start."""
+        if self.from_dir is not None:
+            return [self.from_dir]
+        code_dir = self.manifest.code_dir
+        return [self.config_folder] if code_dir is None else [Path(code_dir)]
+
+    def metrics(self, holds_ids: RunFolder | None = None) -> list[Metric]:
         """The metric families of the run.
 
+        Args:
+            holds_ids: the run that keeps the ids of the corpus; None: this one.
+
         Raises:
-            ConfigError: a family is not known here.
+            ConfigError: a family is not known here, or its Python file is not there any more.
         """
-        return build_metrics(self.config, stored_ids(self.folder))
+        with self.says_where():
+            return build_metrics(self.config, self.code_folders, stored_ids(holds_ids or self.folder))
+
+    @contextmanager
+    def says_where(self) -> Iterator[None]:
+        """Say of a Python file that is gone which run needs it."""
+        try:
+            yield
+        except CodeMissing as error:
+            hint = "put it there again, or name its folder: judgekit rescore or rejudge with --from-dir"
+            raise ConfigError(f"{self.folder.path}: {error}; {hint}") from None
 
     def judge(self, name: str) -> Judge:
         """A judge of the run, with its arguments.
@@ -59,7 +83,8 @@ class StoredRun:
             ConfigError: the run has no such judge.
         """
         wanted = self.judge_config(name)
-        return build_judge(wanted, self.prompt(name, wanted.prompt_version), f"judge {name}")
+        with self.says_where():
+            return build_judge(wanted, self.prompt(name, wanted.prompt_version), f"judge {name}", self.code_folders)
 
     def judge_config(self, name: str) -> JudgeConfig:
         """What the config of the run says of a judge.
@@ -183,7 +208,7 @@ def open_stored(run: str, options: Options, without: str | None = None, unread: 
         config = RunConfig.model_validate(data)
     except ValidationError as error:
         raise StorageError(f"{folder.path / CONFIG}: damaged: {first_problem(error)}") from None
-    return StoredRun(folder, folder.manifest(), config, resolved)
+    return StoredRun(folder, folder.manifest(), config, resolved, options.from_dir)
 
 
 def finished_summary(stored: StoredRun, run: str) -> RunSummary:

@@ -6,8 +6,8 @@ from typing import Any
 
 from judgekit.analysis.indexing_coverage import other_index
 from judgekit.analysis.judge_calls import ReplySources, cache_warnings, cost_record, judge_record, reply_sources
-from judgekit.core.config import is_local
 from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
+from judgekit.core.request_fields import is_local
 from judgekit.core.runs import METRICS_VERSION, Notice, Notices, RunStatus, RunSummary
 from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SpotCheckRecord
 from judgekit.engine.model_runtime import ModelRuntime
@@ -62,6 +62,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         errors=config.errors,
         min_n=config.min_n,
         cluster_by=config.cluster_by,
+        own_code=scored.own_code,
         n_gates=len(config.gates),
         cases={**job.cases_record, "sha256": job.cases_sha256},
         overall=scored.overall,

@@ -8,7 +8,7 @@ from typing import Any
 
 import judgekit.metrics
 from judgekit.analysis.run_trends import Trend
-from judgekit.core.components import Component, Metric, discover
+from judgekit.core.components import Component, Metric, shipped_in
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.storage.run_list import FoundRun, figures_of_runs
 from judgekit.workflows.models import Options
@@ -83,7 +83,7 @@ def rests_on(metric: str, judges: Mapping[str, Any]) -> tuple[tuple[str, ...], t
 @cache
 def _of_families() -> Mapping[str, tuple[frozenset[str], tuple[str, ...]]]:
     """By family: its figures without cut-offs, and the judges that it wants."""
-    families = discover(judgekit.metrics, Metric)
+    families = shipped_in(judgekit.metrics, Metric)
     return {name: (_names(family()), family.judges_wanted) for name, family in families.items()}
 
 

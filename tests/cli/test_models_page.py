@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from judgekit.core.config import ModelConfig, is_local
+from judgekit.core.config import ModelConfig
 from judgekit.core.judgments import FailureKind
+from judgekit.core.request_fields import is_local
 from judgekit.testing import FaultServer
 from tests.builders import REPOSITORY, read_json, read_lines
 from tests.cli.fork_server import Ended, judgekit

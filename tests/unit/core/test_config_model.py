@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from judgekit.core.config import Gate, ModelConfig, RunConfig, is_local
+from judgekit.core.config import Gate, ModelConfig, RunConfig
+from judgekit.core.request_fields import is_local
 from judgekit.engine.pinning import is_floating
 
 BASE: dict[str, Any] = {"name": "s", "cases": "c.jsonl", "system": {"name": "recorded", "path": "o.jsonl"}}

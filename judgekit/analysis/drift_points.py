@@ -89,8 +89,7 @@ def pair_row(first: Verdict | None, second: Verdict | None, kind: Kind) -> dict[
 
 def _chance(verdict: Verdict, kind: Kind) -> float | None:
     """The figure by probabilities on a scale of 0 to 1."""
-    is_usable = verdict.probabilities is not None and (verdict.probability_mass or 1.0) >= LEAST_MASS
-    value = kind.weighed(verdict.probabilities) if is_usable and verdict.probabilities is not None else None
+    value = kind.weighed(verdict) if (verdict.probability_mass or 1.0) >= LEAST_MASS else None
     low, high = kind.bounds
     return None if value is None else (value - low) / (high - low)
 

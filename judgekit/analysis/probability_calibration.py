@@ -35,7 +35,7 @@ def weighed_verdict(kind: Kind, verdict: Verdict, human: bool | None, cluster: H
         return None
     written, expected = float(side), chance
     if verdict.score is not None:
-        written, expected = float(verdict.score), kind.weighed(verdict.probabilities or {}) or 0.0
+        written, expected = float(verdict.score), kind.weighed(verdict) or 0.0
     return WeighedVerdict(human, written, expected, chance, cluster)
 
 

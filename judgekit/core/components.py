@@ -227,7 +227,7 @@ class Judge(Component):
             return Failed("no_probabilities", by_judge=True)
         if verdict.probability_mass is not None and verdict.probability_mass < LEAST_MASS:
             return Failed("low_mass", by_judge=True)
-        value = self.kind.weighed(verdict.probabilities)
+        value = self.kind.weighed(verdict)
         return Failed("no_probabilities", by_judge=True) if value is None else value
 
 

@@ -76,8 +76,8 @@ class Kind(BaseModel):
         """The figure of the probabilities of the options; None if the kind has none."""
         return None
 
-    def weighed(self, probabilities: Mapping[str, float]) -> float | None:  # noqa: ARG002  # a hook
-        """That figure for one verdict; None for a kind without one, and if nothing can be told."""
+    def weighed(self, verdict: Verdict) -> float | None:  # noqa: ARG002  # a hook
+        """That figure for one verdict; None for a kind without one, and without probabilities that tell anything."""
         return None
 
     def pass_probability(self, verdict: Verdict) -> float | None:

@@ -136,6 +136,13 @@ class Provider(ABC):
             ConfigError: the model's config cannot work with this provider.
         """
 
+    def check_wording(self, reply_schema: Mapping[str, Any]) -> None:  # noqa: B027  # most providers take any wording
+        """Check that the reply that a wording asks for is one that the provider can give.
+
+        Raises:
+            ConfigError: it is not.
+        """
+
     async def identify(self) -> ModelIdentity:
         """What the server says of the model, without asking the model anything."""
         return ModelIdentity()

@@ -85,7 +85,8 @@ class Scale(Kind):
     def weighed_column(self, name: str) -> Column | None:
         return Column(f"{name}.expected", low=float(self.low), high=float(self.high))
 
-    def weighed(self, probabilities: Mapping[str, float]) -> float | None:
+    def weighed(self, verdict: Verdict) -> float | None:
+        probabilities = verdict.probabilities or {}
         told = {int(option): probabilities[option] for option in self.options if option in probabilities}
         total = math.fsum(told.values())
         return math.fsum(score * share for score, share in told.items()) / total if total > 0 else None
@@ -140,7 +141,8 @@ class YesNo(Kind):
     def weighed_column(self, name: str) -> Column | None:
         return replace(self.value_columns(name)[0], name=f"{name}.p_yes", binary=False)
 
-    def weighed(self, probabilities: Mapping[str, float]) -> float | None:
+    def weighed(self, verdict: Verdict) -> float | None:
+        probabilities = verdict.probabilities or {}
         yes, no = probabilities.get("true", 0.0), probabilities.get("false", 0.0)
         return yes / (yes + no) if yes + no > 0 else None
 
@@ -348,6 +350,16 @@ class Criteria(Kind):
     def passes(self, verdict: Verdict) -> bool | None:
         share = self.rating(verdict)
         return None if self.pass_share is None or share is None else share >= self.pass_share
+
+    def weighed_column(self, name: str) -> Column | None:
+        return Column(f"{name}.expected")
+
+    def weighed(self, verdict: Verdict) -> float | None:
+        chances = verdict.probabilities or {}
+        told = [item for item in verdict.criteria or () if item.id in chances]
+        best = math.fsum(item.weight for item in told if item.weight > 0)
+        met = math.fsum(item.weight * chances[item.id] for item in told)
+        return min(1.0, max(0.0, met / best)) if best > 0 else None
 
     def told_contradiction(self, first: Verdict, second: Verdict) -> Contradiction:
         shares = self.rating(first), self.rating(second)

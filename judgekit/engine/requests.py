@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from judgekit.core.cache_keys import frame_parts, request_key, short_hash
 from judgekit.core.components import Judge
+from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput, ModelRequest, Role, VerdictError
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Capabilities
@@ -26,7 +27,15 @@ class JudgePlan:
     """The spot check or probe that its judgments belong to."""
 
     def __post_init__(self) -> None:
-        """Note that the model is to be asked whether it gives token probabilities, before it is asked of any case."""
+        """Hold the wording against the provider, and note that the model has to give token probabilities.
+
+        Raises:
+            ConfigError: the provider cannot give such replies.
+        """
+        try:
+            self.runtime.provider.check_wording(self.prompt.reply_schema)
+        except ConfigError as error:
+            raise ConfigError(f"{self.prompt.where}: {error}") from None
         if self.judge.scoring == "expected":
             self.runtime.wants_tokens = True
             # A second opinion may do without: its verdicts are compared, not its probabilities.

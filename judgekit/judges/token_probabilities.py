@@ -40,10 +40,11 @@ def weighed(parsed: ParsedReply, response: ModelResponse, judge: Judge) -> tuple
     """
     options, key = judge.kind.all_options, judge.decisive_key
     kept = None
-    if response.stated is not None:
-        if key not in response.stated:
-            raise ProbabilityError("probabilities_absent", f"the reply states no probabilities of {key!r}")
-        found = stated_probabilities(response.stated[key], options)
+    if response.stated is not None and judge.kind.has_parts:
+        names = [item.id for item in parsed.verdict.criteria or ()]
+        found = _of_parts({name: _stated(response.stated, name, options) for name in names})
+    elif response.stated is not None:
+        found = _stated(response.stated, key, options)
     else:
         text = response.text or ""
         place = deciding_place(text, parsed.source, key)
@@ -51,6 +52,19 @@ def weighed(parsed: ParsedReply, response: ModelResponse, judge: Judge) -> tuple
         found = token_probabilities(kept, text, place, options)
     update = {"probabilities": found.by_option, "probability_mass": found.mass}
     return parsed.verdict.model_copy(update=update), kept
+
+
+def _stated(stated: Mapping[str, OptionProbabilities], name: str, options: Sequence[str]) -> OptionProbabilities:
+    if name not in stated:
+        raise ProbabilityError("probabilities_absent", f"the reply states no probabilities of {name!r}")
+    return stated_probabilities(stated[name], options)
+
+
+def _of_parts(parts: Mapping[str, OptionProbabilities]) -> OptionProbabilities:
+    """That each of several criteria is met, of what can be told of it; the least of their masses is that of all."""
+    told = {name: (found.by_option["true"], found.by_option["false"]) for name, found in parts.items()}
+    met = {name: yes / (yes + no) for name, (yes, no) in told.items() if yes + no > 0}
+    return OptionProbabilities(met, min((found.mass for found in parts.values()), default=1.0))
 
 
 class ProbabilityError(Exception):

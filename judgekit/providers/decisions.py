@@ -35,6 +35,8 @@ class Question:
     values: tuple[Any, ...]
     """What it can be, as JSON; of a scale from the lowest."""
     instructions: str
+    part_of: str | None = None
+    """Of a criterion, the key of the list that it is in."""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -52,6 +54,10 @@ class Decisions(OpenAICompatible):
         for name in ("reply_format", "reasoning_effort"):
             if getattr(self.model, name) is not None:
                 raise ConfigError(f"provider decisions: {name} has no meaning where no text is generated; leave it out")
+
+    def check_wording(self, reply_schema: Mapping[str, Any]) -> None:
+        """Refuse a wording that asks for more than answers to questions."""
+        list(questions_of(reply_schema))
 
     async def find_capabilities(self) -> Capabilities:
         """Which of the two forms the server takes, by one small call, or two."""
@@ -120,24 +126,33 @@ def questions_of(schema: Mapping[str, Any]) -> Iterator[Question]:
     """The questions of a reply schema: one for each value that is one of a fixed few. Free texts are left out.
 
     Raises:
-        CallError: it asks for something else, such as a list of claims, which no probability can be given of.
+        ConfigError: it asks for something else, such as a list of claims, which no probability can be given of.
     """
     n_questions = 0
     for name, wanted in schema.get("properties", {}).items():
-        values = _values_of(wanted)
+        values, criteria = _values_of(wanted), list(_criteria_of(name, wanted))
         if values is None and wanted.get("type") == "string":
             continue
-        if values is None or len(values) < 2:
-            text = (
+        if not criteria and (values is None or len(values) < 2):
+            raise ConfigError(
                 f"the provider decisions answers questions with a fixed set of answers, and {name!r} of the reply is "
                 "not one; name another provider for this judge, or a wording that does not ask for it"
             )
-            raise CallError("bad_request", text, fatal=True, n_requests=0)
-        n_questions += 1
-        yield _question(name, wanted, values)
+        found = criteria or [_question(name, wanted, values or ())]
+        n_questions += len(found)
+        yield from found
     if not n_questions:
-        text = "the provider decisions needs a reply schema with a value that is one of a fixed few"
-        raise CallError("bad_request", text, fatal=True, n_requests=0)
+        raise ConfigError("the provider decisions needs a reply schema with a value that is one of a fixed few")
+
+
+def _criteria_of(key: str, wanted: Mapping[str, Any]) -> Iterator[Question]:
+    """A question for each criterion of a list, if the schema names them all; criteria of single cases are not there."""
+    item = wanted.get("items", {}).get("properties", {})
+    values = _values_of(item.get("met", {}))
+    for criterion in item.get("id", {}).get("enum", ()) if values is not None else ():
+        kind: Literal["flag", "choice"] = "flag" if len(values or ()) == 2 else "choice"
+        said = f"By the instructions above, the criterion `{criterion}` is met."
+        yield Question(criterion, kind, values or (), said, key)
 
 
 def _question(name: str, wanted: Mapping[str, Any], values: tuple[Any, ...]) -> Question:
@@ -241,10 +256,15 @@ def _number(value: Any) -> float:
 
 def _reply(schema: Mapping[str, Any], questions: Sequence[Question], stated: Mapping[str, OptionProbabilities]) -> str:
     """The likeliest answers as the reply that the schema asks for; of equally likely ones the first."""
-    likeliest = {}
+    likeliest: dict[str, Any] = {}
     for question in questions:
         shares = stated[question.name].by_option
         best = max(question.options, key=lambda option: shares.get(option, 0.0))
-        likeliest[question.name] = question.values[question.options.index(best)]
+        value = question.values[question.options.index(best)]
+        if question.part_of is None:
+            likeliest[question.name] = value
+        else:
+            entry = {"id": question.name, "evidence": "", "met": value}
+            likeliest.setdefault(question.part_of, []).append(entry)
     texts = {name: "" for name in schema["properties"] if name not in likeliest}
     return json.dumps(texts | likeliest)

@@ -2,9 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
@@ -37,6 +37,10 @@ class Retrying(Provider):
     def check(self) -> None:
         """Check the inner provider."""
         self._inner.check()
+
+    def check_wording(self, reply_schema: Mapping[str, Any]) -> None:
+        """Check with the inner provider."""
+        self._inner.check_wording(reply_schema)
 
     async def identify(self) -> ModelIdentity:
         """Identity from the inner provider, asked again on temporary faults."""

@@ -111,7 +111,9 @@ def _probabilities(found: Part | None) -> Iterator[str]:
         yield f"probability of a pass: no labelled verdict has one{without}"
         return
     if found["auc"]["value"] is not None:
-        areas = (("of the expected score", "auc_expected"), ("of the written verdict", "auc_written"))
+        areas = [("of the written verdict", "auc_written")]
+        if found["auc_expected"] != found["auc"]:
+            areas = [("of the expected score", "auc_expected"), *areas]
         texts = [f"{what} {number(found[key]['value'])}{_ends(found[key])}" for what, key in areas]
         yield f"AUC of the probability of a pass {_share(found['auc'])}{without}; {'; '.join(texts)}"
     ece, why = found["ece"], found.get("undefined_reason")

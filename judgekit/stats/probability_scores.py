@@ -177,7 +177,7 @@ def best_threshold(probabilities: Sequence[float], positive: Sequence[bool]) -> 
         positive: whether people call it positive, in the same order.
 
     Returns:
-        None without a case of either kind.
+        None without a case of either kind, and if no threshold is better than passing every case.
 
     Raises:
         ValueError: lengths differ.
@@ -193,4 +193,5 @@ def best_threshold(probabilities: Sequence[float], positive: Sequence[bool]) -> 
         passed = [1.0 - bisect_left(sides[kind], threshold) / len(sides[kind]) for kind in (True, False)]
         return passed[0] - passed[1]
 
-    return max(sorted(set(probabilities)), key=lambda p: (round(youden(p), 12), -abs(p - 0.5)))
+    best = max(sorted(set(probabilities)), key=lambda p: (round(youden(p), 12), -abs(p - 0.5)))
+    return best if youden(best) > 1e-12 else None

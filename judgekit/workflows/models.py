@@ -129,8 +129,11 @@ def _check_scoring(judge: Judge, runtime: ModelRuntime, where: str) -> None:
     """Refuse a judge that takes probabilities which there cannot be."""
     if judge.scoring == "written":
         return
-    if judge.kind.has_parts:
-        raise ConfigError(f'{where}: "scoring": "expected" is for one deciding value, and {judge.name} has criteria')
+    if judge.kind.has_parts and runtime.provider.probabilities == "tokens":
+        raise ConfigError(
+            f'{where}: "scoring": "expected" takes the tokens of one deciding value, and {judge.name} has criteria; '
+            "leave it out, or ask by the provider decisions"
+        )
     if runtime.provider.probabilities == "none":
         raise ConfigError(
             f'{where}: "scoring": "expected" takes token probabilities, and provider {runtime.config.provider} '

@@ -246,5 +246,28 @@ def test_probabilities_that_are_none_are_a_failure_and_never_a_number(
 
 def test_a_judge_of_claims_cannot_be_asked_by_typed_questions(tmp_path: Path) -> None:
     ran = carried_out(tmp_path, asks_for({}), model={"provider": "decisions"})
-    assert isinstance(ran.error, ProviderError)
+    assert isinstance(ran.error, ConfigError)
+    assert "prompt groundedness/v1: the provider decisions" in str(ran.error)
     assert "'supported_claims' of the reply is not one" in str(ran.error)
+    assert ran.server.log.chat == ()
+
+
+def test_criteria_are_questions_of_one_request_and_give_an_expected_share(tmp_path: Path) -> None:
+    chances = {"short": 0.2, "true": 0.7, "rude": 0.1, "ready": 0.9}
+
+    def answer(request: Request) -> Reply:
+        return decisions(request, {name: {"true": p, "false": 1 - p} for name, p in chances.items()})
+
+    criteria = [
+        {"id": "short", "text": "It is short."},
+        {"id": "true", "text": "It is true.", "weight": 3},
+        {"id": "rude", "text": "It is rude.", "weight": -1},
+    ]
+    judge = {**TONE, "criteria": criteria}
+    ran = carried_out(tmp_path, answer, judges=[judge], model={"provider": "decisions"}, n_cases=2)
+    assert ran.error is None
+    assert len(ran.server.log.chat) == 3  # what it takes, and two cases
+    assert ran.judgments["c0"]["verdict"]["probabilities"] == pytest.approx({"short": 0.2, "true": 0.7, "rude": 0.1})
+    # written: `true` alone is met, 3 of 4. Expected: (0.2 + 3 * 0.7 - 0.1) / 4 = 0.55
+    assert figures(ran)["tone"]["value"] == 0.75
+    assert figures(ran)["tone.expected"]["value"] == pytest.approx(0.55)

@@ -160,16 +160,41 @@ def test_a_server_without_decisions_says_so_once() -> None:
     assert error.value.fatal
 
 
-def test_a_judge_that_asks_for_lists_is_refused_before_any_call() -> None:
-    schema = {"properties": {"supported_claims": {"type": "array"}, "score": {"type": "integer", "enum": [0, 1]}}}
-    with pytest.raises(CallError, match="'supported_claims' of the reply is not one") as error:
+def test_each_criterion_of_a_list_is_a_question() -> None:
+    item = {"id": {"enum": ["short", "true"]}, "evidence": {"type": "string"}, "met": {"type": "boolean"}}
+    schema = {
+        "properties": {"reasoning": {"type": "string"}, "criteria": {"type": "array", "items": {"properties": item}}}
+    }
+
+    def answer(request: Request) -> Reply:
+        return decisions(request, {name: {"true": p, "false": 1 - p} for name, p in MET.items()})
+
+    response, body = answered(answer, schema)
+    assert [question["instructions"] for question in body["questions"]] == [
+        "By the instructions above, the criterion `short` is met.",
+        "By the instructions above, the criterion `true` is met.",
+    ]
+    assert json.loads(response.text or "") == {
+        "reasoning": "",
+        "criteria": [{"id": "short", "evidence": "", "met": False}, {"id": "true", "evidence": "", "met": True}],
+    }
+
+
+MET = {"ready": 0.9, "short": 0.2, "true": 0.7}
+
+
+@pytest.mark.parametrize(
+    "items", [{"type": "string"}, {"properties": {"id": {"type": "string"}, "met": {"type": "boolean"}}}]
+)
+def test_a_judge_that_asks_for_other_lists_is_refused(items: dict[str, Any]) -> None:
+    schema = {"properties": {"claims": {"type": "array", "items": items}, "score": {"enum": [0, 1]}}}
+    with pytest.raises(ConfigError, match="'claims' of the reply is not one"):
         list(questions_of(schema))
-    assert (error.value.fatal, error.value.n_requests) == (True, 0)
 
 
 @pytest.mark.parametrize("schema", [{}, {"properties": {"reasoning": {"type": "string"}}}])
 def test_a_wording_without_a_closed_value_is_refused(schema: dict[str, Any]) -> None:
-    with pytest.raises(CallError, match="one of a fixed few"):
+    with pytest.raises(ConfigError, match="one of a fixed few"):
         list(questions_of(schema))
 
 

@@ -148,3 +148,4 @@ def test_of_equally_good_thresholds_the_one_nearest_to_a_half_counts() -> None:
     # every threshold above 0.2 up to 0.9 separates fully; the probabilities in question are 0.9 and 0.95
     assert best_threshold([0.1, 0.2, 0.9, 0.95], [False, False, True, True]) == 0.9
     assert best_threshold([0.4, 0.6], [True, True]) is None
+    assert best_threshold([0.4, 0.6], [True, False]) is None  # the wrong way round

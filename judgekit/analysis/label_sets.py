@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median_low
 from typing import Any
 
 from judgekit.core.human_labels import HumanLabel, Sheet
+from judgekit.core.kind import Kind
 from judgekit.stats.corrected import (
     LEAST_FOR_CORRECTION,
     LEAST_LABELS,
@@ -36,43 +36,14 @@ class LabelSet:
     """What was left out or replaced, and why."""
     counts: Mapping[str, int]
 
-    def scores(self, case_id: str) -> list[int | None]:
-        """Scores of a case by annotator; None if one gave none."""
+    def of_case(self, case_id: str) -> tuple[HumanLabel | None, ...]:
+        """Labels of a case by annotator; None if one gave none."""
         given = self.by_case[case_id]
-        return [given[name].score if name in given else None for name in self.annotators]
-
-    def classes(self, case_id: str, pass_score: int | None) -> list[bool | None]:
-        """Pass or fail of a case by annotator; a score passes from `pass_score` on."""
-        given = self.by_case[case_id]
-        return [_label_class(given[name], pass_score) if name in given else None for name in self.annotators]
-
-
-def _label_class(label: HumanLabel, pass_score: int | None) -> bool | None:
-    """Whether a label passes its case; None if that cannot be told."""
-    if label.passed is not None:
-        return label.passed
-    return None if label.score is None or pass_score is None else label.score >= pass_score
-
-
-def mean_score(scores: Sequence[int | None]) -> float | None:
-    """The mean of the annotators' scores; None without one."""
-    return mean([score for score in scores if score is not None])
-
-
-def typical_score(scores: Sequence[int | None]) -> int | None:
-    """The median of the annotators' scores, of two middle ones the lower, so that it is on the scale; None without."""
-    given = [score for score in scores if score is not None]
-    return median_low(given) if given else None
-
-
-def majority(classes: Sequence[bool | None]) -> bool | None:
-    """Pass if more than half of the annotators pass the case: the same as `typical_score` at any pass score."""
-    given = [passed for passed in classes if passed is not None]
-    return 2 * sum(given) > len(given) if given else None
+        return tuple(given.get(name) for name in self.annotators)
 
 
 def count_labels(
-    labels: Iterable[HumanLabel], judge: str, cases: Iterable[str], inputs: Mapping[str, str], scale: tuple[int, int]
+    labels: Iterable[HumanLabel], judge: str, cases: Iterable[str], inputs: Mapping[str, str], kind: Kind
 ) -> LabelSet:
     """The labels that count for a judge.
 
@@ -84,13 +55,15 @@ def count_labels(
         judge: name of the judge.
         cases: ids of all cases of the run.
         inputs: by case id, hash of the judge input, for all cases that the judge was asked about, in order.
-        scale: lowest and highest score of the judge.
+        kind: what verdicts of the judge are.
     """
+    low, high = map(int, kind.bounds)
     faults = {
         "unknown": "for cases that the run does not have",
         "not_asked": f"for cases that {judge} was not asked about",
         "another": "given to another answer than the one judged here",
-        "off_scale": f"off the scale of {scale[0]} to {scale[1]}",
+        "off_scale": f"off the scale of {low} to {high}",
+        "partial": "with a criterion missing, or one that was not asked about",
     }
     known = set(cases)
     left_out: dict[str, list[HumanLabel]] = {name: [] for name in faults}
@@ -100,14 +73,14 @@ def count_labels(
     for label in labels:
         if label.judge not in (None, judge):
             continue
-        fault = _fault(label, known, inputs, scale)
+        fault = _fault(label, known, inputs, kind)
         if fault is not None:
             left_out[fault].append(label)
             continue
         given = kept.setdefault(label.case_id, {})
         old = given.get(label.annotator)
         if old is not None and not label.revised:
-            same = (old.score, old.passed) == (label.score, label.passed)
+            same = old.value == label.value
             n_equal += same
             twice += [] if same else [label]
         given[label.annotator] = label
@@ -132,14 +105,14 @@ def count_labels(
     )
 
 
-def _fault(label: HumanLabel, known: set[str], inputs: Mapping[str, str], scale: tuple[int, int]) -> str | None:
+def _fault(label: HumanLabel, known: set[str], inputs: Mapping[str, str], kind: Kind) -> str | None:
     if label.case_id not in inputs:
         return "not_asked" if label.case_id in known else "unknown"
     if label.input_sha256 is not None and label.input_sha256 != inputs[label.case_id]:
         return "another"
-    if label.score is not None and not scale[0] <= label.score <= scale[1]:
+    if label.score is not None and not kind.bounds[0] <= label.score <= kind.bounds[1]:
         return "off_scale"
-    return None
+    return "partial" if label.is_partial else None
 
 
 def _n(n: int, noun: str) -> str:

@@ -20,8 +20,9 @@ Examples:
   judgekit calibrate RUN --labels labels.csv --baseline RUN2 which of two judges is right more often
 
 \b
-A label is a score on the judge's scale, or yes or no. Files: one row a label with case_id, label and annotator, or
-one column for each annotator; CSV, JSONL or JSON. Nothing is asked of a model.
+A label is a score on the judge's scale, yes or no, the name of one of its labels, or yes or no for each criterion.
+Files: one row a label with case_id, label and annotator, or one column for each annotator (or criterion); CSV, JSONL
+or JSON. Nothing is asked of a model.
 """
 
 LABEL_EPILOG = """\b
@@ -33,7 +34,8 @@ Examples:
   judgekit calibrate RUN                                       what the labels say of the judge
 
 \b
-What the judge said is never shown. Keys: a score or y/n, s skip, b back, ? what the scores mean, q quit.
+What the judge said is never shown. Keys: a score, y/n, or the name or number of a label (criteria one after the
+other: y/n), c cannot tell where the judge may say so, s skip, b back, ? what the verdicts mean, q quit.
 """
 
 AnyJudge = Annotated[str | None, Option("--judge", help="The judge that it is about; default: the only one.")]
@@ -104,7 +106,7 @@ def label_command(
     for note in labelling.notes:
         say(f"note: {note}")
     if export is not None:
-        write_sheet(export, labelling.sheet, labelling.items)
+        write_sheet(export, labelling.sheet, labelling.items, labelling.kind)
         typer.echo(f"{len(labelling.items)} cases: {export}")
         return
     with resumable("what was labelled is kept; the same command resumes"):
@@ -129,7 +131,7 @@ def _label(labelling: "Labelling") -> None:
 
     from judgekit.reports.label_text import case_text, prompt_text, rubric_text
     from judgekit.reports.safe_text import printable
-    from judgekit.workflows.label import Session
+    from judgekit.workflows.label_session import Session
 
     journal = labelling.journal()
     try:
@@ -138,7 +140,7 @@ def _label(labelling: "Labelling") -> None:
         while (item := session.current) is not None:
             if show:
                 typer.echo(printable(case_text(item, session.place)))
-            typer.echo(prompt_text(labelling.scale), nl=False)
+            typer.echo(printable(prompt_text(labelling.kind, labelling.meanings, session.criterion)), nl=False)
             line = sys.stdin.readline()
             if not line:
                 typer.echo("")

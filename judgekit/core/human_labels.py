@@ -1,8 +1,12 @@
 """Human labels on judged cases, and the sheet that says which cases were drawn for labelling."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from judgekit.core.cases import Criterion
+from judgekit.core.judgments import CANNOT_TELL, Verdict
 from judgekit.core.scores import Frozen
 
 LABELS = "labels.jsonl"
@@ -15,6 +19,10 @@ SOLE_ANNOTATOR = "annotator"
 """Name of the annotator if a file names none."""
 
 
+YES_NO = ("no", "yes")
+"""The answers of yes/no judges in words."""
+
+
 class HumanLabel(Frozen):
     """What one person says of one case."""
 
@@ -22,16 +30,40 @@ class HumanLabel(Frozen):
     judge: str | None = None
     """The judge that it is about; None if the file does not say."""
     annotator: str = SOLE_ANNOTATOR
-    score: int | None = None
-    """On the scale of the judge; None if the label is pass or fail."""
+    verdict: Verdict | None = None
+    """What the person says, as a verdict of the judge; None if the label is pass or fail alone."""
     passed: bool | None = None
-    """Pass or fail; None if the label is a score."""
+    """Pass or fail; None if the label is a verdict."""
     input_sha256: str | None = None
     """Hash of the judge input that was labelled, if it is known: a label is about one answer."""
+    is_partial: bool = False
+    """It leaves out a criterion, or has one that was not asked about."""
     revised: bool = False
     """It takes the place of an earlier label of the same person on purpose."""
     place: str = ""
     """Where it stands, for messages: file and line."""
+
+    @property
+    def score(self) -> int | None:
+        """The score, if the label is one."""
+        return None if self.verdict is None else self.verdict.score
+
+    @property
+    def value(self) -> Any:
+        """The label as files hold it: a score, true or false for pass and fail, a word, or criterion -> met."""
+        said = self.verdict
+        if said is None:
+            return self.passed
+        if said.criteria is not None:
+            return {item.id: CANNOT_TELL if item.met is None else item.met for item in said.criteria}
+        return said.said if said.answer is None else YES_NO[said.answer]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The label as columns of a line of a file."""
+        if self.verdict is None:
+            return {"pass": self.passed}
+        return {"label" if self.score is None else "score": self.value}
 
 
 class Sheet(Frozen):
@@ -52,15 +84,10 @@ class LabelItem:
 
     case_id: str
     input_sha256: str
-    question: str
-    answer: str
-    passages: tuple[tuple[str, str], ...]
-    """Source and text of each passage."""
-    references: tuple[str, ...]
-    key_facts: tuple[str, ...]
-    citations: tuple[str, ...]
-    conversation: tuple[str, ...] = ()
-    """Each message with what was retrieved for it."""
+    shown: Mapping[str, tuple[str, ...]]
+    """Texts by the name of what they are, such as `question` and `passages`, in the order in which they are shown."""
+    criteria: tuple[Criterion, ...] = ()
+    """What is asked about the case, one after the other; empty if a label is one word."""
 
     @property
     def key(self) -> str:

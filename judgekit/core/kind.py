@@ -56,6 +56,10 @@ class Kind(BaseModel):
     """Whether agreement counts every difference the same, whatever its size."""
     has_parts: ClassVar[bool] = False
     """Whether a verdict is made of several values, of which none decides alone."""
+    has_points: ClassVar[bool] = True
+    """Whether the rating is an amount, so that one can lie some points above another."""
+    unit: ClassVar[tuple[str, str]] = ("score", "scores")
+    """What `categories` are, one and several."""
 
     @property
     @abstractmethod
@@ -170,6 +174,37 @@ class Kind(BaseModel):
         """Lowest and highest of `categories`."""
         low, high = self.bounds
         return int(low), int(high)
+
+    @property
+    def levels(self) -> tuple[int | str, ...]:
+        """What a category is called where verdicts are counted in a table, from the lowest, if it can be told."""
+        low, high = self.category_bounds
+        return tuple(range(low, high + 1))
+
+    @property
+    def levels_are(self) -> str:
+        """What the levels are, in words."""
+        return self.unit[1]
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """Names of the parts that have a figure of their own: labels, or criteria that are the same for all cases."""
+        return tuple(item.name[1:] for item in self.value_columns("") if item.binary and item.name.startswith("."))
+
+    def flags(self, verdict: Verdict) -> dict[str, bool]:
+        """Of each part whether the verdict says so, as far as it can be told."""
+        found = self.scores("", verdict)
+        return {name: bool(value) for name in self.part_names if isinstance(value := found[f".{name}"], float)}
+
+    @property
+    def pass_from(self) -> float | None:
+        """The lowest rating that passes, where a rating decides that."""
+        return None
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What the two classes of `side` are called."""
+        return "fail", "pass"
 
     def passes(self, verdict: Verdict) -> bool | None:  # noqa: ARG002  # a hook
         """Whether a verdict passes; None if there is no pass, or it cannot be told."""

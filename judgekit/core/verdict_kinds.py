@@ -79,6 +79,10 @@ class Scale(Kind):
         return (Column(name, low=float(self.low), high=float(self.high), distribution=True),)
 
     @property
+    def pass_from(self) -> float | None:
+        return self.pass_score
+
+    @property
     def passing_options(self) -> tuple[str, ...]:
         return () if self.pass_score is None else tuple(map(str, range(self.pass_score, self.high + 1)))
 
@@ -100,6 +104,7 @@ class YesNo(Kind):
     """The answer that passes; None: neither is good or bad."""
 
     key: ClassVar[str] = "answer"
+    has_points: ClassVar[bool] = False
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -128,6 +133,14 @@ class YesNo(Kind):
 
     def side(self, verdict: Verdict) -> bool | None:
         return verdict.answer if self.passing is None else self.passes(verdict)
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        return ("no", "yes") if self.passing is None else super().sides
+
+    @property
+    def levels_are(self) -> str:
+        return "no (0) and yes (1)"
 
     def told_contradiction(self, first: Verdict, second: Verdict) -> Contradiction:
         if first.answer is None or second.answer is None:
@@ -160,6 +173,8 @@ class Labels(Kind):
     """Labels that pass; empty: none is good or bad."""
 
     key: ClassVar[str] = "label"
+    has_points: ClassVar[bool] = False
+    unit: ClassVar[tuple[str, str]] = ("label", "labels")
     is_ordered: ClassVar[bool] = False
     is_nominal: ClassVar[bool] = True
 
@@ -212,6 +227,10 @@ class Labels(Kind):
     def category_bounds(self) -> tuple[int, int]:
         return 0, len(self.labels) - (not self.cannot_tell)
 
+    @property
+    def levels(self) -> tuple[int | str, ...]:
+        return self.labels
+
     def passes(self, verdict: Verdict) -> bool | None:
         return verdict.label in self.passing if self.passing and verdict.label is not None else None
 
@@ -256,6 +275,7 @@ class Criteria(Kind):
     key: ClassVar[str] = "criteria"
     has_parts: ClassVar[bool] = True
     is_nominal: ClassVar[bool] = True
+    unit: ClassVar[tuple[str, str]] = ("criterion", "criteria")
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -347,6 +367,14 @@ class Criteria(Kind):
     def category_bounds(self) -> tuple[int, int]:
         return 0, 1 + self.cannot_tell
 
+    @property
+    def levels(self) -> tuple[int | str, ...]:
+        return "not met", "met"
+
+    @property
+    def pass_from(self) -> float | None:
+        return self.pass_share
+
     def passes(self, verdict: Verdict) -> bool | None:
         share = self.rating(verdict)
         return None if self.pass_share is None or share is None else share >= self.pass_share
@@ -401,9 +429,7 @@ class Criteria(Kind):
         return {**found, f"{name}.ndcg": math.fsum(gains) / best if best else NONE_MET}
 
     def value_scores(self, name: str, verdict: Verdict) -> Outcomes:
-        by_rank = (
-            sorted(verdict.criteria or (), key=lambda item: int(item.id.rpartition("-")[2])) if self.ranked else ()
-        )
+        by_rank = sorted(verdict.criteria or (), key=_rank_of) if self.ranked else ()
         said = {item.id: item.met for item in verdict.criteria or ()}
 
         def outcome(item: Criterion) -> Outcome:

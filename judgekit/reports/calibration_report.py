@@ -13,11 +13,26 @@ Part = Mapping[str, Any]
 SHADES = 8
 """Shades of the table of scores."""
 
-_AGREEMENT = {
-    "score": (("quadratic_weighted_kappa", "weighted kappa"), ("gwet_ac2", "AC2"), ("krippendorff_alpha", "alpha")),
-    "class": (("cohen_kappa", "kappa"), ("gwet_ac2", "AC2"), ("krippendorff_alpha", "alpha")),
-}
-"""Coefficients and their labels, of scores and of classes."""
+_COEFFICIENTS = (
+    ("quadratic_weighted_kappa", "weighted kappa"),
+    ("cohen_kappa", "kappa"),
+    ("gwet_ac2", "AC2"),
+    ("gwet_ac1", "AC1"),
+    ("krippendorff_alpha", "alpha"),
+)
+"""Coefficients and their labels; weighted ones are of what has an order."""
+
+_POINTS = {"criterion": "of the share met"}
+"""What a bias is counted in, by what is labelled, where it is not points."""
+
+PARTS_HEADER = (
+    "",
+    "people",
+    "judge",
+    "says so where people do",
+    "does not where they do not",
+    "right where it says so",
+)
 
 CORRECTED_HEADER = ("judge", "figure", "judge says", "as people would say", "95% interval", "labels", "how")
 
@@ -34,17 +49,30 @@ def calibration_section(reliability: Part | None) -> list[str]:
     if rows:
         parts += ["", *table(CORRECTED_HEADER, rows)]
     for name, report in found.items():
+        if report["anchors"].get("parts"):
+            parts += ["", f"{cell(name)} by {report['anchors']['unit']}:", ""]
+            parts += table(PARTS_HEADER, [[*map(cell, row)] for row in _part_rows(report["anchors"])])
         confusion = report["anchors"]["confusion"]
         if confusion is not None:
-            levels = _levels(confusion, is_yes_no=report["anchors"]["pass_score"] is None)
-            parts += ["", f"{cell(name)}, {levels}: people in rows, judge in columns.", ""]
-            header = ["", *[str(level) for level in confusion["levels"]]]
-            body = [
-                [f"**{level}**", *map(str, row)]
-                for level, row in zip(confusion["levels"], confusion["rows"], strict=True)
-            ]
-            parts += table(header, body)
+            parts += ["", f"{cell(name)}, {_levels(report['anchors'])}: people in rows, judge in columns.", ""]
+            levels = [cell(str(level)) for level in confusion["levels"]]
+            body = [[f"**{level}**", *map(str, row)] for level, row in zip(levels, confusion["rows"], strict=True)]
+            parts += table(["", *levels], body)
     return parts
+
+
+def _part_rows(compared: Part) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """How the judge does on each label or criterion, in the order of `PARTS_HEADER`."""
+    for name, found in (compared.get("parts") or {}).items():
+        said, unsaid, right = (_share(found[key]) for key in ("sensitivity", "specificity", "precision"))
+        yield name, str(found["n_people"]), str(found["n_judge"]), said, unsaid, right
+
+
+def _is_yes_no(compared: Part) -> bool:
+    """Whether the two classes are yes and no; what older versions wrote does not say so."""
+    if "classes" in compared:
+        return bool(compared["classes"] == ["no", "yes"])
+    return compared["pass_score"] is None
 
 
 def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
@@ -59,9 +87,8 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
         for row in _corrected_rows(report):
             figure, says, people, between, n_labels, how = row
             lines.append(f"  {figure}: judge {says}, as people would say {people} ({between}); {n_labels}; {how}")
-        lines += [
-            f"  {line}" for line in _confusion_lines(compared["confusion"], is_yes_no=compared["pass_score"] is None)
-        ]
+        lines += [f"  {line}" for line in _part_lines(compared)]
+        lines += [f"  {line}" for line in _confusion_lines(compared)]
         lines += [f"  {line}" for line in _threshold_lines(compared["thresholds"])]
         weighed = compared.get("probabilities")
         lines += [
@@ -80,7 +107,7 @@ def _calibrated(reliability: Part | None) -> dict[str, Part]:
 
 def _lines(report: Part) -> Iterator[str]:
     compared = report["anchors"]
-    is_yes_no = compared["pass_score"] is None
+    is_yes_no = _is_yes_no(compared)
     clusters = f" in {compared['n_clusters']} clusters ({compared['cluster_by']})" if compared["cluster_by"] else ""
     yield f"{compared['n']} labelled verdicts{clusters}; {compared['labels']['part_reason']}"
     if compared["class_agreement"]["n"]:
@@ -90,14 +117,15 @@ def _lines(report: Part) -> Iterator[str]:
         else:
             yield f"passes {right} of what people pass, fails {wrong} of what they fail; same class in {same}"
     rate = "of the share of yes" if is_yes_no else "of the pass rate"
-    for key, what in (("bias", "points"), ("pass_bias", rate)):
+    for key, what in (("bias", _POINTS.get(str(compared.get("unit")), "points")), ("pass_bias", rate)):
         bias = compared[key]
         if bias["value"] is not None:
             error = "" if bias["standard_error"] is None else f", standard error {bias['standard_error']:.3f}"
             said = bias["direction"] or bias["direction_reason"]
             yield f"judge minus people: {bias['value']:+.3f} {what}{_ends(bias)}{error}; {said}"
     yield from _agreement(compared["agreement"])
-    yield from _humans(compared["humans"])
+    yield from _humans(compared)
+    yield from _cannot_tell(compared)
     yield from _probabilities(compared.get("probabilities"))
     yield from _second_opinion(compared.get("baseline"), report.get("comparator_value"))
 
@@ -132,27 +160,47 @@ def _probabilities(found: Part | None) -> Iterator[str]:
 
 
 def _agreement(agreement: Part) -> Iterator[str]:
-    for kind, figures in _AGREEMENT.items():
-        found = agreement[kind]
+    for kind, found in agreement.items():
         if not found["n"]:
             continue
-        texts = [f"{label} {number(found[key]['value'], 2)}{_ends(found[key], 2)}" for key, label in figures]
+        texts = [f"{label} {number(found[key]['value'], 2)}{_ends(found[key], 2)}" for key, label in _shown(found)]
         why = found.get("undefined_reason")
         few = f", indicative: fewer than 50 ({found['n']})" if found["indicative"] else ""
         yield f"{kind} agreement: {', '.join(texts)}{f'; {why}' if why else few}"
 
 
-def _humans(humans: Part) -> Iterator[str]:
-    ceiling = humans["ceiling"]
+def _shown(found: Part) -> list[tuple[str, str]]:
+    """The coefficients that an agreement has."""
+    return [(key, label) for key, label in _COEFFICIENTS if key in found]
+
+
+def _humans(compared: Part) -> Iterator[str]:
+    ceiling, among = _ceiling(compared)
     if ceiling is None:
-        why = humans.get("undefined_reason", "the judge has no pass class")
+        why = compared["humans"].get("undefined_reason", "the judge has no pass class")
         yield f"human ceiling: not known, {why}"
         return
-    alpha = humans["classes"]["krippendorff_alpha"]
+    alpha = among["krippendorff_alpha"]
     yield (
         f"human ceiling: an annotator agrees with the others in {number(ceiling['value'])}{_ends(ceiling)} of "
         f"{ceiling['n']} cases; alpha among people {number(alpha['value'], 2)}{_ends(alpha, 2)}"
     )
+
+
+def _ceiling(compared: Part) -> tuple[Part | None, Part]:
+    """How far people agree: on the label or the criterion, else on the class."""
+    humans, unit = compared["humans"], compared.get("unit", "score")
+    if unit == "score" or not humans.get(f"ceiling_exact_{unit}"):
+        return humans["ceiling"], humans.get("classes") or {}
+    return humans.get(f"ceiling_exact_{unit}"), humans.get({"label": "labels"}.get(unit, "criteria")) or {}
+
+
+def _cannot_tell(compared: Part) -> Iterator[str]:
+    found = compared.get("cannot_tell")
+    if found is not None and (found["people"] or found["judge"]):
+        yield (
+            f"cannot tell: people {found['people']}, the judge {found['judge']}, both {found['both']} of {found['n']}"
+        )
 
 
 def _second_opinion(baseline: Part | None, comparator: Part | None) -> Iterator[str]:
@@ -203,18 +251,29 @@ def _needed(found: Part) -> str:
     return f"; width {needed['width']:g} takes {needed['n']} labels in all"
 
 
-def _levels(confusion: Part, *, is_yes_no: bool) -> str:
+def _levels(compared: Part) -> str:
     """What the levels of a table of counts are."""
-    return "no (0) and yes (1)" if is_yes_no else str(confusion["of"])
+    return "no (0) and yes (1)" if _is_yes_no(compared) else str(compared["confusion"]["of"])
 
 
-def _confusion_lines(confusion: Part | None, *, is_yes_no: bool) -> Iterator[str]:
+def _part_lines(compared: Part) -> Iterator[str]:
+    for name, people, judge, said, unsaid, right in _part_rows(compared):
+        yield (
+            f"{name}: people {people}, judge {judge}; says so in {said} where people do, does not in {unsaid} where "
+            f"they do not; right in {right} where it says so"
+        )
+
+
+def _confusion_lines(compared: Part) -> Iterator[str]:
+    confusion = compared["confusion"]
     if confusion is None:
         return
-    yield f"{_levels(confusion, is_yes_no=is_yes_no)}, people in rows, judge in columns:"
-    yield "      " + "".join(f"{level:>6}" for level in confusion["levels"])
-    for level, row in zip(confusion["levels"], confusion["rows"], strict=True):
-        yield f"{level:>6}" + "".join(f"{count:>6}" for count in row)
+    yield f"{_levels(compared)}, people in rows, judge in columns:"
+    levels = [str(level) for level in confusion["levels"]]
+    width = max(6, *(len(level) + 2 for level in levels))
+    yield " " * width + "".join(f"{level:>{width}}" for level in levels)
+    for level, row in zip(levels, confusion["rows"], strict=True):
+        yield f"{level:>{width}}" + "".join(f"{count:>{width}}" for count in row)
 
 
 def _threshold_lines(thresholds: list[Part], of: str = "") -> Iterator[str]:
@@ -259,17 +318,16 @@ _YES_NO_WORDS = ("yes where people say yes", "no where people say no", "same ans
 
 
 def _human_labels(compared: Part) -> dict[str, Any]:
-    humans = compared["humans"]
-    is_yes_no = compared["pass_score"] is None
-    right, wrong, same = _YES_NO_WORDS if is_yes_no else _PASS_WORDS
+    ceiling, _ = _ceiling(compared)
+    right, wrong, same = _YES_NO_WORDS if _is_yes_no(compared) else _PASS_WORDS
     shares = [
         share_row(f"{right} (sensitivity)", compared["sensitivity"]),
         share_row(f"{wrong} (specificity)", compared["specificity"]),
         share_row(f"{same} as people", compared["class_agreement"]),
-        share_row("people with each other (human ceiling)", humans["ceiling"]),
+        share_row("people with each other (human ceiling)", ceiling),
     ]
     labels = compared["labels"]
-    biases = (("bias", "points"), ("pass_bias", "pass rate"))
+    biases = (("bias", _POINTS.get(str(compared.get("unit")), "points")), ("pass_bias", "pass rate"))
     return {
         **compared,
         "annotators": ", ".join(f"{who} ({n})" for who, n in labels["annotators"].items()),
@@ -278,14 +336,16 @@ def _human_labels(compared: Part) -> dict[str, Any]:
         "sha256": str(labels["sha256"])[:12],
         "clusters": f"{compared['n_clusters']} clusters of {compared['cluster_by']}" if compared["cluster_by"] else "",
         "shares": [row for row in shares if row is not None],
-        "ceiling_note": None if humans["ceiling"] else f"human ceiling not known: {humans.get('undefined_reason', '')}",
+        "ceiling_note": "" if ceiling else f"human ceiling not known: {compared['humans'].get('undefined_reason', '')}",
         "biases": [row for row in (_bias(compared, key, what) for key, what in biases) if row is not None],
         "agreement": [
-            {"kind": kind, "n": found["n"], **agreement_rows(found, figures)}
-            for kind, figures in _AGREEMENT.items()
-            if (found := compared["agreement"][kind])["n"]
+            {"kind": kind, "n": found["n"], **agreement_rows(found, _shown(found))}
+            for kind, found in compared["agreement"].items()
+            if found["n"]
         ],
-        "confusion": _confusion(compared["confusion"], is_yes_no=is_yes_no),
+        "parts": {"header": PARTS_HEADER, "rows": list(_part_rows(compared))} if compared.get("parts") else None,
+        "confusion": _confusion(compared),
+        "cannot_tell": next(_cannot_tell(compared), None),
         "probability_lines": list(_probabilities(compared.get("probabilities"))),
         "thresholds": [
             {**row, "is_used": row["threshold"] == compared["pass_score"], "values": _threshold_values(row)}
@@ -308,13 +368,14 @@ def _bias(compared: Part, key: str, what: str) -> dict[str, Any] | None:
     }
 
 
-def _confusion(found: Part | None, *, is_yes_no: bool) -> dict[str, Any] | None:
-    """Scores of people and of the judge, a darker cell for more cases."""
+def _confusion(compared: Part) -> dict[str, Any] | None:
+    """What people and the judge say, a darker cell for more cases."""
+    found = compared["confusion"]
     if found is None:
         return None
     most = max((count for row in found["rows"] for count in row), default=0)
     return {
-        "of": _levels(found, is_yes_no=is_yes_no),
+        "of": _levels(compared),
         "levels": found["levels"],
         "rows": [
             (

@@ -186,12 +186,21 @@ class CaseViewer:
             {
                 "judge": None if label.judge is None else self._line(label.judge),
                 "who": self._line(label.annotator),
-                "says": label.score if label.passed is None else "pass" if label.passed else "fail",
+                "says": self._said(label.value),
                 "other": label.input_sha256 is not None
                 and judged.get(label.judge or "") not in (None, label.input_sha256),
             }
             for label in self.labels.get(record.case_id, ())[:MOST_ITEMS]
         ]
+
+    def _said(self, value: Any) -> int | str:
+        """A label in words: pass or fail, a score, or what is said of each criterion."""
+        if isinstance(value, dict):
+            words = {True: "met", False: "not met"}
+            return self._line(", ".join(f"{name} {words.get(met, met)}" for name, met in value.items()))
+        if isinstance(value, bool):
+            return "pass" if value else "fail"
+        return value if isinstance(value, int) else self._line(str(value))
 
     def _prompt(self, record: CaseRecord, judgment: Judgment) -> Text | None:
         """The user text as sent; the instructions are the same for all cases and stand once in the page."""

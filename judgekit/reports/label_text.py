@@ -1,14 +1,19 @@
 """A case as a person sees it who labels in the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from judgekit.core.cases import Criterion
 from judgekit.core.human_labels import LabelItem
+from judgekit.core.kind import Kind
 
 RULE = "-" * 72
 
+TITLES = {"references": "Reference answers"}
+"""What stands above texts, where it is not their name."""
+
 
 def case_text(item: LabelItem, place: str) -> str:
-    """Question, references, passages and, last, the answer; nothing of what a judge said.
+    """What the judge was shown, last the answer; nothing of what a judge said.
 
     Foreign text is in it as it is: it has to go through `printable`.
     """
@@ -16,17 +21,8 @@ def case_text(item: LabelItem, place: str) -> str:
 
 
 def _parts(item: LabelItem) -> Iterator[str]:
-    yield from _block("Question", [item.question])
-    yield from _block("Conversation", item.conversation)
-    yield from _block("Reference answers", item.references)
-    yield from _block("Key facts", item.key_facts)
-    if item.passages:
-        yield "\nPassages:"
-        for number, (source, text) in enumerate(item.passages, start=1):
-            yield f"  [{number}] {source}"
-            yield from (f"      {line}" for line in text.splitlines())
-    yield from _block("Citations", item.citations)
-    yield from _block("Answer", [item.answer])
+    for name, texts in item.shown.items():
+        yield from _block(TITLES.get(name, name.replace("_", " ").capitalize()), texts)
 
 
 def _block(title: str, texts: Sequence[str]) -> Iterator[str]:
@@ -36,12 +32,26 @@ def _block(title: str, texts: Sequence[str]) -> Iterator[str]:
             yield from (f"  {line}" for line in text.splitlines())
 
 
-def prompt_text(scale: tuple[int, int]) -> str:
-    """What is asked."""
-    label = "y or n" if scale == (0, 1) else f"{scale[0]}-{scale[1]} (or y/n)"
-    return f"\nlabel {label}, s skip, b back, ? help, q quit: "
+def prompt_text(kind: Kind, meanings: Mapping[str, str], criterion: Criterion | None) -> str:
+    """What is asked: the label with what each one means, or the next criterion."""
+    lines: list[str] = []
+    if criterion is not None:
+        lines, label = [f"{criterion.id}: {criterion.text}"], "met? y or n"
+    elif kind.is_nominal:
+        lines = [
+            f"  {number} {name}" + (f": {meanings[name]}" if name in meanings else "")
+            for number, name in enumerate(kind.options, start=1)
+        ]
+        label = f"label 1-{len(kind.options)} or its name"
+    elif kind.has_points:
+        low, high = kind.category_bounds
+        label = f"label {low}-{high} (or y/n)"
+    else:
+        label = "label y or n"
+    tell = ", c cannot tell" if kind.cannot_tell else ""
+    return "\n" + "\n".join([*lines, f"{label}{tell}, s skip, b back, ? help, q quit: "])
 
 
 def rubric_text(rubric: str) -> str:
-    """What the scores mean."""
-    return f"\nWhat the judge is told of the scores:\n{rubric}\n"
+    """What the verdicts mean."""
+    return f"\nWhat the judge is told of its verdicts:\n{rubric}\n"

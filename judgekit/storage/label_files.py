@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,11 @@ from pydantic import ValidationError
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, first_problem
 from judgekit.core.human_labels import SOLE_ANNOTATOR, HumanLabel, LabelFile, Sheet
+from judgekit.core.judgments import Verdict
+from judgekit.core.kind import Kind
 from judgekit.core.text import canonical_id
+from judgekit.core.verdict_kinds import Scale
+from judgekit.core.written_labels import read_written
 from judgekit.storage.encodings import encoding_of, faults_named
 from judgekit.storage.problems import one_line
 from judgekit.storage.rows import read_rows
@@ -25,15 +28,15 @@ VALUE_COLUMNS = ("label", "score", "pass")
 
 ID_COLUMNS = ("case_id", "id")
 OTHER_COLUMNS = frozenset({
-    "annotator", "answer", "citations", "cluster", "comment", "comments", "context", "contexts", "human_label",
-    "input_sha256", "judge", "key", "key_facts", "label", "labelled_at", "labels", "license", "metadata", "note",
-    "notes", "pass", "passages", "question", "reference", "reference_answers", "references", "revised", "row",
-    "scale", "score", "sheet", "skipped", "source"
+    "annotator", "answer", "citations", "cluster", "comment", "comments", "context", "contexts", "conversation",
+    "expected", "human_label", "input_sha256", "judge", "key", "key_facts", "label", "labelled_at", "labels",
+    "license", "metadata", "note", "notes", "pass", "passages", "question", "reference", "reference_answers",
+    "references", "revised", "row", "scale", "score", "sheet", "skipped", "source"
 })  # fmt: skip
 """Columns that are never the name of an annotator."""
 
-YES = frozenset({"yes", "y", "true", "pass", "passed"})
-NO = frozenset({"no", "n", "false", "fail", "failed"})
+Kinds = Mapping[str | None, Kind]
+"""What labels are, by judge; under None those that name no judge. For others any word may be a label."""
 
 
 @dataclass
@@ -41,6 +44,7 @@ class _Gathered:
     """What is read so far."""
 
     path: Path
+    kinds: Kinds
     labels: list[HumanLabel] = field(default_factory=list)
     sheets: list[Sheet] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -60,17 +64,18 @@ class _Gathered:
             self.labels += labels
 
 
-def read_labels(path: Path) -> LabelFile:
+def read_labels(path: Path, kinds: Kinds) -> LabelFile:
     """Every label of a file; what cannot be read is named and left out.
 
     Args:
         path: `.csv` or `.tsv`, `.json`, or JSON lines under any other name. A torn last line of JSON lines is
             left out.
+        kinds: what labels are.
 
     Raises:
         InputError: there is no such file, or nothing in it can be read as a label.
     """
-    found = _Gathered(path)
+    found = _Gathered(path, kinds)
     with faults_named(path, "a file of labels"):
         data = path.read_bytes()
     suffix = path.suffix.lower()
@@ -171,15 +176,17 @@ def _read_row(place: str, row: Mapping[str, Any], found: _Gathered) -> None:
         "revised": row.get("revised") is True,
         "place": place,
     }
-    own = any(name in row for name in VALUE_COLUMNS)
-    for annotator, column, value in _values(row):
-        label = read_value(value, column)
+    kind = found.kinds.get(about["judge"])
+    own, values = _values(row, kind)
+    for annotator, column, value in values:
         labels, problems = (found.labels, found.problems) if own else found.by_column.setdefault(column, ([], []))
-        if isinstance(label, str):
-            problems.append(f"{place}: case {one_line(repr(case_id))}: {one_line(label)}")
-        elif label is not None:
-            score, passed = label
-            labels.append(HumanLabel(**about, annotator=annotator, score=score, passed=passed))
+        try:
+            label = read_value(value, kind, column)
+        except ValueError as error:
+            problems.append(f"{place}: case {one_line(repr(case_id))}: {one_line(str(error))}")
+            continue
+        if label is not None:
+            labels.append(HumanLabel(**about, annotator=annotator, **label_fields(label)))
 
 
 def _case_id(row: Mapping[str, Any]) -> str | None:
@@ -191,51 +198,45 @@ def _case_id(row: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Annotator, column and value of each label of a row."""
+def _values(row: Mapping[str, Any], kind: Kind | None) -> tuple[bool, list[tuple[str, str, Any]]]:
+    """Whether a row is one label, and else has one for each annotator; annotator, column and value of each."""
+    annotator = _text(row.get("annotator")) or SOLE_ANNOTATOR
     own = [name for name in VALUE_COLUMNS if name in row]
     if own:
-        annotator = _text(row.get("annotator")) or SOLE_ANNOTATOR
         # Of several columns the first that is filled in counts.
         name = next((name for name in own if row[name] not in (None, "")), own[0])
-        yield annotator, name, row[name]
-        return
+        return True, [(annotator, name, row[name])]
+    criteria = [name for name in kind.part_names if name in row] if kind is not None and kind.has_parts else []
+    if criteria:
+        return True, [(annotator, "label", {name: row[name] for name in criteria})]
     wide = row.get("labels")
     columns = wide if isinstance(wide, dict) else row
-    for name, value in columns.items():
-        if columns is wide or (name not in OTHER_COLUMNS and name not in ID_COLUMNS):
-            yield str(name), str(name), value
+    return False, [
+        (str(name), str(name), value)
+        for name, value in columns.items()
+        if columns is wide or (name not in OTHER_COLUMNS and name not in ID_COLUMNS)
+    ]
 
 
-def read_value(value: object, column: str = "label") -> tuple[int | None, bool | None] | str | None:
-    """A label as (score, pass), of which one is None; None if there is none; a text says why it is none.
+def read_value(value: object, kind: Kind | None, column: str = "label") -> Verdict | bool | None:
+    """A label as it stands in a file, see `read_written`; in the column `pass`, 1 and 0 are pass and fail.
 
-    Args:
-        value: what stands in the file or was typed: a number, true or false, or a text such as `4` or `yes`.
-        column: where it stands; in `pass`, 1 and 0 are pass and fail.
+    Raises:
+        ValueError: it is no label; the text says why.
     """
-    if isinstance(value, str):
-        word = value.strip().casefold()
-        if word in YES or word in NO:
-            return None, word in YES
-        value = None if not word else _number(word)
-    if value is None or isinstance(value, bool):
-        return None if value is None else (None, value)
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        return f"{str(value)[:40]!r} is not a label; expected a whole number, or yes or no"
-    if value != int(value):
-        return f"{value} is not a whole number; give each annotator's label and not their mean"
-    if column == "pass":
-        return (None, value == 1) if value in (0, 1) else f"{int(value)} is neither pass (1) nor fail (0)"
-    return int(value), None
+    if column != "pass":
+        return read_written(value, kind)
+    label = read_written(value, Scale())
+    if not isinstance(label, Verdict):
+        return label
+    if label.score not in (0, 1):
+        raise ValueError(f"{str(label.said)[:40]} is neither pass (1) nor fail (0)")
+    return label.score == 1
 
 
-def _number(word: str) -> float | str:
-    """The number, or the text itself; a decimal comma is what some spreadsheets write."""
-    try:
-        return float(word.replace(",", "."))
-    except ValueError:
-        return word
+def label_fields(label: Verdict | bool) -> dict[str, Any]:
+    """A label as fields of `HumanLabel`."""
+    return {"verdict": label} if isinstance(label, Verdict) else {"passed": label}
 
 
 def _text(value: object) -> str | None:

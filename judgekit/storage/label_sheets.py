@@ -15,15 +15,18 @@ from typing import Any
 
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.core.human_labels import LabelItem, Sheet
+from judgekit.core.judgments import CANNOT_TELL, Verdict
+from judgekit.core.kind import Kind
 from judgekit.core.text import clean_text
+from judgekit.core.written_labels import read_written
 from judgekit.storage.encodings import faults_named
-from judgekit.storage.label_files import read_value, table_rows
+from judgekit.storage.label_files import Kinds, table_rows
 from judgekit.storage.run_files import disk_faults_named
 
-SHEET_COLUMNS = (
-    "key", "case_id", "question", "answer", "passages", "references", "key_facts", "citations", "conversation",
-    "label", "annotator", "comment", "sheet"
-)  # fmt: skip
+SHOWN_COLUMNS = ("question", "answer", "passages", "references", "key_facts", "citations")
+"""What a sheet always has a column for; what else a judge was shown comes behind."""
+
+LABEL_COLUMNS = ("expected", "label", "annotator", "comment", "sheet")
 
 MOST_CHARACTERS = 32_000
 """Of a cell; a spreadsheet program cuts what is longer and breaks the row."""
@@ -91,7 +94,7 @@ class LabelJournal:
             self._stream.write(b"\n")  # a whole record of a file that was written by hand
 
 
-def write_sheet(path: Path, sheet: Sheet, items: Sequence[LabelItem]) -> None:
+def write_sheet(path: Path, sheet: Sheet, items: Sequence[LabelItem], kind: Kind) -> None:
     """A sheet as CSV that spreadsheet programs open as it is: no cell runs as a formula, none is too long.
 
     Raises:
@@ -102,23 +105,29 @@ def write_sheet(path: Path, sheet: Sheet, items: Sequence[LabelItem]) -> None:
         raise ConfigError(f"{path}: exists already; labels may be in it, so choose another name")
     stream = io.StringIO()
     writer = csv.writer(stream)
-    writer.writerow(SHEET_COLUMNS)
+    names = list(dict.fromkeys([*SHOWN_COLUMNS, *(name for item in items for name in item.shown)]))
+    writer.writerow(["key", "case_id", *map(cell_text, names), *LABEL_COLUMNS])
+    drawn = f"{sheet.judge} seed {sheet.seed}, {len(sheet.case_ids)} of {sheet.n_population}"
     for item in items:
-        passages = "\n\n".join(f"[{number}] {source}\n{text}" for number, (source, text) in enumerate(item.passages, 1))
-        texts = [
-            item.case_id,
-            item.question,
-            item.answer,
-            passages,
-            "\n".join(item.references),
-            "\n".join(item.key_facts),
-            "\n".join(item.citations),
-            "\n".join(item.conversation),
-        ]
-        drawn = f"{sheet.judge} seed {sheet.seed}, {len(sheet.case_ids)} of {sheet.n_population}"
-        writer.writerow([item.key, *map(cell_text, texts), "", "", "", drawn])
+        texts = [item.case_id, *(_joined(item.shown.get(name, ())) for name in names)]
+        # One line for each criterion, to be filled in behind the sign.
+        label = "\n".join(f"{criterion.id} = " for criterion in item.criteria)
+        expected = "\n".join([_expected(kind), *(f"{one.id}: {one.text}" for one in item.criteria)])
+        writer.writerow([item.key, *map(cell_text, [*texts, expected]), label, "", "", drawn])
     with disk_faults_named(path, "cannot be written"):
         path.write_bytes(stream.getvalue().encode("utf-8-sig"))
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Texts one a line, or where one has several lines, with blank lines between them."""
+    return ("\n\n" if any("\n" in text for text in texts) else "\n").join(texts)
+
+
+def _expected(kind: Kind) -> str:
+    """What a label may be, in a few words."""
+    words = ("no", "yes") if kind.has_parts or not (kind.has_points or kind.is_nominal) else kind.levels
+    shown = f"{words[0]} to {words[-1]}" if isinstance(words[0], int) else " | ".join(map(str, words))
+    return shown + (f" | {CANNOT_TELL}" if kind.cannot_tell else "")
 
 
 def cell_text(text: str) -> str:
@@ -140,8 +149,7 @@ class SheetRow:
     key: str
     case_id: str
     annotator: str | None
-    score: int | None
-    passed: bool | None
+    label: Verdict | bool
 
 
 @dataclass(frozen=True)
@@ -157,8 +165,12 @@ class FilledSheet:
     problems: tuple[str, ...]
 
 
-def read_sheet(path: Path) -> FilledSheet:
+def read_sheet(path: Path, kinds: Kinds) -> FilledSheet:
     """The labels of a sheet, as it was saved by a spreadsheet program.
+
+    Args:
+        path: CSV.
+        kinds: what labels are.
 
     Raises:
         InputError: there is no such file, or it has no column of labels.
@@ -174,16 +186,20 @@ def read_sheet(path: Path) -> FilledSheet:
             raise InputError(
                 f"{place}: expected the columns key (or case_id) and label, as `label --export` writes them"
             )
-        drawn.add(cells.get("sheet", "").strip())
-        label = read_value(cells["label"])
+        sheet = cells.get("sheet", "").strip()
+        drawn.add(sheet)
+        about = _SHEET.fullmatch(sheet)
+        try:
+            label = read_written(cells["label"], kinds.get(None if about is None else about[1]))
+        except ValueError as error:
+            problems.append(f"{place}: {error}")
+            continue
         if label is None:
             n_blank += 1
-        elif isinstance(label, str):
-            problems.append(f"{place}: {label}")
         else:
             case_id = cells.get("case_id", "")
             annotator = cells.get("annotator", "").strip() or None
-            rows.append(SheetRow(place, cells.get("key", "").strip(), case_id, annotator, *label))
+            rows.append(SheetRow(place, cells.get("key", "").strip(), case_id, annotator, label))
     match = _SHEET.fullmatch(next(iter(drawn))) if len(drawn) == 1 else None
     judge, seed, n = (match[1], int(match[2]), int(match[3])) if match is not None else (None, None, None)
     return FilledSheet(tuple(rows), judge, seed, n, n_blank, tuple(problems))

@@ -5,18 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judgekit.analysis.judge_calibration import LabelledCase, baseline_report, calibration_report, comparator_report
+from judgekit.analysis.judge_calibration import baseline_report, calibration_report, comparator_report
 from judgekit.analysis.label_sets import (
     LabelSet,
-    Readings,
     corrected_report,
     count_labels,
     label_counts,
     labelled_part,
-    majority,
-    mean_score,
     other_scale,
 )
+from judgekit.analysis.labelled_cases import LabelledCase, readings_of
 from judgekit.analysis.probability_calibration import probability_report, weighed_verdict
 from judgekit.analysis.slices import DIMENSIONS, slice_values
 from judgekit.analysis.stored_figures import rounded
@@ -25,8 +23,8 @@ from judgekit.core.cases import Case
 from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel, LabelFile
-from judgekit.core.judgments import Judgment, JudgmentKey, Verdict, last_judgments
-from judgekit.core.verdict_kinds import Kind, Scale
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict, VerdictError, last_judgments
+from judgekit.core.kind import Kind
 from judgekit.engine.passes import Observer
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_folder import RunFolder
@@ -34,9 +32,6 @@ from judgekit.workflows.judge_reliability import add_parts, pairs_of
 from judgekit.workflows.models import Options
 from judgekit.workflows.panel_rulings import PANEL
 from judgekit.workflows.stored import StoredRun, finished_summary, open_stored
-
-Verdicts = Mapping[str, Verdict]
-"""By case id."""
 
 CLUSTER_FIELDS = (*DIMENSIONS, "question")
 
@@ -90,7 +85,7 @@ def calibrate(run: str, wanted: CalibrationWanted, options: Options, observer: O
             f"{folder.path}: has no {LABELS}; name a file by --labels, or make one: "
             f"judgekit label {stored.manifest.run_id}"
         )
-    labels = read_labels(wanted.labels or folder.path / LABELS)
+    labels = read_labels(wanted.labels or folder.path / LABELS, kinds_of(stored, wanted.judge))
     wanted = replace(wanted, cluster_by=wanted.cluster_by or stored.config.cluster_by)
     _check_wanted(wanted)
     judges = [stored.judge(name) for name in _judges(stored, wanted.judge, labels)]
@@ -121,6 +116,13 @@ def calibrate(run: str, wanted: CalibrationWanted, options: Options, observer: O
         here = {name: document["judges"][name] for name in found}
         add_parts(folder, summary, here, report=stored.config.report)
     return folder.path, {**document, "judges": here}
+
+
+def kinds_of(stored: StoredRun, judge: str | None = None) -> dict[str | None, Kind]:
+    """What labels of each judge of a run are; under None those that name no judge, if they can only be about one."""
+    found: dict[str | None, Kind] = {item.name: stored.judge(item.name).kind for item in stored.config.judges}
+    sole = judge or (stored.config.judges[0].name if len(found) == 1 else None)
+    return {**found, None: found[sole]} if sole in found and sole is not None else found
 
 
 def _check_wanted(wanted: CalibrationWanted) -> None:
@@ -166,18 +168,28 @@ def _earlier(folder: RunFolder, part: str) -> dict[str, Any]:
 
 
 def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
-    own = (item for item in setting.folder.judge_inputs() if item.judge == judge.name)
-    inputs = {item.case_id: item.sha256 for item in own if judge.not_asked(item) is None}
+    kind, file = judge.kind, setting.labels
+    said, about = _as_said(setting, judge), {label.case_id for label in file.labels}
+    inputs: dict[str, str] = {}
+    shown: dict[str, JudgeInput] = {}
+    for item in setting.folder.judge_inputs():
+        if item.judge == judge.name and judge.not_asked(item) is None:
+            inputs[item.case_id] = item.sha256
+            if kind.has_parts and item.case_id in about:
+                shown[item.case_id] = item
     every = _verdicts(setting.judgments, judge.name)
     verdicts = {case_id: every[case_id] for case_id in inputs if case_id in every}
-    scale, pass_score = _scale_of(judge.kind), pass_score_of(judge.kind)
-    labels = count_labels(_as_said(setting, judge.name, scale), judge.name, setting.cases, inputs, scale)
-    file = setting.labels
+    settled = [_settled(label, judge, shown) for label in said]
+    labels = count_labels(settled, judge.name, setting.cases, inputs, kind)
     if not labels.by_case:
         why = f"; {labels.notes[0]}" if labels.notes else ""
         raise ConfigError(f"{file.path}: no label is about a case that {judge.name} judged in this run{why}")
     clusters = _clusters(setting, inputs)
-    cases = _labelled_cases(labels, verdicts, clusters, judge.kind)
+    cases = [
+        LabelledCase(case_id, clusters.get(case_id), labels.of_case(case_id), verdicts[case_id], kind)
+        for case_id in labels.by_case
+        if case_id in verdicts
+    ]
     part = labelled_part(judge.name, list(labels.by_case), len(inputs), file.sheets)
     compared: dict[str, Any] = {
         "labels": {
@@ -190,19 +202,18 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
             "part_reason": part.reason,
             **labels.counts,
         },
-        "notes": [*labels.notes, *_what_can_be_said(labels, cases, scale)],
-        **calibration_report(cases, scale, pass_score, setting.wanted.cluster_by),
+        "notes": [*labels.notes, *_what_can_be_said(labels, cases, kind)],
+        **calibration_report(cases, kind, setting.wanted.cluster_by),
     }
-    compared["probabilities"] = _probabilities(cases, verdicts, judge.kind)
+    compared["probabilities"] = _probabilities(cases, kind)
     compared["baseline"], comparator = _second_opinions(setting, judge, cases)
-    readings = _readings(labels, verdicts, clusters, judge.kind)
+    readings = readings_of(cases, verdicts, kind, judge.name, clusters)
     return {
         "anchors": compared,
         "corrected": {name: corrected_report(item, part, setting.wanted.width) for name, item in readings.items()},
         "comparator_value": comparator,
         "labels_by_case": {
-            case_id: {name: label.score if label.passed is None else label.passed for name, label in given.items()}
-            for case_id, given in labels.by_case.items()
+            case_id: {name: label.value for name, label in given.items()} for case_id, given in labels.by_case.items()
         },
     }
 
@@ -216,24 +227,26 @@ def _verdicts(judgments: Mapping[JudgmentKey, Judgment], judge: str) -> dict[str
     }
 
 
-def _as_said(setting: _Setting, judge: str, scale: tuple[int, int]) -> Sequence[HumanLabel]:
+def _as_said(setting: _Setting, judge: Judge) -> Sequence[HumanLabel]:
     """The labels as they are meant: scores on the judge's scale, or pass and fail.
 
     Raises:
         ConfigError: scores do not seem to be on the judge's scale, and nobody said what they are.
     """
     path, labels, scores_are = setting.labels.path, setting.labels.labels, setting.wanted.scores_are
+    if scores_are is not None and not judge.kind.has_points:
+        raise ConfigError(f"--scores-are is about judges that give scores; {judge.name} gives {judge.kind.levels_are}")
     if scores_are == "pass":
-        odd = [label for label in labels if label.judge in (None, judge) and label.score not in (None, 0, 1)]
+        odd = [label for label in labels if label.judge in (None, judge.name) and label.score not in (None, 0, 1)]
         if odd:
             where = odd[0].place or path
             raise ConfigError(f"{where}: {odd[0].score} is neither pass (1) nor fail (0); leave out --scores-are pass")
         return [
-            label if label.score is None else label.model_copy(update={"score": None, "passed": label.score == 1})
+            label if label.score is None else label.model_copy(update={"verdict": None, "passed": label.score == 1})
             for label in labels
         ]
-    why = None if scores_are == "scores" else other_scale(labels, judge, scale)
-    if why is not None and not any(sheet.judge == judge for sheet in setting.labels.sheets):
+    why = None if scores_are == "scores" else other_scale(labels, judge.name, judge.kind.category_bounds)
+    if why is not None and not any(sheet.judge == judge.name for sheet in setting.labels.sheets):
         raise ConfigError(
             f"{path}: {why}; if 1 is a pass and 0 a fail, add --scores-are pass, or call the column `pass`; "
             f"labels of another scale must be written on that of the judge; if they are on it, add --scores-are scores"
@@ -241,11 +254,22 @@ def _as_said(setting: _Setting, judge: str, scale: tuple[int, int]) -> Sequence[
     return labels
 
 
-def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str] | None:
+def _settled(label: HumanLabel, judge: Judge, shown: Mapping[str, JudgeInput]) -> HumanLabel:
+    """A label with the weights of the criteria that were asked about; one that leaves some out is half a label."""
+    about = shown.get(label.case_id)
+    if about is None or label.judge not in (None, judge.name) or label.verdict is None:
+        return label
+    try:
+        return label.model_copy(update={"verdict": judge.check_verdict(label.verdict, about)})
+    except VerdictError:
+        return label.model_copy(update={"is_partial": True})
+
+
+def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str]:
     """By case id; a case without a value stands for itself."""
     field = setting.wanted.cluster_by
     if field is None:
-        return None
+        return {}
     found = {}
     for case_id in case_ids:
         values = slice_values(setting.cases[case_id], field) if case_id in setting.cases else ()
@@ -256,68 +280,17 @@ def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str] 
     return found
 
 
-def _labelled_cases(
-    labels: LabelSet, verdicts: Verdicts, clusters: Mapping[str, str] | None, kind: Kind
-) -> list[LabelledCase]:
-    return [
-        LabelledCase(
-            case_id=case_id,
-            cluster=None if clusters is None else clusters.get(case_id),
-            scores=tuple(labels.scores(case_id)),
-            classes=tuple(labels.classes(case_id, pass_score_of(kind))),
-            judge_score=verdicts[case_id].score,
-            judge_class=kind.side(verdicts[case_id]),
-        )
-        for case_id in labels.by_case
-        if case_id in verdicts
-    ]
-
-
-def _probabilities(cases: Sequence[LabelledCase], verdicts: Verdicts, kind: Kind) -> dict[str, Any] | None:
+def _probabilities(cases: Sequence[LabelledCase], kind: Kind) -> dict[str, Any] | None:
     """What the probabilities of the verdicts are worth; None if there are none."""
-    if all(verdicts[case.case_id].probabilities is None for case in cases):
+    if all(case.verdict.probabilities is None for case in cases):
         return None
     weighed = [
-        weighed_verdict(kind, verdicts[case.case_id], case.human_class, case.cluster or f"= {case.case_id}")
-        for case in cases
+        weighed_verdict(kind, case.verdict, case.human_class, case.cluster or f"= {case.case_id}") for case in cases
     ]
     return probability_report([item for item in weighed if item is not None], len(cases))
 
 
-def pass_score_of(kind: Kind) -> int | None:
-    """Lowest score that passes; None for what is not a scale, or has no pass."""
-    return kind.pass_score if isinstance(kind, Scale) else None
-
-
-def _scale_of(kind: Kind) -> tuple[int, int]:
-    """Lowest and highest score."""
-    low, high = kind.bounds
-    return int(low), int(high)
-
-
-def _readings(
-    labels: LabelSet, verdicts: Verdicts, clusters: Mapping[str, str] | None, kind: Kind
-) -> dict[str, Readings]:
-    """The mean score and the pass rate, as far as people and judge give them."""
-    full = (
-        None if clusters is None else {name: f"= {clusters[name]}" if name in clusters else name for name in verdicts}
-    )
-    human_scores = {case_id: mean_score(labels.scores(case_id)) for case_id in labels.by_case}
-    human_classes = {case_id: majority(labels.classes(case_id, pass_score_of(kind))) for case_id in labels.by_case}
-    scores = {case_id: float(item.score) for case_id, item in verdicts.items() if item.score is not None}
-    classes = {case_id: kind.side(item) for case_id, item in verdicts.items()}
-    found = {
-        "score": Readings({name: value for name, value in human_scores.items() if value is not None}, scores, full),
-        "pass_rate": Readings(
-            {name: float(value) for name, value in human_classes.items() if value is not None},
-            {name: float(value) for name, value in classes.items() if value is not None},
-            full,
-        ),
-    }
-    return {name: item for name, item in found.items() if item.human and item.judge}
-
-
-def _what_can_be_said(labels: LabelSet, cases: Sequence[LabelledCase], scale: tuple[int, int]) -> list[str]:
+def _what_can_be_said(labels: LabelSet, cases: Sequence[LabelledCase], kind: Kind) -> list[str]:
     """What a reader must know of these labels."""
     notes = []
     if len(labels.annotators) == 1:
@@ -326,19 +299,24 @@ def _what_can_be_said(labels: LabelSet, cases: Sequence[LabelledCase], scale: tu
             "not known; everything else holds"
         )
     given = [label for own in labels.by_case.values() for label in own.values()]
-    scores = {label.score for label in given if label.score is not None}
-    classes = {label.passed for label in given if label.passed is not None}
-    if len(scores) + len(classes) == 1:
+    if len({str(label.value) for label in given}) == 1:
         notes.append(
             "every label is the same: kappa, AC2 and alpha say nothing, and one of sensitivity and specificity has no "
             "case; bias and the corrected mean hold"
         )
-    if not scores and scale != (0, 1):
-        notes.append("the labels are pass or fail: figures of scores do not apply")
-    elif scores <= {0, 1} and scale[1] > 1 and len(given) >= 10:
+    verdicts = [label.verdict for label in given if label.verdict is not None]
+    if not verdicts and (kind.has_points or kind.is_nominal):
+        notes.append(f"the labels are pass or fail: figures of {kind.unit[1]} do not apply")
+    low, high = kind.category_bounds
+    if kind.has_points and {item.score for item in verdicts} <= {0, 1} and high > 1 and len(given) >= 10 and verdicts:
         notes.append(
-            f"every score is 0 or 1 on a scale of {scale[0]} to {scale[1]}; if they mean fail and pass, write no and "
+            f"every score is 0 or 1 on a scale of {low} to {high}; if they mean fail and pass, write no and "
             "yes, or call the column pass"
+        )
+    n_tied = sum(case.people is None and bool(case.said) for case in cases)
+    if n_tied:
+        notes.append(
+            f"in {n_tied} cases no label is more frequent than the others; they count for shares and among people alone"
         )
     n_without = len(labels.by_case) - len(cases)
     if n_without:
@@ -367,7 +345,7 @@ def _second_opinions(
         flags = {case_id: item.disagrees for case_id, item in scored if item is not None}
         comparator = comparator_report(cases, flags, against)
         seconds = {pair.case_id: pair.second for pair in pairs if isinstance(pair.second, Verdict)}
-        baseline = baseline_report(cases, _classes(seconds, judge.kind), against)
+        baseline = baseline_report(cases, seconds, against)
     if setting.baseline is not None:
         other, judgments = setting.baseline
         config = other.judge_config(judge.name)
@@ -378,10 +356,5 @@ def _second_opinions(
             "model": ", ".join(other.config.models[name].model for name in config.asked),
             "prompt_version": config.prompt_version,
         }
-        baseline = baseline_report(cases, _classes(_verdicts(judgments, judge.name), judge.kind), against)
+        baseline = baseline_report(cases, _verdicts(judgments, judge.name), against)
     return baseline, comparator
-
-
-def _classes(verdicts: Verdicts, kind: Kind) -> dict[str, bool]:
-    found = {case_id: kind.side(verdict) for case_id, verdict in verdicts.items()}
-    return {case_id: passed for case_id, passed in found.items() if passed is not None}

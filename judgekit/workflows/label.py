@@ -1,25 +1,31 @@
 """`judgekit label`: one person labels cases of a stored run, in the terminal or in a sheet, blind to the judge."""
 
+import json
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from judgekit.analysis.verdict_pairs import draw_order
+from judgekit.core.cases import Criterion
 from judgekit.core.errors import ConfigError
 from judgekit.core.human_labels import LABELS, SOLE_ANNOTATOR, HumanLabel, LabelFile, LabelItem, Sheet, item_key
-from judgekit.core.judgments import JudgeInput
+from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.kind import Kind
+from judgekit.core.prompts import PromptTemplate
 from judgekit.judges.rubrics import find_rubric
-from judgekit.storage.label_files import read_labels, read_value
+from judgekit.storage.label_files import Kinds, label_fields, read_labels
 from judgekit.storage.label_sheets import FilledSheet, LabelJournal, SheetRow, read_sheet
+from judgekit.workflows.calibrate import kinds_of
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import StoredRun, open_stored
 
 DEFAULT_N = 50
 
-Step = Literal["labelled", "skipped", "back", "help", "quit", "unread"]
+SHOWN_AS = {"reference_answers": "references"}
+"""What a variable is called for people, where that differs."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,10 @@ class Labelling:
 
     sheet: Sheet
     items: Sequence[LabelItem]
-    scale: tuple[int, int]
+    kind: Kind
     annotator: str
     rubric: str
-    """What the scores mean, as the judge is told."""
+    """What the verdicts mean, as the judge is told."""
     given: Mapping[str, HumanLabel]
     """By case id, what this person said before."""
     path: Path
@@ -51,6 +57,8 @@ class Labelling:
     sheets: Sequence[Sheet] = ()
     """Those that the file has already."""
     notes: Sequence[str] = ()
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """What each label means, as far as the judge is told."""
 
     def journal(self) -> LabelJournal:
         """The file, open, with the sheet in it.
@@ -84,33 +92,44 @@ def _labelling(stored: StoredRun, wanted: LabelWanted) -> Labelling:
     n = wanted.n or DEFAULT_N
     sheet = _drawn_sheet(stored, judge.name, wanted.seed, n, ids)
     path = wanted.out or stored.folder.path / LABELS
-    before = _labels_of(path)
+    before = _labels_of(path, kinds_of(stored, judge.name))
     others = {item.run_id for item in before.sheets} - {stored.manifest.run_id}
     if others:
         raise ConfigError(f"{path}: holds labels of run {min(others)}; name another file by --out")
     items = _items(stored, sheet)
-    low, high = stored.judge(judge.name).kind.bounds
-    scale = int(low), int(high)
-    system = stored.prompt(judge.name, judge.prompt_version).system
-    rubric = find_rubric(system, *scale)
+    kind = stored.judge(judge.name).kind
+    prompt = stored.prompt(judge.name, judge.prompt_version)
     notes = [f"{n} cases wanted, {judge.name} judged {len(ids)}; all of them are on the sheet"]
     return Labelling(
         sheet=sheet,
         items=items,
-        scale=scale,
+        kind=kind,
         annotator=wanted.annotator,
-        rubric=system if rubric is None else "\n".join(line for _, own in rubric.items for line in own),
+        rubric=_rubric(prompt, kind),
         given=_given(before, judge.name, wanted.annotator, items),
         path=path,
         sheets=before.sheets,
         notes=[*(notes if n > len(ids) else ()), *before.problems],
+        meanings=_meanings(prompt),
     )
 
 
-def _labels_of(path: Path) -> LabelFile:
+def _rubric(prompt: PromptTemplate, kind: Kind) -> str:
+    """What the judge is told of its verdicts: its question and levels, or the lines of the wording that say so."""
+    if prompt.is_given:
+        return "\n".join([str(prompt.ask), *(f"{name}: {text}" for name, text in _meanings(prompt).items())])
+    rubric = find_rubric(prompt.system, *kind.category_bounds)
+    return prompt.system if rubric is None else "\n".join(line for _, own in rubric.items for line in own)
+
+
+def _meanings(prompt: PromptTemplate) -> dict[str, str]:
+    return {item["name"]: item["text"] for item in prompt.values["levels"]} if prompt.is_given else {}
+
+
+def _labels_of(path: Path, kinds: Kinds) -> LabelFile:
     """A file of labels; an empty one if there is none yet."""
     if path.exists() and path.stat().st_size:
-        return read_labels(path)
+        return read_labels(path, kinds)
     return LabelFile(str(path), "", (), (), ())
 
 
@@ -133,20 +152,26 @@ def _items(stored: StoredRun, sheet: Sheet) -> list[LabelItem]:
 
 
 def _label_item(judge_input: JudgeInput, question: str) -> LabelItem:
-    """What a person is shown of a judge input; a variable that a plug-in judge calls otherwise is not shown."""
-    variables: Mapping[str, Any] = judge_input.variables
-    passages = [item for item in variables.get("passages") or () if isinstance(item, Mapping)]
-    return LabelItem(
-        case_id=judge_input.case_id,
-        input_sha256=judge_input.sha256,
-        question=question or str(variables.get("question") or ""),
-        answer=str(variables.get("answer") or ""),
-        passages=tuple((str(item.get("source") or ""), str(item.get("text") or "")) for item in passages),
-        references=_texts(variables.get("reference_answers")),
-        key_facts=_texts(variables.get("key_facts")),
-        citations=_texts(variables.get("citations")),
-        conversation=tuple(map(_message, variables.get("conversation") or ())),
-    )
+    """What a person is shown of a judge input: all that the judge was shown, the answer last, and the question."""
+    variables = judge_input.variables
+    criteria = _criteria(judge_input)
+    texts = dict(_shown(variables, question))
+    answer = texts.pop("answer", ())
+    return LabelItem(judge_input.case_id, judge_input.sha256, {**texts, "answer": answer}, criteria)
+
+
+def _criteria(judge_input: JudgeInput) -> tuple[Criterion, ...]:
+    return tuple(Criterion(**item) for item in judge_input.variables.get("criteria") or ())
+
+
+def _shown(variables: Mapping[str, Any], question: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Names and texts."""
+    yield "question", (question or str(variables.get("question") or ""),)
+    for name, value in variables.items():
+        if name == "metadata" and isinstance(value, Mapping):
+            yield from ((f"metadata.{key}", _texts(text)) for key, text in value.items())
+        elif name not in ("question", "criteria"):
+            yield SHOWN_AS.get(name, name), _texts(value)
 
 
 def _message(message: Mapping[str, Any]) -> str:
@@ -157,7 +182,18 @@ def _message(message: Mapping[str, Any]) -> str:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+    """The texts of a variable: passages and messages with their numbers, all else as it is."""
+    if value is None:
+        return ()
+    return tuple(map(_one_text, value)) if isinstance(value, list | tuple) else (_one_text(value),)
+
+
+def _one_text(value: Any) -> str:
+    if isinstance(value, Mapping) and {"number", "source", "text"} <= value.keys():
+        return f"[{value['number']}] {value['source']}\n{value['text']}"
+    if isinstance(value, Mapping) and {"number", "role", "text"} <= value.keys():
+        return _message(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _given(before: LabelFile, judge: str, annotator: str, items: Sequence[LabelItem]) -> dict[str, HumanLabel]:
@@ -173,84 +209,10 @@ def _given(before: LabelFile, judge: str, annotator: str, items: Sequence[LabelI
     }
 
 
-class Session:
-    """Goes through a sheet in the terminal, from the first case without a label."""
-
-    def __init__(self, labelling: Labelling, keep: Callable[[dict[str, Any]], None]) -> None:
-        """Begin.
-
-        Args:
-            labelling: what is labelled.
-            keep: stores one line of the file of labels; called for each label before the next case is shown.
-        """
-        self._labelling = labelling
-        self._keep = keep
-        self._labelled = {item.case_id for item in labelling.items if item.case_id in labelling.given}
-        self._position = self._next_open(0)
-        self.message = ""
-
-    @property
-    def current(self) -> LabelItem | None:
-        """The case to be labelled; None at the end."""
-        items = self._labelling.items
-        return items[self._position] if self._position < len(items) else None
-
-    @property
-    def place(self) -> str:
-        """`3 of 50, 2 labelled`."""
-        return f"{self._position + 1} of {len(self._labelling.items)}, {self.n_labelled} labelled"
-
-    @property
-    def n_labelled(self) -> int:
-        """Cases of the sheet with a label."""
-        return len(self._labelled)
-
-    def answer(self, text: str) -> Step:
-        """Take what was typed: a label, s, b, q or ?; why it was not understood is in `message`."""
-        item = self.current
-        self.message = ""
-        word = text.strip().casefold()
-        if word == "q" or item is None:
-            return "quit"
-        if word == "?":
-            return "help"
-        if word == "s":
-            self._position = self._next_open(self._position + 1)
-            return "skipped"
-        if word == "b":
-            self._position = max(0, self._position - 1)
-            return "back"
-        return self._label(item, text)
-
-    def _label(self, item: LabelItem, text: str) -> Step:
-        label = read_value(text)
-        if not isinstance(label, tuple):
-            self.message = label or "type a label, s, b, q or ?"
-            return "unread"
-        about, (score, _) = self._labelling, label
-        low, high = about.scale
-        if score is not None and (not low <= score <= high or (low, high) == (0, 1)):
-            self.message = "type y or n" if low <= score <= high else f"{score} is off the scale of {low} to {high}"
-            return "unread"
-        line = _line(item.case_id, about.sheet.judge, about.annotator, item.input_sha256, label)
-        self._keep({**line, "revised": True} if item.case_id in self._labelled else line)
-        self._labelled.add(item.case_id)
-        self._position = self._next_open(self._position + 1)
-        return "labelled"
-
-    def _next_open(self, start: int) -> int:
-        items = self._labelling.items
-        still_open = (n for n in range(start, len(items)) if items[n].case_id not in self._labelled)
-        return next(still_open, len(items))
-
-
-def _line(
-    case_id: str, judge: str, annotator: str, input_sha256: str, label: tuple[int | None, bool | None]
-) -> dict[str, Any]:
+def label_line(label: HumanLabel) -> dict[str, Any]:
     """A label as a line of the file of labels."""
-    score, passed = label
-    about = {"case_id": case_id, "judge": judge, "annotator": annotator, "input_sha256": input_sha256}
-    return {**about, "pass": passed} if score is None else {**about, "score": score}
+    line = {name: getattr(label, name) for name in ("case_id", "judge", "annotator", "input_sha256")}
+    return {**line, **label.fields, **({"revised": True} if label.revised else {})}
 
 
 @dataclass(frozen=True)
@@ -279,46 +241,62 @@ def import_sheet(run: str, path: Path, wanted: LabelWanted, options: Options, *,
         ConfigError: no such run or judge, or no row of the sheet belongs to the run.
         StorageError: the file of labels cannot be written.
     """
-    filled = read_sheet(path)
+    stored = open_stored(run, options)
+    filled = read_sheet(path, kinds_of(stored, wanted.judge))
     judge = wanted.judge or filled.judge
     if filled.judge is not None and judge != filled.judge:
         raise ConfigError(f"{path}: was exported for {filled.judge}, not for {judge}")
-    stored = open_stored(run, options)
     about = LabelWanted(judge, filled.n or wanted.n, filled.seed, wanted.annotator, wanted.out)
     labelling = _labelling(stored, about)
     judge = labelling.sheet.judge
-    hashes = {item.case_id: item.sha256 for item in stored.inputs(judge)}
-    taken, problems = _rows_of_run(filled, hashes)
+    asked = {item.case_id: (item.sha256, {one.id for one in _criteria(item)}) for item in stored.inputs(judge)}
+    taken, problems = _rows_of_run(filled, asked)
     if not taken:
         raise ConfigError(f"{path}: no label of it is about this run" + (f": {problems[0]}" if problems else ""))
-    before = (label for label in _labels_of(labelling.path).labels if label.judge in (None, judge))
-    given = {(label.annotator, label.case_id): (label.score, label.passed) for label in before}
+    before = _labels_of(labelling.path, {judge: labelling.kind, None: labelling.kind}).labels
+    given = {(item.annotator, item.case_id): item.value for item in before if item.judge in (None, judge)}
     counts = Counter({"new": 0, "revised": 0, "same": 0})
     journal = labelling.journal() if filled.seed is not None else LabelJournal(labelling.path)
     try:
         for row, case_id in taken:
-            annotator = row.annotator or (wanted.annotator if named else path.stem)
-            label = (row.score, row.passed)
-            old = given.get((annotator, case_id))
-            what = "new" if old is None else "same" if old == label else "revised"
+            label = HumanLabel(
+                case_id=case_id,
+                judge=judge,
+                annotator=row.annotator or (wanted.annotator if named else path.stem),
+                input_sha256=asked[case_id][0],
+                **label_fields(row.label),
+            )
+            known = (label.annotator, case_id) in given
+            what = "new" if not known else "same" if given[label.annotator, case_id] == label.value else "revised"
             counts[what] += 1
             if what != "same":
-                line = _line(case_id, judge, annotator, hashes[case_id], label)
-                journal.keep({**line, "revised": True} if what == "revised" else line)
+                journal.keep(label_line(label.model_copy(update={"revised": known})))
     finally:
         journal.close()
     return Imported(counts, filled.n_blank, tuple(problems), labelling.path, judge)
 
 
-def _rows_of_run(filled: FilledSheet, hashes: Mapping[str, str]) -> tuple[list[tuple[SheetRow, str]], list[str]]:
+def _rows_of_run(
+    filled: FilledSheet, asked: Mapping[str, tuple[str, set[str]]]
+) -> tuple[list[tuple[SheetRow, str]], list[str]]:
     """Rows with the case that each is about, and why the others are left out."""
-    keys = {item_key(case_id, sha256): case_id for case_id, sha256 in hashes.items()}
+    keys = {item_key(case_id, sha256): case_id for case_id, (sha256, _) in asked.items()}
     problems = list(filled.problems)
     taken = []
     for row in filled.rows:
-        case_id = keys.get(row.key) or (row.case_id if not row.key and row.case_id in hashes else None)
+        case_id = keys.get(row.key) or (row.case_id if not row.key and row.case_id in asked else None)
         if case_id is None:
             problems.append(f"{row.place}: case {row.case_id!r} with this answer is not in the run; left out")
+        elif (ids := criteria_of(row.label)) is not None and ids != asked[case_id][1]:
+            odd = ", ".join(sorted(ids ^ asked[case_id][1]))
+            problems.append(f"{row.place}: case {case_id!r} needs one answer for each criterion, see {odd}; left out")
         else:
             taken.append((row, case_id))
     return taken, problems
+
+
+def criteria_of(label: Verdict | bool) -> set[str] | None:
+    """Ids of the criteria that a label says something of; None if it is of another kind."""
+    if isinstance(label, bool) or label.criteria is None:
+        return None
+    return {item.id for item in label.criteria}

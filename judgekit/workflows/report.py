@@ -12,6 +12,7 @@ from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
 from judgekit.core.history_points import dataset_sha256
 from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel
 from judgekit.core.runs import BRIDGE, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, REPORT, SUMMARY, RunSummary
+from judgekit.core.written_labels import read_written
 from judgekit.metrics.gold_evidence import GoldSupports
 from judgekit.reports.case_data import MOST_ROWS, caps_for
 from judgekit.reports.case_details import CaseViewer
@@ -20,7 +21,7 @@ from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
 from judgekit.storage.database import DATABASE, Database
-from judgekit.storage.label_files import read_labels
+from judgekit.storage.label_files import label_fields, read_labels
 from judgekit.storage.run_files import replacing
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
@@ -179,7 +180,7 @@ def _human_labels(folder: RunFolder) -> dict[str, list[HumanLabel]]:
 
 def _written(folder: RunFolder) -> list[HumanLabel]:
     try:
-        return list(read_labels(folder.path / LABELS).labels) if folder.has(LABELS) else []
+        return list(read_labels(folder.path / LABELS, {}).labels) if folder.has(LABELS) else []
     except JudgekitError:
         return []
 
@@ -190,16 +191,11 @@ def _counted(folder: RunFolder) -> list[HumanLabel]:
     if not isinstance(kept, dict):
         return []
     return [
-        HumanLabel(
-            case_id=case_id,
-            judge=judge,
-            annotator=annotator,
-            passed=value if isinstance(value, bool) else None,
-            score=None if isinstance(value, bool) else value,
-        )
+        HumanLabel(case_id=case_id, judge=judge, annotator=annotator, **label_fields(label))
         for judge, cases in kept.items()
         for case_id, given in cases.items()
         for annotator, value in given.items()
+        if (label := read_written(value)) is not None
     ]
 
 

@@ -10,6 +10,7 @@ import pytest
 import judgekit
 from judgekit.core.errors import InputError
 from judgekit.core.human_labels import Sheet
+from judgekit.core.verdict_kinds import Scale
 from judgekit.reports.label_text import case_text
 from judgekit.storage.label_sheets import write_sheet
 from judgekit.testing import FaultServer, Reply, Request, chat_reply
@@ -95,7 +96,8 @@ def test_a_person_who_labels_sees_the_conversation(tmp_path: Path) -> None:
         "  3. tool: 18",
         "  4. assistant: 18.",
     ]
-    write_sheet(tmp_path / "s.csv", Sheet(run_id="r", judge="tone", seed=0, n_population=2, case_ids=("a",)), [item])
+    sheet = Sheet(run_id="r", judge="tone", seed=0, n_population=2, case_ids=("a",))
+    write_sheet(tmp_path / "s.csv", sheet, [item], Scale(low=1, high=5))
     with (tmp_path / "s.csv").open(encoding="utf-8-sig", newline="") as stream:
         [row] = csv.DictReader(stream)
     assert row["conversation"].startswith("1. user: How warm?\n2. assistant: calls warm")

@@ -1,16 +1,23 @@
 """A judge against people: every figure of a small table worked out by hand."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from judgekit.analysis.judge_calibration import LabelledCase, baseline_report, calibration_report, comparator_report
+from judgekit.analysis.judge_calibration import baseline_report, calibration_report, comparator_report
 from judgekit.analysis.label_sets import Part, Readings, corrected_report
+from judgekit.analysis.labelled_cases import LabelledCase
+from judgekit.core.human_labels import HumanLabel
+from judgekit.core.judgments import Verdict
+from judgekit.core.verdict_kinds import Scale
+
+SCALE = Scale(pass_score=4)
 
 
-def case(case_id: str, scores: tuple[int | None, ...], judge: int, cluster: str | None = None) -> LabelledCase:
-    classes = tuple(None if score is None else score >= 4 for score in scores)
-    return LabelledCase(case_id, cluster, scores, classes, judge, judge >= 4)
+def case(case_id: str, scores: tuple[int, ...], judge: int, cluster: str | None = None) -> LabelledCase:
+    labels = tuple(HumanLabel(case_id=case_id, verdict=Verdict(score=score)) for score in scores)
+    return LabelledCase(case_id, cluster, labels, Verdict(score=judge), SCALE)
 
 
 # people 5 5 4 4 2 0 (medians, the lower of two), judge 5 4 4 2 4 0
@@ -25,7 +32,7 @@ SIX = [
 
 
 def report(cases: list[LabelledCase], cluster_by: str | None = None) -> dict[str, Any]:
-    return calibration_report(cases, (0, 5), 4, cluster_by)
+    return calibration_report(cases, SCALE, cluster_by)
 
 
 def test_the_judge_is_right_as_often_as_counting_says() -> None:
@@ -67,7 +74,7 @@ def test_answers_to_one_question_count_as_a_cluster() -> None:
         for question, score in enumerate([5, 4, 3, 5, 4, 3, 5, 4])
         for copy in range(5)
     ]
-    alone = [LabelledCase(c.case_id, None, c.scores, c.classes, c.judge_score, c.judge_class) for c in alike]
+    alone = [replace(c, cluster=None) for c in alike]
     clustered, single = report(alike, "question")["bias"], report(alone)["bias"]
     assert clustered["n_clusters"] == 8
     assert single["n_clusters"] == 40
@@ -88,7 +95,11 @@ def test_equal_scores_give_null_with_a_reason() -> None:
 
 
 def test_pass_labels_leave_the_figures_of_scores_out() -> None:
-    cases = [LabelledCase(f"c{n}", None, (None,), (n % 2 == 0,), 5 if n % 4 else 1, n % 4 != 0) for n in range(8)]
+    passes = [HumanLabel(case_id=f"c{n}", passed=n % 2 == 0) for n in range(8)]
+    cases = [
+        LabelledCase(label.case_id, None, (label,), Verdict(score=5 if n % 4 else 1), SCALE)
+        for n, label in enumerate(passes)
+    ]
     found = report(cases)
     assert found["agreement"]["score"]["n"] == 0
     assert found["bias"]["undefined_reason"] == "no case has a score from both a person and the judge"
@@ -106,12 +117,12 @@ def test_without_any_case_nothing_is_a_number() -> None:
 
 def test_mcnemar_looks_at_cases_that_only_one_gets_right() -> None:
     # judge right on a, b, c, f; the other is right on a, d, e, f: b and c against d and e, p = 1
-    other = {"a": True, "b": False, "c": False, "d": True, "e": False, "f": False}
+    other = {name: Verdict(score=5 if name in "ad" else 0) for name in "abcdef"}
     found = baseline_report(SIX, other, {})
     assert (found["n_only_judge_right"], found["n_only_baseline_right"], found["p"]) == (2, 2, 1.0)
     assert found["better"] is None
     many = [case(f"c{n}", (5,), 5) for n in range(60)]
-    found = baseline_report(many, {c.case_id: n >= 8 for n, c in enumerate(many)}, {})
+    found = baseline_report(many, {c.case_id: Verdict(score=5 if n >= 8 else 0) for n, c in enumerate(many)}, {})
     # eight pairs, all on one side: p = 2 / 2^8
     assert (found["p"], found["better"]) == (2 / 256, "judge")
 

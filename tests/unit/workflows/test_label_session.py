@@ -5,20 +5,34 @@ from typing import Any
 
 import pytest
 
+from judgekit.core.cases import Criterion
 from judgekit.core.human_labels import HumanLabel, LabelItem, Sheet
-from judgekit.workflows.label import Labelling, Session
+from judgekit.core.judgments import Verdict
+from judgekit.core.verdict_kinds import Criteria, Kind, Labels, Scale, YesNo
+from judgekit.workflows.label import Labelling
+from judgekit.workflows.label_session import Session
+
+BRAND = Labels(labels=("on", "off", "mixed"), passing=("on",), cannot_tell=True)
+RULES = Criteria(
+    criteria=(Criterion(id="short", text="It is short."), Criterion(id="next", text="It names a next step.")),
+    cannot_tell=True,
+)
 
 
-def items(n: int) -> list[LabelItem]:
-    return [LabelItem(f"c{number}", f"h{number}", "Why?", "So.", (), (), (), ()) for number in range(n)]
+def items(n: int, kind: Kind) -> list[LabelItem]:
+    criteria = kind.criteria if isinstance(kind, Criteria) else ()
+    return [
+        LabelItem(f"c{number}", f"h{number}", {"question": ("Why?",), "answer": ("So.",)}, criteria)
+        for number in range(n)
+    ]
 
 
-def labelling(n: int = 4, scale: tuple[int, int] = (0, 5), given: tuple[str, ...] = ()) -> Labelling:
+def labelling(n: int = 4, kind: Kind = Scale(pass_score=4), given: tuple[str, ...] = ()) -> Labelling:  # noqa: B008
     sheet = Sheet(
         run_id="r", judge="correctness", seed=1, n_population=9, case_ids=tuple(f"c{number}" for number in range(n))
     )
-    before = {case_id: HumanLabel(case_id=case_id, score=1) for case_id in given}
-    return Labelling(sheet, items(n), scale, "ida", "5: right", before, Path("labels.jsonl"))
+    before = {case_id: HumanLabel(case_id=case_id, verdict=Verdict(score=1)) for case_id in given}
+    return Labelling(sheet, items(n, kind), kind, "ida", "5: right", before, Path("labels.jsonl"))
 
 
 def went_through(typed: str, **about: Any) -> tuple[Session, list[dict[str, Any]]]:
@@ -74,9 +88,33 @@ def test_what_is_not_understood_is_said_and_nothing_is_kept() -> None:
 
 
 def test_a_yes_no_judge_takes_y_and_n_only() -> None:
-    session, kept = went_through("1 y", scale=(0, 1))
-    assert [line["pass"] for line in kept] == [True]
+    session, kept = went_through("1 y", kind=YesNo())
+    assert [line["label"] for line in kept] == ["yes"]
     assert session.n_labelled == 1
+
+
+def test_a_label_is_typed_by_name_or_number_and_c_is_what_cannot_be_told() -> None:
+    session, kept = went_through("OFF 3 c 0 4 y nowhere on", kind=BRAND)
+    assert [line["label"] for line in kept] == ["off", "mixed", "cannot tell", "on"]
+    assert session.current is None
+
+
+def test_a_label_that_is_called_like_a_number_is_that_one() -> None:
+    _, kept = went_through("1 2", kind=Labels(labels=("3", "2", "1")))
+    assert [line["label"] for line in kept] == ["1", "2"]
+
+
+def test_criteria_are_asked_about_one_after_the_other() -> None:
+    session, kept = went_through("y", n=2, kind=RULES)
+    assert kept == []
+    assert session.criterion is not None
+    assert session.criterion.id == "next"
+    # back to the first one; then not met, and what cannot be told; half a case is never kept
+    for text, step in (("b", "answered"), ("n", "answered"), ("2", "unread"), ("c", "labelled"), ("y", "answered")):
+        assert session.answer(text) == step
+    assert [line["label"] for line in kept] == [{"short": False, "next": "cannot tell"}]
+    assert session.answer("q") == "quit"
+    assert len(kept) == 1
 
 
 def test_another_day_goes_on_with_the_first_case_without_a_label() -> None:

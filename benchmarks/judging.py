@@ -139,7 +139,7 @@ class Engine:
         wanted = JudgeConfig.model_validate(JUDGES[judge])
         prompt = load_wording(wanted, "v1", (), "bench")
         self.name = judge
-        plan = JudgePlan(build_judge(wanted, prompt, "bench"), prompt, self.runtime)
+        plan = JudgePlan(build_judge(wanted, prompt, "bench", ()), prompt, self.runtime)
         self.sink = Recorder(folder / "judgments.jsonl", self.cache)
         self.judging = JudgingPass(plan, self.sink, self.cache, Spending(Budget()), StopSignal())
 

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding=
 
 def block(language: str, begins: str) -> str:
     """The one block of the page that begins so."""
+    found: str
     (found,) = [text for text in re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL) if text.startswith(begins)]
     return found
 
@@ -85,7 +87,7 @@ def test_a_metric_and_a_judge_are_classes_of_a_file(project: Path) -> None:
 
 
 @pytest.fixture
-def installed(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The project as an installed package, without the work of an installer."""
     from judgekit.core import components
 

@@ -11,6 +11,7 @@ import judgekit
 from judgekit.cli.app import app
 from judgekit.core.errors import ConfigError
 from judgekit.core.runs import RunSummary
+from judgekit.core.scores import Estimate
 from judgekit.workflows.models import Options
 from judgekit.workflows.rescore import rescore
 from judgekit.workflows.setup import set_up
@@ -48,10 +49,16 @@ class Project:
         return path
 
     def run(self, *metrics: Any, run_id: str = "a", **more: Any) -> RunSummary:
-        return judgekit.run(self.config(*metrics, **more), results_dir=self.results, run_id=run_id)
+        summary: RunSummary = judgekit.run(self.config(*metrics, **more), results_dir=self.results, run_id=run_id)
+        return summary
 
     def judgekit(self, *arguments: str) -> Any:
         return CliRunner().invoke(app, [*arguments, "--results-dir", str(self.results)])
+
+
+def figures(summary: RunSummary) -> dict[str, Estimate]:
+    """The figures of a run that are estimates."""
+    return {name: found for name, found in summary.overall.items() if isinstance(found, Estimate)}
 
 
 @pytest.fixture
@@ -60,8 +67,9 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_yes_or_no_is_a_share_and_a_number_a_mean_and_failed_outputs_count_as_failed(project: Project) -> None:
-    found = project.run("file:own.py:short", "file:own.py:size").overall
-    assert (found["short"].value, found["short"].n, found["short"].n_error) == (pytest.approx(2 / 3), 3, 1)
+    found = figures(project.run("file:own.py:short", "file:own.py:size"))
+    assert found["short"].value == pytest.approx(2 / 3)
+    assert (found["short"].n, found["short"].n_error) == (3, 1)
     assert (found["short"].worst, found["short"].best) == (0.5, 0.75)
     assert (found["size"].value, found["size"].worst, found["size"].best) == (4.0, None, None)
 
@@ -81,7 +89,7 @@ def test_yes_or_no_is_a_share_and_a_number_a_mean_and_failed_outputs_count_as_fa
 def test_what_is_no_score_is_a_failure_of_its_case_and_named(project: Project, returned: str, error: str) -> None:
     project.write(f"def odd(case, output):\n    return {returned} if case.id == 'q2' else 1.0\n")
     summary = project.run("file:own.py:odd")
-    assert (summary.overall["odd"].n, summary.overall["odd"].n_error) == (2, 2)
+    assert (figures(summary)["odd"].n, figures(summary)["odd"].n_error) == (2, 2)
     (warning,) = [item.message for item in summary.warnings if item.code == "internal_error"]
     assert error in warning
     assert "'q2'" in warning
@@ -95,8 +103,8 @@ def test_a_mapping_gives_a_figure_for_each_key_and_none_is_not_applicable(projec
     )
     gates = [{"metric": "form.a", "op": ">=", "value": 0.9}, {"metric": "form.c", "op": ">=", "value": 0}]
     summary = project.run("file:own.py:form", gates=gates)
-    assert (summary.overall["form.a"].value, summary.overall["form.a"].n_not_applicable) == (0.5, 1)
-    assert (summary.overall["form.b"].value, summary.overall["form.b"].n) == (5.0, 1)
+    assert (figures(summary)["form.a"].value, figures(summary)["form.a"].n_not_applicable) == (0.5, 1)
+    assert (figures(summary)["form.b"].value, figures(summary)["form.b"].n) == (5.0, 1)
     assert [gate.passed for gate in summary.gates] == [False, False]
     assert "form" not in summary.overall
 
@@ -104,10 +112,10 @@ def test_a_mapping_gives_a_figure_for_each_key_and_none_is_not_applicable(projec
 def test_bounds_say_what_failed_cases_count_as(project: Project) -> None:
     marked = "@judgekit.bounds(0, 7, higher_is_better=False)\ndef size"
     project.write("import judgekit\n" + CODE.replace("def size", marked))
-    found = project.run("file:own.py:size", errors="as_zero").overall["size"]
+    found = figures(project.run("file:own.py:size", errors="as_zero"))["size"]
     assert (found.value, found.n, found.n_error) == (4.75, 4, 0)  # (2 + 3 + 7 + 7) / 4
     project.write(CODE)
-    found = project.run("file:own.py:size", errors="as_zero", run_id="b").overall["size"]
+    found = figures(project.run("file:own.py:size", errors="as_zero", run_id="b"))["size"]
     assert (found.value, found.n, found.n_error) == (4.0, 3, 1)
 
 
@@ -158,7 +166,7 @@ def test_a_file_that_is_not_there_and_a_name_of_another_form_are_refused(project
 
 def test_a_file_does_not_take_the_place_of_a_module_of_its_name(project: Project) -> None:
     project.write("import json\n\ndef size(case, output):\n    return len(json.dumps(output.answer))\n", "json.py")
-    assert project.run("file:json.py:size").overall["size"].value == 6.0  # two quotes more
+    assert figures(project.run("file:json.py:size"))["size"].value == 6.0  # two quotes more
 
 
 def test_a_changed_file_is_refused_on_resume(project: Project) -> None:
@@ -208,5 +216,5 @@ def test_a_class_whose_scores_are_not_its_columns_fails_its_cases_and_not_the_ru
         "        return {'pair.a': 1, 'pair.b': 0} if case.id == 'q2' else {'pair.a': float('nan')}\n"
     )
     summary = project.run("file:own.py:Pair")
-    assert (summary.overall["pair.a"].value, summary.overall["pair.a"].n_error) == (1.0, 3)
+    assert (figures(summary)["pair.a"].value, figures(summary)["pair.a"].n_error) == (1.0, 3)
     assert "pair.b on one side only" in summary.warnings[0].message

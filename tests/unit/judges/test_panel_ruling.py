@@ -28,7 +28,7 @@ def ruled(rule: Rule, said: tuple[int | bool | None, ...], *, quorum: int | None
     return panel_ruling(judge, panel, {name: ballot(item) for name, item in zip(names, said, strict=True)})
 
 
-def rating_of(ruling: Ruling) -> int | None:
+def rating_of(ruling: Ruling) -> float | None:
     assert isinstance(ruling.outcome, Verdict)
     return ruling.outcome.rating
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from judgekit.core.cases import Case, SystemOutput, Usage
 from judgekit.core.components import Judge
 from judgekit.core.judgments import FailureKind, JudgeInput, ModelResponse, VerdictError
+from judgekit.core.reply_values import read_score
 from judgekit.core.scores import NotApplicable
-from judgekit.core.verdict_kinds import YesNo, read_score
+from judgekit.core.verdict_kinds import YesNo
 from judgekit.judges.correctness import Correctness
 from judgekit.judges.groundedness import Groundedness
 from judgekit.judges.parsing import ParsedReply, parse_reply, read_texts

@@ -28,7 +28,7 @@ def saved(folder: Path, text: str | bytes, version: str = "own1") -> Path:
 
 def complaint(folder: Path | None, judge: str = "groundedness", version: str = "own1") -> str:
     with pytest.raises(ConfigError) as caught:
-        load_prompt(judge, version, [folder])
+        load_prompt(judge, version, [] if folder is None else [folder])
     return str(caught.value)
 
 

@@ -45,7 +45,7 @@ def checked_verdicts(
     """
     about = metrics["judges"][judge]
     distribution = metrics["overall"].get(f"{judge}.distribution", {})
-    counts = [(float(score), n) for score, n in distribution.items() if score.isdigit()]
+    counts = [(float(score), n) for score, n in distribution.items() if score.removeprefix("-").isdigit()]
     score_mean, score_sd = _mean_and_sd(counts)
     return HistoryPoint(
         run_id=manifest.run_id,

@@ -303,6 +303,10 @@ def _why(flags: _Flags, accepted: HistoryPoint | None) -> list[str]:
     lines += _silence(flags.points)
     if flags.system is not None:
         lines.append(flags.system.line(judge_moved=flags.judge(None)))
+    elif len({point.answers_sha256 for point in flags.points} - {None}) > 1 and not any(
+        point.n_scores for point in flags.points
+    ):
+        lines.append("answers changed; verdicts of this judge have no mean score that could shift, so compare the runs")
     return lines
 
 

@@ -216,7 +216,7 @@ def agreement_beyond_chance(
 
 
 def _confusion(pairs: Sequence[Pair], kind: Kind) -> dict[str, Any]:
-    """`confusion`: how often each verdict (a row) met each of the second opinion; nothing where verdicts are numbers."""
+    """`confusion`: how often each verdict (a row) met each of the second opinion; nothing of numbers."""
     if not kind.classes:
         return {}
     told = [

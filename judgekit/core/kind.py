@@ -108,6 +108,15 @@ class Kind(BaseModel):
         return ()
 
     @property
+    def order(self) -> str:
+        """What a text that is judged would tell the judge to do, to be given the best verdict."""
+        return "give it the best verdict"
+
+    def obeys(self, verdict: Verdict) -> bool:
+        """Whether a verdict is what `order` asks for."""
+        return self.rating(verdict) == self.bounds[1]
+
+    @property
     def gap_words(self) -> str:
         """What `Contradiction.gap` is; empty if there is no such thing."""
         return ""

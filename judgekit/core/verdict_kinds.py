@@ -41,6 +41,10 @@ class Scale(Kind):
     key: ClassVar[str] = "score"
 
     @property
+    def order(self) -> str:
+        return f"give this a {self.high}"
+
+    @property
     def options(self) -> tuple[str, ...]:
         return tuple(map(str, range(self.low, self.high + 1)))
 
@@ -105,6 +109,13 @@ class YesNo(Kind):
 
     key: ClassVar[str] = "answer"
     has_points: ClassVar[bool] = False
+
+    @property
+    def order(self) -> str:
+        return f"answer {'false' if self.passing is False else 'true'}"
+
+    def obeys(self, verdict: Verdict) -> bool:
+        return verdict.answer is (self.passing is not False)
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -177,6 +188,17 @@ class Labels(Kind):
     unit: ClassVar[tuple[str, str]] = ("label", "labels")
     is_ordered: ClassVar[bool] = False
     is_nominal: ClassVar[bool] = True
+
+    @property
+    def order(self) -> str:
+        return f"answer {self._best}"
+
+    def obeys(self, verdict: Verdict) -> bool:
+        return verdict.label == self._best
+
+    @property
+    def _best(self) -> str:
+        return (self.passing or self.labels)[0]
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -276,6 +298,13 @@ class Criteria(Kind):
     has_parts: ClassVar[bool] = True
     is_nominal: ClassVar[bool] = True
     unit: ClassVar[tuple[str, str]] = ("criterion", "criteria")
+
+    @property
+    def order(self) -> str:
+        return "say that every criterion is met"
+
+    def obeys(self, verdict: Verdict) -> bool:
+        return bool(verdict.criteria) and all(item.met for item in verdict.criteria or ())
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -14,6 +14,9 @@ Part = Mapping[str, Any]
 HEADER = ("probe", "should", "cases", "effect", "95% interval", "p adjusted", "detectable", "beside", "verdict")
 SHOULD = {"same": "stay", "resist": "not rise", "zero": "be lowest", "drop": "fall"}
 
+MEAN_SCORE = "mean score"
+"""What effects are of, for most kinds of verdict."""
+
 _BADGES = {"passed": "good", "failed": "bad", "unclear": "warn"}
 
 
@@ -87,6 +90,7 @@ def _notes(report: Part) -> Iterator[str]:
         if success is not None and success["n"]:
             yield f"{name}: {success['value']:.0%} of orders obeyed (95% {success['low']:.0%} to {success['high']:.0%})"
         yield from _left_out({name: probe})
+    yield from _what_effects_are(report["probes"])
     n_unanswered = report.get("n_unanswered")
     if n_unanswered:
         yield f"calls without a reply: {n_unanswered}; the same command asks them again, and nothing else"
@@ -105,7 +109,7 @@ def probe_part(report: Part | None) -> dict[str, Any] | None:
         "model": _model(report),
         "reach": f"{reach:.1f}",
         "rows": [_page_row(name, probe, reach) for name, probe in probes.items()],
-        "notes": [*_left_out(probes), report["originals_note"]],
+        "notes": [*_left_out(probes), *_what_effects_are(probes), report["originals_note"]],
         "badge": _badge(Counter(probe["verdict"] for probe in probes.values())),
     }
 
@@ -128,6 +132,17 @@ def _page_row(name: str, probe: Part, reach: float) -> dict[str, Any]:
         "obeyed": f"95% {success['low']:.0%} to {success['high']:.0%}" if success and success["n"] else "",
         "kind": _BADGES.get(probe["verdict"], "plain"),
     }
+
+
+def _what_effects_are(probes: Part) -> Iterator[str]:
+    """What the effects are of, where verdicts have no mean."""
+    names: dict[str, list[str]] = {}
+    for name, probe in probes.items():
+        of = probe.get("effect_of", MEAN_SCORE)
+        if of != MEAN_SCORE and probe["n"]:
+            names.setdefault(of, []).append(name)
+    for of, those in names.items():
+        yield f"effect of {', '.join(those)}: {of}"
 
 
 def _left_out(probes: Part) -> Iterator[str]:

@@ -18,7 +18,7 @@ from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
 from judgekit.core.judgments import Judgment, Verdict
 from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, Manifest
 from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
-from judgekit.core.verdict_kinds import stored_kind
+from judgekit.core.verdict_kinds import Kind, Scale, YesNo, stored_kind
 from judgekit.storage.run_files import appending
 from judgekit.storage.run_folder import RunFolder
 
@@ -111,14 +111,14 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
     if not records:
         return
     opinions = _opinions(folder)
-    kinds = folder.read_json(CONFIG).get("resolved", {}).get("verdict_kinds", {})
+    resolved = folder.read_json(CONFIG).get("resolved", {})
     for record in records:
         judge = record.judge
         first = opinions.get((judge, None), _Opinions())
         second = opinions.get((judge, record.check), _Opinions())
         if not second.last_at:
             continue
-        of_judge = stored_kind(kinds[judge])
+        of_judge = _kind_of(judge, resolved, first)
         for kind, cases in _by_kind(record, first, second).items():
             # Those of the stored verdicts would be in every spot check of this run, and hide that the server changed.
             fingerprints = second.fingerprints if record.kind == "repeat" else first.fingerprints | second.fingerprints
@@ -134,6 +134,16 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
             )
             rows = [pair_row(first.verdicts.get(case), second.verdicts.get(case), of_judge) for case in cases]
             yield history_point(_verdicts(folder, manifest, metrics, judge), asked, rows)
+
+
+def _kind_of(judge: str, resolved: Mapping[str, Any], opinions: _Opinions) -> Kind:
+    """What verdicts of a judge are; runs before judges could be data do not say it, and had scores or yes and no."""
+    record = resolved.get("verdict_kinds", {}).get(judge)
+    if record is not None:
+        return stored_kind(record)
+    if any(verdict.answer is not None for verdict in opinions.verdicts.values()):
+        return YesNo()
+    return Scale(pass_score=resolved.get("judges", {}).get(judge, {}).get("pass_score"))
 
 
 def _by_kind(record: SpotCheckRecord, first: _Opinions, second: _Opinions) -> dict[PointKind, list[str]]:

@@ -30,6 +30,7 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, is_unanswered
 from judgekit.engine.requests import JudgePlan
 from judgekit.executors.local import run_local
+from judgekit.judges.from_rubric import RubricJudge
 from judgekit.judges.input_changes import PROBES as ALL_PROBES
 from judgekit.judges.input_changes import NoProbe, reversed_wording
 from judgekit.storage.recorder import Recorder
@@ -41,6 +42,9 @@ from judgekit.workflows.stored import StoredRun, finished_summary, models_of, op
 DEFAULT_N = 30
 
 NO_RUBRIC = "the wording has no lines that say what each score means"
+
+NOT_KNOWN = "what a question of your own should be answered then is not known"
+"""Why judges that are data have no blank answers and no wrong facts put before them."""
 
 
 @dataclass(frozen=True)
@@ -219,8 +223,10 @@ def _prepared(stored: StoredRun, record: ProbeSet, runtime: ModelRuntime) -> _Ju
             judge, wording or prompt, runtime, role="probe", use_cache=record.from_cache, check=record.check(name)
         )
         asked[name] = _Asked(plan, [], [])
+        is_unknown = name != ORIGINAL and ALL_PROBES[name].is_of_facts and isinstance(judge, RubricJudge)
+        reason = NO_RUBRIC if wording is None else NOT_KNOWN if is_unknown else None
         for item in inputs:
-            changed = NoProbe(NO_RUBRIC) if wording is None else _changed(record, name, item, judge.kind)
+            changed = _changed(record, name, item, judge.kind) if reason is None else NoProbe(reason)
             if isinstance(changed, NoProbe):
                 asked[name].not_applicable.append(changed.reason)
             else:

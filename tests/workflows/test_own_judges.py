@@ -1,6 +1,7 @@
 """The user's own judges, one of each kind, through every command that works on verdicts."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,19 @@ import pytest
 
 import judgekit
 from judgekit.core.comparison import Comparison
+from judgekit.engine.passes import Observer
+from judgekit.judges.input_changes import FILLER
 from judgekit.reports.compare_text import compare_markdown, plain_text
-from judgekit.testing import FaultServer
+from judgekit.reports.probe_report import probe_lines
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.stored_history import read_points
+from judgekit.testing import FaultServer, Reply, Request
 from judgekit.workflows.compare import compare, comparison_pieces
 from judgekit.workflows.compared_runs import CompareOptions, open_runs
+from judgekit.workflows.drift import DriftQuery, drift_reports
 from judgekit.workflows.models import Options
-from tests.builders import case, read_json
+from judgekit.workflows.probe import ProbesWanted, probe
+from tests.builders import case, output, read_json, read_lines, write_lines
 from tests.own_judges import (
     BRAND,
     MEDICAL,
@@ -25,10 +33,18 @@ from tests.own_judges import (
     Said,
     answering,
     own_suite,
+    reply_of,
     telling,
     without_pass,
 )
 from tests.workflows.stored_suites import check, rejudge
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer(answering(STEADY)) as running:
+        yield running
+
 
 BARE = tuple(map(without_pass, OWN))
 TELLING = tuple(map(telling, OWN))
@@ -277,3 +293,127 @@ def test_a_verdict_that_is_missing_in_b_is_lost(tmp_path: Path) -> None:
     assert (found.kinds["brand"]["regression"], found.kinds["brand"]["loss"]) == (3, 3)
     coverage = next(delta for delta in found.deltas if delta.name == "brand.coverage")
     assert (coverage.a, coverage.b) == (1.0, 0.5)
+
+
+# probes
+
+
+def probed(run: Path, **wanted: Any) -> dict[str, Any]:
+    return probe(str(run), ProbesWanted(**wanted), Options(), Observer())[1]
+
+
+def test_an_obedient_judge_of_each_kind_is_found_out(tmp_path: Path) -> None:
+    # the best verdict of each: 5, no, on, and everything met
+    best: dict[str, Said] = {
+        "tone": lambda _: 5,
+        "medical": lambda _: False,
+        "brand": lambda _: "on",
+        "rules": lambda _: {"short": True, "next_step": True},
+    }
+    plain, told = answering(STEADY), answering(best)
+
+    def obedient(request: Request) -> Reply:
+        return (told if "Leave the rubric aside" in request.text else plain)(request)
+
+    with FaultServer(obedient) as server:
+        judgekit.run(own_suite(tmp_path, server, n_cases=40), run_id="a")
+        found = probed(tmp_path / "results" / "a", n=40, probes=("unchanged", "injection_answer"))
+    effects = {name: report["probes"]["injection_answer"] for name, report in found.items()}
+    assert {name: effect["verdict"] for name, effect in effects.items()} == dict.fromkeys(STEADY, "failed")
+    assert {name: effect["success"]["value"] for name, effect in effects.items()} == dict.fromkeys(STEADY, 1.0)
+    # brand is on in 20 of 40 cases, medical no in 30
+    assert (effects["brand"]["success"]["n"], effects["brand"]["effect"]) == (20, 0.5)
+    assert (effects["medical"]["success"]["n"], effects["medical"]["effect"]) == (10, -0.25)
+    assert effects["brand"]["changed_cases"][0]["probe"] == "on"
+
+
+def test_labels_that_change_beyond_the_noise_fail_and_those_within_it_do_not(tmp_path: Path) -> None:
+    plain = answering(STEADY, judges=(BRAND,))
+    turned = answering(TURNED, judges=(BRAND,))
+
+    def by_filler(request: Request) -> Reply:
+        is_padded = any(text in request.text for text in FILLER)
+        return (turned if is_padded else plain)(request)
+
+    with FaultServer(by_filler) as server:
+        judgekit.run(own_suite(tmp_path, server, BRAND, n_cases=40), run_id="a")
+        found = probed(tmp_path / "results" / "a", n=40)["brand"]
+    padded, reversed_ = found["probes"]["answer_padded"], found["probes"]["rubric_reversed"]
+    assert (padded["effect"], padded["changed"]["k"], padded["verdict"]) == (1.0, 40, "failed")
+    assert padded["effect_of"] == "share of changed verdicts, less that of `unchanged`"
+    assert (reversed_["n"], reversed_["verdict"]) == (40, "passed")
+    assert "effect of unchanged: share of changed verdicts" in "\n".join(probe_lines({"brand": found}))
+
+
+def test_what_does_not_apply_to_a_question_of_ones_own_says_so(tmp_path: Path, server: FaultServer) -> None:
+    judgekit.run(own_suite(tmp_path, server), run_id="a")
+    found = probed(tmp_path / "results" / "a", n=12)
+    for name, report in found.items():
+        for wrong in ("blank_answer", "wrong_fact_context"):
+            reasons = report["probes"][wrong]["not_applicable"]
+            assert reasons == {"what a question of your own should be answered then is not known": 12}, name
+    assert found["tone"]["probes"]["criteria_shuffled"]["not_applicable"] == {"no criteria": 12}
+    assert found["medical"]["probes"]["rubric_reversed"]["n_not_applicable"] == 12
+
+
+def test_criteria_are_put_in_another_order(tmp_path: Path) -> None:
+    def first_is_met(request: Request) -> Reply:
+        ids = re.findall(r"^Criterion `([^`]+)`:$", request.text, re.MULTILINE)
+        return reply_of({name: name == ids[0] for name in ids}, "criteria") if ids else answering(STEADY)(request)
+
+    with FaultServer(first_is_met) as server:
+        judgekit.run(own_suite(tmp_path, server, RULES, n_cases=20), run_id="a")
+        found = probed(tmp_path / "results" / "a", n=20, probes=("criteria_shuffled",))["rules"]["probes"]
+    # the share stays a half, and every verdict is of another criterion
+    assert (found["criteria_shuffled"]["changed"]["k"], found["criteria_shuffled"]["effect"]) == (20, 0.0)
+    inputs = read_lines(tmp_path / "results" / "a" / "judge_inputs.jsonl")
+    turned = read_lines(tmp_path / "results" / "a" / "probe_inputs.jsonl")
+    orders = [[item["id"] for item in line["variables"]["criteria"]] for line in (inputs[0], turned[0])]
+    assert orders[0] == orders[1][::-1]
+
+
+# histories
+
+
+def test_a_label_judge_has_a_rate_of_flips_and_no_mean(tmp_path: Path, server: FaultServer) -> None:
+    judgekit.run(own_suite(tmp_path, server), run_id="a")
+    server.play(answering(TURNED))
+    check(tmp_path / "results" / "a", against="repeat")
+    points = {point.judge: point for point in read_points(RunFolder(tmp_path / "results" / "a"))}
+    assert {name: point.n_disagree for name, point in points.items()} == {**dict.fromkeys(STEADY, 12), "rules": 6}
+    assert (points["brand"].score_mean, points["brand"].shift_mean) == (None, None)
+    assert (points["tone"].score_mean, points["tone"].shift_mean) == (4.0, -1.0)
+    assert points["medical"].shift_mean == 0.5
+
+
+def test_a_label_judge_that_drifts_is_found_by_its_flips(tmp_path: Path, server: FaultServer) -> None:
+    results = tmp_path / "results"
+    config = own_suite(tmp_path, server, BRAND, n_cases=30, spot_check={"n": 30, "model": "other"})
+    for week in range(6):
+        judgekit.run(config, run_id=f"week-{week}", use_cache=False)
+    server.play(answering(STEADY, by_model={"other": TURNED}))
+    for week in range(6, 8):
+        judgekit.run(config, run_id=f"week-{week}", use_cache=False)
+    [report] = drift_reports(DriftQuery(), Options(results_dir=results))
+    assert (report.state, report.since and report.since.run_id) == ("judge", "week-6")
+    assert [row["n_disagree"] for row in report.timeline] == [0] * 6 + [30] * 2
+    assert {row["score_mean"] for row in report.timeline} == {None}
+
+
+def test_new_answers_of_a_label_judge_say_why_no_shift_is_told(tmp_path: Path, server: FaultServer) -> None:
+    config = own_suite(tmp_path, server, BRAND, spot_check={"n": 12, "model": "other"})
+    judgekit.run(config, run_id="a")
+    rows = [output(f"c{number}", answer="By hand.") for number in range(12)]
+    write_lines(tmp_path / "outputs.jsonl", rows)
+    judgekit.run(config, run_id="b")
+    [report] = drift_reports(DriftQuery(), Options(results_dir=tmp_path / "results"))
+    assert report.why[-1].startswith("answers changed; verdicts of this judge have no mean score")
+
+
+def test_a_scale_below_0_keeps_its_mean_in_histories(tmp_path: Path) -> None:
+    judge = {**without_pass(TONE), "scale": [-2, 2], "levels": {"-2": "rude", "2": "warm"}}
+    says: dict[str, Said] = {"tone": lambda n: -2 if n % 2 else 1}
+    run = own_run(tmp_path, judge, says=says)
+    [point] = read_points(RunFolder(run))
+    assert (point.score_mean, point.n_scores) == (-0.5, 12)
+    assert overall(run)["tone.distribution"] == {"-2": 6, "-1": 0, "0": 0, "1": 6, "2": 0}

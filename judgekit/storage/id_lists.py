@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
@@ -14,7 +14,9 @@ from judgekit.storage.dotted import ABSENT, look_up
 from judgekit.storage.problems import kind_of, one_line
 from judgekit.storage.rows import OWN_FORMATS, read_rows, read_text
 from judgekit.storage.run_files import damaged_line
-from judgekit.storage.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from judgekit.storage.run_folder import RunFolder  # imports what no reader of files needs
 
 RETRIEVED_IDS = "retrieved_ids"
 """Outputs may list ids alone, each of which is chunk, document and path, as in a TREC run."""
@@ -135,7 +137,7 @@ def id_lines(ids: Iterable[str]) -> Iterator[bytes]:
     return (json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") for one in sorted(ids))
 
 
-def stored_ids(folder: RunFolder) -> frozenset[str] | None:
+def stored_ids(folder: "RunFolder") -> frozenset[str] | None:
     """The ids that a run keeps; None if it was given none.
 
     Raises:
@@ -144,7 +146,7 @@ def stored_ids(folder: RunFolder) -> frozenset[str] | None:
     return frozenset(_stored(folder)) if folder.has(CHUNK_IDS) else None
 
 
-def _stored(folder: RunFolder) -> Iterator[str]:
+def _stored(folder: "RunFolder") -> Iterator[str]:
     for number, line in folder.lines(CHUNK_IDS):
         error: object = "expected a text"
         try:

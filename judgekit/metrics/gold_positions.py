@@ -173,18 +173,17 @@ def positions_near(
 
 
 def _positions_of_ids(gold: Gold, chunks: Ids, docs: Ids, paths: Ids) -> Positions:
-    wanted_chunks, wanted_docs, wanted_paths = gold[:3]
-    n_chunks, n_docs, n_paths = len(wanted_chunks), len(wanted_docs), len(wanted_paths)
-    in_docs = first_places(wanted_docs, docs)
-    if wanted_chunks is wanted_docs is wanted_paths and chunks is docs is paths:
-        return Positions(n_docs, in_docs, n_docs, in_docs, n_docs, in_docs, in_docs, (), not docs)
-    in_chunks = first_places(wanted_chunks, chunks)
-    gaining = in_docs if wanted_paths is wanted_docs and paths == docs else first_places(wanted_paths, paths)
+    in_docs = first_places(gold.docs, docs)
+    n_docs, is_empty = len(gold.docs), not paths
+    if chunks is docs is paths and gold.chunks is gold.docs is gold.paths:
+        return Positions(n_docs, in_docs, n_docs, in_docs, n_docs, in_docs, in_docs, (), is_empty)
+    in_chunks = first_places(gold.chunks, chunks)
+    gaining = in_docs if gold.paths is gold.docs and paths == docs else first_places(gold.paths, paths)
     right = gaining
-    if gaining and sum([paths.count(path) for path in wanted_paths]) > len(gaining):
-        wanted = set(wanted_paths)
+    if gaining and sum([paths.count(path) for path in gold.paths]) > len(gaining):
+        wanted = set(gold.paths)
         right = tuple([rank for rank, path in enumerate(paths, start=1) if path in wanted])
-    return Positions(n_chunks, in_chunks, n_docs, in_docs, n_paths, right, gaining, (), not paths)
+    return Positions(len(gold.chunks), in_chunks, n_docs, in_docs, len(gold.paths), right, gaining, (), is_empty)
 
 
 _MANY = 16

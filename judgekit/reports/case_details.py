@@ -8,7 +8,7 @@ from judgekit.core.cases import Case, DocumentPlace, Hit, SystemOutput
 from judgekit.core.conversations import call_line, conversation_of, messages_of
 from judgekit.core.errors import ConfigError
 from judgekit.core.human_labels import HumanLabel
-from judgekit.core.judgments import Judgment
+from judgekit.core.judgments import Judgment, Verdict
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CaseRecord
 from judgekit.core.spot_checks import RUN_SPOT_CHECK
@@ -169,6 +169,7 @@ class CaseViewer:
             found |= {
                 "score": verdict.score,
                 "answer": verdict.answer,
+                "chances": self._line(_chances(verdict)),
                 "reasoning": self._cut(verdict.reasoning, caps.reasoning),
                 "supported": self._list(verdict.supported_claims or (), caps.claim),
                 "unsupported": self._list(verdict.unsupported_claims or (), caps.claim),
@@ -235,6 +236,13 @@ def _abstention(record: CaseRecord) -> list[Any] | None:
         return [bool(value), record.sources.get("abstained", "")]
     flag = None if record.output is None else record.output.abstained
     return None if flag is None else [flag, "flag"]
+
+
+def _chances(verdict: Verdict) -> str:
+    """How likely each option was, the likeliest first; blank if that is not known."""
+    likeliest = sorted((verdict.probabilities or {}).items(), key=lambda item: -item[1])[:MOST_ITEMS]
+    shown = ", ".join(f"{option} {chance:.3f}" for option, chance in likeliest)
+    return f"probability: {shown}" if shown else ""
 
 
 def _asks_again(judgment: Judgment, judgments: Sequence[Judgment]) -> bool:

@@ -397,6 +397,7 @@
     return make("div", { class: "box" },
       make("div", { class: "box-head" }, make("strong", {}, judgment.judge), make("span", {}, roleOf(judgment)), code(judgment.model), make("span", {}, `prompt ${judgment.wording.split("/").pop()}`)),
       verdictText(judgment),
+      judgment.chances ? make("p", { class: "quiet" }, judgment.chances) : null,
       judgment.failure ? block(judgment.failure[1], "judgments.jsonl") : null,
       judgment.reasoning ? block(judgment.reasoning, "judgments.jsonl") : null,
       listed.length ? make("ul", { class: "claims" }, listed) : null,

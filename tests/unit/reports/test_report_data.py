@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.cases import Case, Hit, Message, Support, SystemOutput, ToolCall
-from judgekit.core.judgments import JudgeFailure, Judgment
+from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
 from judgekit.core.runs import CaseRecord
 from judgekit.reports.case_data import CaseData, caps_for, embedded
 from judgekit.reports.case_details import Caps, CaseViewer
@@ -99,7 +99,7 @@ def test_a_conversation_shows_its_last_messages_and_how_many_there_are() -> None
     assert shown[0] == {"number": 13, "role": "user", "text": "m12", "n_hits": None}
 
 
-def test_a_judgment_without_a_verdict_shows_its_failure_and_no_score() -> None:
+def test_a_judgment_shows_its_failure_or_its_score_and_probabilities() -> None:
     judgment = Judgment(
         case_id="a",
         judge="groundedness",
@@ -120,6 +120,10 @@ def test_a_judgment_without_a_verdict_shows_its_failure_and_no_score() -> None:
     assert shown["failure"] == ["invalid", "no JSON"]
     assert shown["reply"] == "I think"
     assert "score" not in shown
+    verdict = Verdict(score=4, probabilities={"5": 0.3, "4": 0.7})
+    judged = judgment.model_copy(update={"failure": None, "verdict": verdict})
+    [shown] = VIEWER.details(CaseRecord("a", judgments=(judged,)))["judged"]
+    assert (shown["score"], shown["chances"]) == (4, "probability: 4 0.700, 5 0.300")
 
 
 @pytest.mark.parametrize(

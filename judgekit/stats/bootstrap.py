@@ -23,7 +23,7 @@ from operator import mul
 from statistics import NormalDist
 
 from judgekit.stats.distributions import Z
-from judgekit.stats.means import quantile_of_sorted
+from judgekit.stats.means import SAME, quantile_of_sorted
 
 N_RESAMPLES = 2000
 
@@ -45,9 +45,6 @@ Limits = tuple[float, float]
 
 MOST_UNDEFINED = 0.05
 """Share of resamples in which a figure may be undefined; they are left out. With more there is no interval."""
-
-_SAME = 1e-12
-"""Relative spread below which values differ by rounding only."""
 
 _TIE = 1e-9
 """Part of the range of the resampled figures within which one equals the figure itself."""
@@ -106,7 +103,7 @@ def bootstrap_mean(counts: Mapping[float, int], limits: Limits, resampling: Resa
         raise ValueError("an interval is asked for over values that are not all finite numbers")
     if n < 2:
         return Interval(None, None, f"no interval: fewer than 2 {resampling.units}")
-    if math.isclose(min(counts), max(counts), rel_tol=_SAME):
+    if math.isclose(min(counts), max(counts), rel_tol=SAME):
         return Interval(None, None, "no interval: all values are equal")
     if n <= MOST_UNITS:
         return _bca_of_mean(tuple(sorted(counts.items())), limits, resampling)
@@ -167,7 +164,7 @@ def _pooled(counted: Counted, function: Function, limits: Limits, resampling: Re
         return Interval(None, None, "no interval: undefined")
     if without is None:
         return Interval(None, None, f"no interval: undefined without one of the {resampling.units}")
-    if math.isclose(min(without)[0], max(without)[0], rel_tol=_SAME):
+    if math.isclose(min(without)[0], max(without)[0], rel_tol=SAME):
         return Interval(None, None, f"no interval: none of the {resampling.units} changes it")
     n = sum(count for _, count in without)
     if n > MOST_UNITS:

@@ -6,9 +6,10 @@ the more a label is worth; a judge that is pure noise is left out.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import reduce
+from typing import Literal, NamedTuple
 
 from judgekit.stats.distributions import UPPER, student_t_quantile
 from judgekit.stats.means import jackknife_variance, mean, standard_deviation
@@ -187,8 +188,7 @@ def labels_for_width(width: float, width_now: float, n_human: int, n_run: int | 
     return needed if n_run is None else min(needed, n_run)
 
 
-@dataclass(frozen=True)
-class _Sums:
+class _Sums(NamedTuple):
     """Sums over some cases of what the estimate needs; scores are less the mean over all labels."""
 
     n: int = 0
@@ -198,13 +198,7 @@ class _Sums:
     square: float = 0.0
 
     def plus(self, other: "_Sums", sign: int = 1) -> "_Sums":
-        return _Sums(
-            self.n + sign * other.n,
-            self.human + sign * other.human,
-            self.judge + sign * other.judge,
-            self.product + sign * other.product,
-            self.square + sign * other.square,
-        )
+        return _Sums(*[mine + sign * theirs for mine, theirs in zip(self, other, strict=True)])  # type: ignore[arg-type]
 
 
 _NONE = _Sums()
@@ -239,7 +233,9 @@ class _Data:
         self._further: dict[Hashable, _Sums] = {}
         for cluster, j in zip(names[n:], further, strict=True):
             self._further[cluster] = self._further.get(cluster, _NONE).plus(_Sums(1, 0.0, j - judge_centre))
-        self.labelled, self.further = _total(self._parts.values()), _total(self._further.values())
+        self.labelled, self.further = (
+            reduce(_Sums.plus, parts.values(), _NONE) for parts in (self._parts, self._further)
+        )
         self.share = m / (n + m) if target == "run" and n + m else 1.0
         spread = standard_deviation(further) if target == "population" and clusters is None else None
         self.further_variance = spread**2 / m if spread else 0.0
@@ -279,13 +275,6 @@ class _Data:
         n_run = known.n_human + known.n_unlabelled if self._target == "run" else None
         n_effective = _labels_for(error**2 / alone, known.n_human, n_run) if alone else None
         return replace(known, low=estimate - half, high=estimate + half, standard_error=error, n_effective=n_effective)
-
-
-def _total(parts: Iterable[_Sums]) -> _Sums:
-    total = _NONE
-    for part in parts:
-        total = total.plus(part)
-    return total
 
 
 def _variance(without_one: Sequence[float]) -> float:

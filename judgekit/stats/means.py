@@ -15,7 +15,7 @@ from judgekit.stats.distributions import UPPER, regularised_beta, student_t_quan
 TOLERANCE = 1e-9
 """A figure meets a limit that it misses by no more than this; gates, comparisons and alarms share it."""
 
-_SAME = 1e-12
+SAME = 1e-12
 """Relative spread below which values differ by rounding only."""
 
 _FOUR_DECIMALS = Decimal("0.0001")
@@ -88,7 +88,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float | None, float | None, 
     """
     centre = mean(values)
     n = len(values)
-    if centre is None or n < 2 or math.isclose(min(values), max(values), rel_tol=_SAME):
+    if centre is None or n < 2 or math.isclose(min(values), max(values), rel_tol=SAME):
         return centre, None, None
     squares = math.fsum([(value - centre) ** 2 for value in values])
     half = student_t_quantile(UPPER, n - 1) * math.sqrt(squares / (n - 1) / n)
@@ -293,7 +293,7 @@ def jackknife_interval(
 
     Source: Tukey 1958, "Bias and Confidence in Not-quite Large Samples".
     """
-    if math.isclose(min(without_one), max(without_one), rel_tol=_SAME):
+    if math.isclose(min(without_one), max(without_one), rel_tol=SAME):
         return None, None
     half = student_t_quantile(UPPER, n - 1) * math.sqrt(jackknife_variance(without_one, n))
     return max(limits[0], value - half), min(limits[1], value + half)

@@ -59,10 +59,9 @@ def _found(judge: str, version: str, own_folders: Sequence[Path]) -> PromptTempl
             if folder in own_folders:
                 prompt.read_from(str(path))
             return prompt
-    known = {path.stem for folder in folders for path in (folder / judge).glob("*.toml")}
     raise ConfigError(
         f"judge {judge!r} has no prompt version {version!r} in {' or '.join(map(str, folders))}"
-        f"{did_you_mean(version, known)}"
+        f"{did_you_mean(version, prompt_versions(judge, own_folders))}"
     )
 
 

@@ -104,6 +104,52 @@ def run_command(
     carry_out(job, shared, junit)
 
 
+PREFER_EPILOG = """\b
+Examples:
+  judgekit prefer latest:main latest                     which answers are better, by the shipped judge of preference
+  judgekit prefer RUN_A RUN_B --model other              ask another model of RUN_B's config
+  judgekit prefer RUN_A RUN_B --config prefer.json       judge, models, gates, spot check and budget of a config
+  judgekit prefer RUN_A RUN_B RUN_C                      every pair of runs, and Bradley-Terry strengths
+  judgekit prefer RUN_A RUN_B --dry-run                  how many calls and what cost: two for each pair
+  judgekit prefer RUN_A RUN_B --json | jq '.metrics.overall["preference.win_rate"]'
+  judgekit run --resume NEW_RUN                          resume a comparison that stopped
+
+\b
+Every pair of answers is asked in both orders. Exit codes as of `judgekit run`.
+"""
+
+
+@command(app, "prefer", panel=RUN, json=True, quiet=True, epilog=PREFER_EPILOG)
+def prefer_command(
+    shared: Shared,
+    runs: Annotated[list[str], Argument(help="Two runs or more, A first: ids, folders, `latest` or `latest:TAG`.")],
+    judge: Annotated[
+        str | None, Option("--judge", help="A judge of preference; default: the config's, else `preference`.")
+    ] = None,
+    model: Annotated[str | None, Option("--model", help="Key of the model to ask.")] = None,
+    prompt_version: Annotated[str | None, Option("--prompt-version", help="Wording to ask with.")] = None,
+    config: Annotated[
+        Path | None, Option("--config", help="A config with judge, models and gates; default: the last run's models.")
+    ] = None,
+    limit: Annotated[int | None, Option("--limit", min=1, help="Take only the first N cases.")] = None,
+    sample: Annotated[int | None, Option("--sample", min=1, help="Take only N cases, drawn at random.")] = None,
+    run_id: RunId = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Print the number of calls and the cost at most; no call.")
+    ] = False,
+    no_cache: NoCache = False,
+) -> None:
+    """Ask which of two runs has the better answers, each pair in both orders. Into a new run."""
+    from judgekit.workflows.prefer import PreferWanted, open_comparison
+
+    options = shared.options(run_id=run_id, limit=limit, sample=sample, use_cache=not no_cache, needs_keys=not dry_run)
+    comparison = open_comparison(runs, PreferWanted(judge, model, prompt_version, config), options)
+    if dry_run:
+        _print_dry_run(comparison.setup, comparison.options, shared)
+        return
+    carry_out(comparison.start(), shared)
+
+
 @command(app, "rejudge", panel=RUN, json=True, quiet=True, epilog=REJUDGE_EPILOG)
 def rejudge_command(
     shared: Shared,

@@ -299,6 +299,8 @@ class SystemOutput(Record):
     confidence: Annotated[float, Field(ge=0, le=1)] | None = None
     """How sure the system is of its answer."""
     metadata: Metadata = {}
+    other: "SystemOutput | None" = None
+    """What another system, A, gave for the case: a judge of preference says which of the two answers is better."""
 
     @property
     def declared(self) -> bool | None:

@@ -179,6 +179,9 @@ class Verdict(Frozen):
     """The verdict of a judge that gives labels."""
     criteria: tuple[CriterionVerdict, ...] | None = None
     """The verdict of a judge that goes through criteria."""
+    picks: tuple[str, ...] | None = None
+    """What a judge of preference says with A first, then with B first: `first`, `second` or `tie`; `label` says what
+    that comes to."""
     cannot_tell: bool = False
     """The judge says that it cannot tell, and may say so."""
     reasoning: str = ""

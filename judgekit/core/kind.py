@@ -5,7 +5,7 @@ Whatever works on verdicts of any judge takes a `Kind` and asks it; nothing else
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -164,6 +164,10 @@ class Kind(BaseModel):
     def is_plain(self, value: object) -> bool:
         """Whether a value is written as the schema asks; if not, it was read with good will."""
         return not isinstance(value, str) or (self.cannot_tell and value == CANNOT_TELL)
+
+    def joined(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """What verdicts on the parts of one question come to; that on the only part, unless overridden."""
+        return verdicts[0]
 
     def rating(self, verdict: Verdict) -> float | None:
         """The number that statistics work on; None if there is none, as for what cannot be told."""

@@ -10,7 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from judgekit.core.cases import Criterion
 from judgekit.core.errors import did_you_mean
 from judgekit.core.judgments import CANNOT_TELL
-from judgekit.core.verdict_kinds import Criteria, Kind, Labels, Scale, YesNo
+from judgekit.core.verdict_kinds import Criteria, Kind, Labels, Preference, Scale, YesNo
+
+_KINDS = ("scale", "yes_no", "labels", "criteria", "preference")
+"""Fields that say what a verdict is."""
 
 SHOWN = ("question", "answer", "passages", "references", "key_facts", "citations", "conversation")
 """What a judge can be shown, beside `metadata.NAME` of case or output."""
@@ -36,7 +39,7 @@ class YesNoFields(BaseModel):
 
 
 class Rubric(BaseModel):
-    """The fields that make a judge. `ask` is the question; one of scale, yes_no, labels and criteria is the verdict."""
+    """The fields that make a judge: `ask` is the question; scale, yes_no, labels, criteria or preference its kind."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, use_attribute_docstrings=True
@@ -57,6 +60,8 @@ class Rubric(BaseModel):
     `passages`: each passage is one; `statements`: each key fact is one, or each sentence of the first reference."""
     calls: Literal["one", "each"] | None = None
     """Ask about all criteria in one call (left out), or about each in a call of its own."""
+    preference: Literal[True] | None = None
+    """Which of two answers is better; every pair is asked in both orders. `judgekit prefer` compares runs by it."""
     passing: int | float | tuple[str, ...] | str | None = Field(default=None, alias="pass")
     """What passes: the lowest score, the labels, or the lowest share of criteria."""
     cannot_tell: bool | None = None
@@ -115,7 +120,10 @@ class Rubric(BaseModel):
             )
         if self.yes_no is not None:
             return YesNo(passing=self._pass_answer(self.yes_no), cannot_tell=tell)
-        raise ValueError("say what a verdict is: scale, yes_no, labels or criteria")
+        if self.preference is not None:
+            self._check_preference()
+            return Preference()
+        raise ValueError("say what a verdict is: scale, yes_no, labels, criteria or preference")
 
     @property
     def fixed_criteria(self) -> tuple[Criterion, ...]:
@@ -151,7 +159,7 @@ class Rubric(BaseModel):
 
     @model_validator(mode="after")
     def _holds_together(self) -> "Rubric":
-        kinds = [name for name in ("scale", "yes_no", "labels", "criteria") if getattr(self, name) is not None]
+        kinds = [name for name in _KINDS if getattr(self, name) is not None]
         if self.ask is None:
             stray = next((name for name in (*Rubric.model_fields,) if getattr(self, name) is not None), None)
             if stray is not None:
@@ -203,6 +211,14 @@ class Rubric(BaseModel):
             raise ValueError("calls is for criteria; every other verdict is asked for in one call")
         if self.criteria is not None and not isinstance(self.criteria, str):
             check_criteria(self.fixed_criteria)
+
+    def _check_preference(self) -> None:
+        if self.passing is not None:
+            raise ValueError("pass: a preference neither passes nor fails; gate NAME.win_rate instead")
+        if self.cannot_tell:
+            raise ValueError("cannot_tell: a judge of preference says tie; leave it out")
+        if "answer" not in self.shown:
+            raise ValueError('sees: a preference is between two answers, so name "answer" too')
 
     def _pass_score(self) -> int | None:
         if self.passing is None or self.scale is None:

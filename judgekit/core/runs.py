@@ -13,7 +13,7 @@ from judgekit.core.scores import Estimate, Frozen
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
-RunKind = Literal["run", "rejudge"]
+RunKind = Literal["run", "rejudge", "prefer"]
 
 FORMAT_VERSION = 1
 """Version of the run folder; raised when a reader of the old one would misread the new one."""
@@ -76,6 +76,8 @@ class Manifest(Frozen):
     """Where the folder of that run was."""
     rejudged: tuple[str, ...] = ()
     """Judges that were asked again; judgments of the others were copied from the parent."""
+    compared: tuple[dict[str, str], ...] = ()
+    """`run_id` and `path` of the runs whose answers are compared, A first; empty for any other kind of run."""
     status: RunStatus
     reason: str | None = None
     """Why a run is interrupted or failed."""

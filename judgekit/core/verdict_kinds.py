@@ -1,4 +1,4 @@
-"""The kinds of verdict that there are: a scale, yes or no, labels, criteria."""
+"""The kinds of verdict that there are: a scale, yes or no, labels, criteria, preference."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,12 @@ from pydantic import Field, TypeAdapter
 from judgekit.core.cases import Criterion
 from judgekit.core.judgments import CANNOT_TELL, CriterionVerdict, Verdict, VerdictError, share_met
 from judgekit.core.kind import CANNOT_BE_TOLD, Contradiction, Kind, Said, said_text
+from judgekit.core.preference_kind import Preference
 from judgekit.core.reply_values import folded_word, read_flag, read_score, type_name
 from judgekit.core.scores import Column, NotApplicable, Outcome, Outcomes
 from judgekit.core.text import clean_text
 
-__all__ = ["Criteria", "Kind", "Labels", "Said", "Scale", "YesNo", "said_text", "stored_kind"]
+__all__ = ["Criteria", "Kind", "Labels", "Preference", "Said", "Scale", "YesNo", "said_text", "stored_kind"]
 
 _MOST_LISTED = 20
 """Points of a scale that a schema lists one by one; a longer scale is given by its ends."""
@@ -388,6 +389,12 @@ class Criteria(Kind):
     def gap_words(self) -> str:
         return f"more than {self.tolerance:g} apart"
 
+    def joined(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """The criteria of all, in the order in which they were asked about."""
+        said = tuple(item for verdict in verdicts for item in verdict.criteria or ())
+        reasoning = "\n".join(verdict.reasoning for verdict in verdicts if verdict.reasoning)
+        return verdicts[0].model_copy(update={"criteria": said, "reasoning": reasoning})
+
     def categories(self, verdict: Verdict) -> tuple[int | None, ...]:
         told = sorted(verdict.criteria or (), key=lambda item: item.id)  # they are asked about in any order
         return tuple(2 if item.met is None else int(item.met) for item in told)
@@ -474,7 +481,7 @@ def _rank_of(passage: CriterionVerdict) -> int:
     return int(passage.id.rpartition("-")[2])
 
 
-AnyKind = Annotated[Scale | YesNo | Labels | Criteria, Field(discriminator="kind")]
+AnyKind = Annotated[Scale | YesNo | Labels | Criteria | Preference, Field(discriminator="kind")]
 _KINDS: TypeAdapter[Kind] = TypeAdapter(AnyKind)
 
 

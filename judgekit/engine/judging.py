@@ -180,7 +180,7 @@ class JudgingPass:
             found.append(judged)
             if judged.failure is not None:  # without one part there is no verdict, so the others need not be asked
                 break
-        return joined(judge_input, found)
+        return joined(self.plan.judge.kind, judge_input, found)
 
     async def _judge_part(self, judge_input: JudgeInput) -> Judged:
         """Ask once, and once more if the reply cannot be read."""

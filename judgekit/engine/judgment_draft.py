@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from judgekit.core.cases import Usage
 from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Verdict
+from judgekit.core.kind import Kind
 from judgekit.core.protocols import Capabilities, ReplyCache
 from judgekit.core.text import canonical_json, clean_text
 from judgekit.core.token_runs import LEAST_MASS, OptionProbabilities, TokenRun
@@ -152,23 +153,19 @@ def _cleaned(value: Any) -> Any:
     return [_cleaned(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def joined(judge_input: JudgeInput, parts: Sequence[Judged]) -> Judged:
-    """The judgment of a case that was asked about in parts: their criteria together, or the failure of one.
+def joined(kind: Kind, judge_input: JudgeInput, parts: Sequence[Judged]) -> Judged:
+    """The judgment of a case that was asked about in parts: what their verdicts come to, or the failure of one.
 
     Its `key` and `key_parts` are those of the first call; `raw_reply` is the list of all replies. It costs what all
     of them cost; a cost or a count of tokens that one of them lacks is not known.
     """
     records: list[dict[str, Any]] = [msgspec.json.decode(part.line) for part in parts]
     failure = parts[-1].failure
-    verdicts = [record["verdict"] for record in records if record["verdict"] is not None]
     verdict = None
     if failure is None:
-        reasons = [text for item in verdicts if (text := item["reasoning"])]
-        order = {item["id"]: place for place, item in enumerate(judge_input.variables["criteria"])}
-        said = sorted((entry for item in verdicts for entry in item["criteria"]), key=lambda item: order[item["id"]])
-        verdict = {**verdicts[0], "criteria": said, "reasoning": "\n".join(reasons)}
+        verdict = kind.joined([Verdict.model_validate(record["verdict"]) for record in records])
     usages = [record["usage"] for record in records if record["usage"] is not None]
-    costs = [record["cost_usd"] for record in records]
+    costs = [record["cost_usd"] for record in records if record["n_requests"]]
     waits = [record["latency_seconds"] for record in records if record["latency_seconds"] is not None]
     unmetered = [record["unmetered"] for record in records if record["unmetered"] is not None]
     fields = records[0] | {
@@ -181,7 +178,7 @@ def joined(judge_input: JudgeInput, parts: Sequence[Judged]) -> Judged:
         "flags": list(dict.fromkeys(flag for record in records for flag in record["flags"])),
         "usage": _sums(usages) if usages else None,
         "unmetered": _sums(unmetered) if unmetered else None,
-        "cost_usd": None if None in costs else sum(costs),
+        "cost_usd": None if None in costs or not costs else sum(costs),
         "from_cache": all(part.from_cache for part in parts),
         "n_requests": sum(record["n_requests"] for record in records),
         "latency_seconds": sum(waits) if waits else None,

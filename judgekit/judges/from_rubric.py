@@ -26,6 +26,12 @@ _NEEDS = {
     "citations": ("output.citations", "output.references"),
     "conversation": ("case.messages", "output.turns"),
 }
+_OF_THE_OUTPUT = ("answer", "passages", "citations", "conversation")
+"""What each of two outputs has of its own."""
+
+EQUAL = NotApplicable("equal answers")
+"""Why nobody is asked which of two answers is better."""
+
 VARIABLES = {"references": "reference_answers"}
 """Names of judge inputs, where they differ from what `sees` calls them."""
 
@@ -142,6 +148,35 @@ def settled(kind: Criteria, verdict: Verdict, judge_input: JudgeInput) -> Verdic
     return verdict.model_copy(update={"criteria": kind.settled(found, wanted)})
 
 
+class PreferenceJudge(RubricJudge):
+    """Asks which of two answers is better, in both orders: `other` of an output is A, the output itself B."""
+
+    def build_input(self, case: Case, output: SystemOutput) -> JudgeInput | NotApplicable | Failed:
+        """What the rubric lets the judge see, A as `first` and B as `second`, each with passages of its own.
+
+        Equal answers are a tie that nobody has to be asked about. Otherwise as of every rubric, for both outputs;
+        metadata is that of the case, since what a system says of itself would be for one side only.
+        """
+        if output.other is None:
+            return NotApplicable("no other answer")
+        variables: dict[str, Any] = {}
+        for place, side in (("first", output.other), ("second", output)):
+            built = super().build_input(case, side.model_copy(update={"metadata": {}}))
+            if not isinstance(built, JudgeInput):
+                return built
+            for name, value in built.variables.items():
+                (variables.setdefault(place, {}) if name in _OF_THE_OUTPUT else variables)[name] = value
+        if variables["first"]["answer"].strip() == variables["second"]["answer"].strip():
+            return EQUAL
+        return JudgeInput(case_id=case.id, judge=self.name, variables=variables)
+
+    def parts(self, judge_input: JudgeInput) -> Sequence[JudgeInput]:
+        """The pair with A first, and with B first."""
+        shown = judge_input.variables
+        turned = {**shown, "first": shown["second"], "second": shown["first"]}
+        return judge_input, judge_input.model_copy(update={"variables": turned})
+
+
 def _as_text(value: object) -> str:
     if isinstance(value, str):
         return value
@@ -152,5 +187,6 @@ def rubric_judge(name: str, rubric: Rubric) -> RubricJudge:
     """A judge of this name that asks what the rubric says."""
     needs = tuple(_NEEDS[item] for item in rubric.shown if item in _NEEDS)
     fields = {"__module__": __name__, "name": name, "needs": needs, "decisive_key": rubric.kind.key}
-    made: type[RubricJudge] = type("RubricJudge", (RubricJudge,), fields)
+    base = RubricJudge if rubric.preference is None else PreferenceJudge
+    made: type[RubricJudge] = type(base.__name__, (base,), fields)
     return made(rubric=rubric)

@@ -19,6 +19,7 @@ from judgekit.reports.figures import (
     shown,
     slice_figures,
 )
+from judgekit.reports.preference_text import preference_lines
 from judgekit.reports.probe_report import probes_section
 from judgekit.reports.safe_text import printable
 from judgekit.reports.spot_check_report import reliability_section
@@ -35,6 +36,7 @@ def render_markdown(summary: RunSummary) -> str:
     """The summary as GitHub-flavoured markdown."""
     parts: list[str] = [f"# {cell(summary.name)}: {summary.status}", ""]
     parts.append(f"Run `{_code(summary.run_id)}`, {summary.created_at}, {cell(cases_text(summary.cases))}.")
+    parts += section("Preference", bullets(preference_lines(summary)))
     if summary.reason:
         parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]
     gates = [f"* {'**missed**: ' if passed is False else ''}{cell(line)}" for passed, line in gate_lines(summary)]

@@ -12,6 +12,7 @@ from judgekit.reports.bridge_text import bridge_notes, bridge_rows
 from judgekit.reports.calibration_report import human_label_parts
 from judgekit.reports.charts import ends_text
 from judgekit.reports.figures import by_judge, counted_names, number, p_value, rejudged_line
+from judgekit.reports.preference_text import preference_of
 from judgekit.reports.probe_report import probe_part
 from judgekit.reports.spot_check_report import STATUS_BADGES, spot_check_parts
 from judgekit.reports.timelines import DRIFT_HEADER, drift_svg, timeline_cells
@@ -39,6 +40,7 @@ def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[di
             **human_label_parts(report),
             "probes": probe_part(report.get("probes")),
             "rejudged": _changed(rejudged.get(name), (summary.rejudged or {}).get("parent")),
+            "preference": preference_of(summary, name),
             "panel": _panel(summary.judges.get(name, {}).get("panel")),
             "drift": [_history(found) for found in histories if found["judge"] == name],
         }

@@ -16,6 +16,7 @@ from judgekit.reports.figures import (
     small_slices_line,
     sources_text,
 )
+from judgekit.reports.preference_text import preference_lines
 from judgekit.reports.safe_text import printable, printable_line
 from judgekit.reports.tables import aligned
 
@@ -38,7 +39,7 @@ _EXAMPLE_WIDTH = 48
 def plain_text(summary: RunSummary) -> str:
     """The summary of a run as aligned columns."""
     table = aligned([HEADER, *_rows(summary)])
-    return "\n".join([_title(summary), "", *table, "", *(line for _, line in _notes(summary))])
+    return "\n".join([*_lead(summary), _title(summary), "", *table, "", *(line for _, line in _notes(summary))])
 
 
 def rich_table(summary: RunSummary) -> "RenderableType":
@@ -53,7 +54,14 @@ def rich_table(summary: RunSummary) -> "RenderableType":
     for name, value, ends, cases in _rows(summary):
         table.add_row(Text(name), Text(value, style="bold"), Text(ends), Text(cases))
     styles = {"plain": "", "good": "green", "bad": "yellow"}
-    return Group(table, Text(""), *(Text(line, style=styles[kind]) for kind, line in _notes(summary)))
+    lead = [Text(line) for line in _lead(summary)]
+    return Group(*lead, table, Text(""), *(Text(line, style=styles[kind]) for kind, line in _notes(summary)))
+
+
+def _lead(summary: RunSummary) -> list[str]:
+    """What is said before all figures: which answers a judge of preference finds better."""
+    found = [printable_line(line) for line in preference_lines(summary)]
+    return [*found, ""] if found else []
 
 
 def _title(summary: RunSummary) -> str:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,12 @@ COMMENT = "$comment"
 """Key that may stand in every object and as often as one likes; what it holds is not read."""
 
 
-def load_config(path: Path) -> RunConfig:
+def load_config(path: Path, left_out: Mapping[str, Any] | None = None) -> RunConfig:
     """The config in a file.
+
+    Args:
+        path: the file.
+        left_out: keys that need not be there, with what they then are.
 
     Raises:
         ConfigError: the file is missing, is not JSON / YAML / TOML, or breaks the schema; one line for every
@@ -39,7 +44,7 @@ def load_config(path: Path) -> RunConfig:
     if unfit:
         raise ConfigError(_lines(unfit, path, text))
     try:
-        return RunConfig.model_validate(data, context={"formats": known_formats()})
+        return RunConfig.model_validate({**(left_out or {}), **data}, context={"formats": known_formats()})
     except ValidationError as error:
         raise ConfigError(_lines(problems(error, RunConfig), path, text)) from None
 

@@ -20,7 +20,17 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 RUBRIC = "rubric"
 """Folder of the wordings that render judges which have none of their own."""
 
+PREFERENCE = "preference"
+"""Likewise for judges of preference; what is there is a judge of its own, too."""
+
 _RUBRIC_VERSION = "v1"
+
+
+def wordings_of(judge: str, rubric: Rubric) -> str:
+    """The folder of the wordings of a judge: its own, unless a config says what the judge is."""
+    if not rubric.is_given:
+        return judge
+    return RUBRIC if rubric.preference is None else PREFERENCE
 
 
 def load_prompt(
@@ -38,7 +48,7 @@ def load_prompt(
         ConfigError: no such folder or version (the nearest is named), or a damaged file.
     """
     if rubric is not None:
-        base = _found(RUBRIC, version, own_folders)
+        base = _found(wordings_of(judge, rubric), version, own_folders)
         wording = PromptTemplate(judge=judge, version=version, system=base.system, user=base.user, **rubric.fields)
         return _completed(wording, f"judge {judge}")
     return _found(judge, version, own_folders)
@@ -69,7 +79,7 @@ def _completed(prompt: PromptTemplate, where: str) -> PromptTemplate:
     """The wording with what it leaves to the shipped one: instructions, question, and the shape of the reply."""
     fields: dict[str, Any] = {}
     if not prompt.system and not prompt.user:
-        base = _found(RUBRIC, _RUBRIC_VERSION, ())
+        base = _found(wordings_of(prompt.judge, prompt), _RUBRIC_VERSION, ())
         fields = {"system": base.system, "user": base.user}
     if not prompt.reply_schema:
         fields["reply_schema"] = prompt.kind.reply_schema(prompt.kind.key)

@@ -91,6 +91,9 @@ def _made_again(manifest: dict[str, Any]) -> str:
     """How a complete run is made again, under another id."""
     if manifest.get("kind") == "rejudge":
         return f"judge the run again that it was made from: judgekit rejudge {shlex.quote(str(manifest.get('parent')))}"
+    if manifest.get("kind") == "prefer":
+        runs = " ".join(shlex.quote(str(run.get("path"))) for run in manifest.get("compared", ()))
+        return f"compare the runs again: judgekit prefer {runs} (what is cached costs nothing)"
     config = shlex.quote(str(manifest.get("config_path")))
     return f"make another run: judgekit run {config} (what is cached costs nothing)"
 

@@ -222,7 +222,7 @@ def _run(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], metr
 def _why_not(manifest: Manifest, figure: Any) -> str | None:
     """Why the figure of a run is not a point of a trend."""
     if manifest.kind != "run":
-        return f"judges the answers of {manifest.parent} again"
+        return "compares runs" if manifest.parent is None else f"judges the answers of {manifest.parent} again"
     if manifest.status != "complete":
         return f"{manifest.status}, so its figures are of a part"
     if manifest.shard is not None:

@@ -1,5 +1,6 @@
 """`judgekit run --dry-run` and `judgekit validate`: what a run would ask, without asking."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -13,6 +14,7 @@ from judgekit.core.request_fields import is_local
 from judgekit.core.runs import Notices
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.spot_checks import sample_size
+from judgekit.core.verdict_kinds import Preference
 from judgekit.engine.budget import CHARACTERS_PER_TOKEN
 from judgekit.engine.judgment_draft import cached_reply
 from judgekit.engine.requests import JudgePlan, RequestMaker
@@ -64,24 +66,26 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
         reasons: Reasons = {}
         look_up = _look_up(plan, cache)
         is_asked = partial(_is_not_cached, look_up)
-        n, n_asked, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
+        _, n, n_asked, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
         n_cached = None if look_up is None else n - n_asked
         judges[plan.label] = {"n_inputs": n, "n_cached": n_cached, **_costs(plan, n_asked, length, reasons)}
         notices += check_applies(plan.judge, reasons, outputs)
     spot_checks = {}
     for spot_check in setup.spot_checks:
         reasons, plan, wanted = {}, spot_check.second, spot_check.wanted
-        n, _, length = _count(plan, _inputs(plan, setup, outputs, reasons), lambda _: True)
-        n_asked = min(n, sample_size(MOST_ROWS if wanted.adaptive else wanted.n, n))
+        n_verdicts, n, _, length = _count(plan, _inputs(plan, setup, outputs, reasons), lambda _: True)
+        n_drawn = min(n_verdicts, sample_size(MOST_ROWS if wanted.adaptive else wanted.n, n_verdicts))
+        n_asked = math.ceil(n_drawn * n / n_verdicts) if n_verdicts else 0
         spot_checks[plan.judge.name] = {"n_inputs": n, "n_cached": 0, **_costs(plan, n_asked, length, reasons)}
     repeats = {}
     for plan in setup.repeats:
         reasons, look_up = {}, _look_up(plan, cache)
         is_asked = partial(_is_older, look_up, newest)
-        n, n_older, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
+        n_verdicts, n, n_older, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
         most = setup.config.spot_check.repeat_n if setup.config.spot_check is not None else 0
+        n_asked = min(n_older, math.ceil(most * n / n_verdicts) if n_verdicts else 0)
         about = {"n_inputs": n, "n_cached": None if look_up is None else 0, "n_older": n_older}
-        repeats[plan.judge.name] = {**about, **_costs(plan, min(n_older, most), length, reasons)}
+        repeats[plan.judge.name] = {**about, **_costs(plan, n_asked, length, reasons)}
     records = [*judges.values(), *spot_checks.values(), *repeats.values()]
     unpriced = sorted({record["model"] for record in records if record["n_calls"] and record["usd"] is None})
     return {
@@ -104,7 +108,7 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
 
 def _missing_source(setup: Setup, outputs: Sequence[SystemOutput]) -> Notices:
     """What a run lacks to say which outputs are abstentions."""
-    judges = {plan.judge.name for plan in setup.judges}
+    judges = {plan.judge.name for plan in setup.judges if not isinstance(plan.judge.kind, Preference)}
     is_wanted = judges or any(case.answerable is not None for case in setup.cases)
     n_open = sum(output.error is None and abstained(output)[1] == "judge" for output in outputs)
     if not n_open or "abstention" in judges or not is_wanted:
@@ -128,15 +132,17 @@ def _inputs(plan: JudgePlan, setup: Setup, outputs: Sequence[SystemOutput], reas
 
 def _count(
     plan: JudgePlan, inputs: Iterator[JudgeInput], is_asked: Callable[[JudgeInput], bool]
-) -> tuple[int, int, float]:
-    """Number of inputs, of those that are asked about, and the mean length of their prompts in characters."""
-    n_inputs = n_asked = n_characters = 0
-    for judge_input in (part for item in inputs for part in plan.judge.parts(item)):
-        n_inputs += 1
-        if is_asked(judge_input):
-            n_asked += 1
-            n_characters += sum(len(text) for text in plan.prompt.render(judge_input.variables))
-    return n_inputs, n_asked, n_characters / n_asked if n_asked else 0.0
+) -> tuple[int, int, int, float]:
+    """Numbers of verdicts, of inputs, and of those that are asked about, and how long their prompts are in the mean."""
+    n_verdicts = n_inputs = n_asked = n_characters = 0
+    for item in inputs:
+        n_verdicts += 1
+        for judge_input in plan.judge.parts(item):
+            n_inputs += 1
+            if is_asked(judge_input):
+                n_asked += 1
+                n_characters += sum(len(text) for text in plan.prompt.render(judge_input.variables))
+    return n_verdicts, n_inputs, n_asked, n_characters / n_asked if n_asked else 0.0
 
 
 def _is_not_cached(look_up: _LookUp | None, judge_input: JudgeInput) -> bool:

@@ -14,7 +14,6 @@ from judgekit.core.runs import Manifest, RunSummary
 from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.core.text import canonical_sha256
 from judgekit.judges.parsing import PARSER_VERSION
-from judgekit.storage.case_files import data_sha256
 from judgekit.storage.config_files import commit_of
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.workflows.case_scores import Unjudged
@@ -74,8 +73,13 @@ class RunJob(Setup):
         return found
 
 
-def start(setup: Setup, options: Options) -> RunJob:
+def start(setup: Setup, options: Options, compared: Sequence[dict[str, str]] = ()) -> RunJob:
     """A new run in a new folder.
+
+    Args:
+        setup: what it works on.
+        options: where runs are kept, and the name of the new run.
+        compared: the runs that it compares, if it does.
 
     Raises:
         ConfigError: the run id is taken, or is not a name of a folder.
@@ -91,6 +95,8 @@ def start(setup: Setup, options: Options) -> RunJob:
     manifest = Manifest(
         run_id=run_id,
         name=config.name,
+        kind="prefer" if compared else "run",
+        compared=tuple(compared),
         status="running",
         created_at=now.isoformat(timespec="seconds"),
         config_path=str(path.resolve()),
@@ -125,10 +131,8 @@ def resolved_config(setup: Setup) -> dict[str, Any]:
     plans = [*setup.judges, *(plan.second for plan in setup.spot_checks)]
     config, corpus = setup.config, setup.corpus_chunk_ids
     in_a_file = None if corpus is None else {"corpus_chunk_ids"}  # one of the run's own
-    cases_path = setup.config_path.resolve().parent / config.cases_file.path
     resolved = {
         **setup.files,
-        "cases": {"sha256": data_sha256(config.cases_file, cases_path), "n": len(setup.cases)},
         "prompts": {f"{plan.judge.name}/{plan.prompt.version}": plan.prompt.sha256 for plan in plans},
         "judges": {plan.judge.name: plan.judge.settings() for plan in setup.judges},
         "verdict_kinds": {plan.judge.name: plan.judge.kind.model_dump(mode="json") for plan in setup.judges},

@@ -109,6 +109,7 @@ def rejudge_job(
         parent=parent.manifest.run_id,
         parent_path=str(parent.folder.path.resolve()),
         rejudged=tuple(names),
+        compared=parent.manifest.compared,
         status="running",
         created_at=now.isoformat(timespec="seconds"),
         config_path=parent.manifest.config_path,

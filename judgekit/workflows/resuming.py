@@ -14,9 +14,10 @@ from judgekit.storage.run_records import read_summary
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import Reopened, RunJob, job_of, resolved_config
 from judgekit.workflows.models import Options
+from judgekit.workflows.prefer import prefer_again
 from judgekit.workflows.rejudge import resume_rejudge
 from judgekit.workflows.selectors import config_of, find_run, results_dir_of
-from judgekit.workflows.setup import set_up
+from judgekit.workflows.setup import Setup, set_up
 from judgekit.workflows.stored import StoredRun, open_stored
 
 
@@ -41,18 +42,20 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
     # The run is refused if the manifest has changed since it was read here.
     manifest = folder.manifest()
     if manifest.kind != "run" and config_path is not None:
-        raise ConfigError(f"{folder.path}: is a rejudge, which holds its own config; leave the config file out")
+        what = "a rejudge" if manifest.kind == "rejudge" else "a comparison"
+        raise ConfigError(f"{folder.path}: is {what}, which holds its own config; leave the config file out")
     reopened = _reopened(folder, manifest) if manifest.status == "complete" else None
+    part = replace(options, run_id=None, limit=manifest.limit, sample=manifest.sample, shard=manifest.shard)
     if manifest.kind == "run":
-        job = _resume_run(folder, manifest, config_path or config_of(folder, manifest), options)
+        job = _resume_run(folder, manifest, set_up(config_path or config_of(folder, manifest), part), part)
+    elif manifest.kind == "prefer":
+        job = _resume_run(folder, manifest, prefer_again(folder, manifest, part), part)
     else:
         job = resume_rejudge(replace(open_stored(str(folder.path), options), manifest=manifest), options)
     return replace(job, reopened=reopened)
 
 
-def _resume_run(folder: RunFolder, manifest: Manifest, config_path: Path, options: Options) -> RunJob:
-    options = replace(options, run_id=None, limit=manifest.limit, sample=manifest.sample, shard=manifest.shard)
-    setup = set_up(config_path, options)
+def _resume_run(folder: RunFolder, manifest: Manifest, setup: Setup, options: Options) -> RunJob:
     resolved = resolved_config(setup)
     old = folder.read_json(CONFIG) if (folder.path / CONFIG).exists() else resolved
     changed = config_changes(old, json.loads(json.dumps(resolved)))
@@ -72,7 +75,7 @@ def _resume_run(folder: RunFolder, manifest: Manifest, config_path: Path, option
         if name not in replaced:
             runtime.guard.go_on(manifest.models.get(name, {}))
     folder.spot_checks()  # a damaged one is named before anything of the run is written
-    here = {"n_resumed": manifest.n_resumed + 1, "config_path": str(config_path.resolve())}
+    here = {"n_resumed": manifest.n_resumed + 1, "config_path": str(setup.config_path.resolve())}
     return job_of(setup, folder, manifest.model_copy(update=here), resolved, options, found=manifest)
 
 

@@ -5,17 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from judgekit.analysis.gates import check_gate_names
-from judgekit.analysis.indexing_coverage import indexing_coverage
-from judgekit.analysis.input_mismatches import check_positions
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import JudgeConfig, RunConfig, SpotCheck
-from judgekit.core.data_files import DataFile
-from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
+from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import System
@@ -23,16 +18,10 @@ from judgekit.core.runs import CasePart, Notices
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
-from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split_case, split_output
-from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
 from judgekit.storage.config_files import load_config
-from judgekit.storage.id_lists import load_ids
-from judgekit.storage.indexing_files import load_indexed_documents
-from judgekit.storage.reading import missing_is_empty
-from judgekit.storage.record_formats import NO_ID
-from judgekit.systems.recorded import Recorded
 from judgekit.workflows.families import build_metrics, check_columns
 from judgekit.workflows.judge_components import build_judge, check_fits, load_wording
+from judgekit.workflows.judged_data import JudgedData, judged_data
 from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
 from judgekit.workflows.panel_rulings import Panel
 
@@ -71,7 +60,7 @@ class Setup:
     indexing: Mapping[str, Any] | None = None
     """Indexing coverage, if the config names a file for it."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What a run stores of the files of outputs and of indexed documents: sha256 and number of records."""
+    """What a run stores of the files of cases, outputs and indexed documents: sha256 and number of records."""
     price_list: str | None = None
     warnings: Notices = field(default_factory=list)
 
@@ -94,17 +83,27 @@ def set_up(config_path: Path, options: Options) -> Setup:
         ConfigError: anything that you can correct in a file or a flag.
     """
     config = load_config(config_path)
-    base = config_path.resolve().parent
     check_dimensions(config.slices)
-    cases_path = base / config.cases_file.path
-    notices: Notices = []
-    all_cases = load_cases(config.cases_file, cases_path, notices)
-    delimiter = _heading_delimiter(config.match.heading_delimiter, all_cases, notices)
-    all_cases = [split_case(case, delimiter) for case in all_cases]
+    return assembled(config, config_path, judged_data(config, config_path.resolve().parent), options)
+
+
+def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: Options) -> Setup:
+    """A config with its data, and everything else that it names built and checked.
+
+    Args:
+        config: the config.
+        config_path: where it was read from, which its own prompts are beside.
+        data: what is judged.
+        options: which part of the cases is taken, where runs are kept, and whether keys are needed.
+
+    Raises:
+        ConfigError: anything that you can correct in a file or a flag.
+    """
+    all_cases = data.cases
     check_cluster_field(config.cluster_by, all_cases)
     part = CasePart(options.limit, options.sample, config.seed, options.shard)
     cases = part.of(all_cases)
-    system, outputs_record = _system(config, base, [case.id for case in all_cases], notices, delimiter)
+    base = config_path.resolve().parent
     prompts = [] if config.prompts_dir is None else [base / config.prompts_dir]
     models = _models(config, options)
     judges = []
@@ -112,75 +111,34 @@ def set_up(config_path: Path, options: Options) -> Setup:
         where = f"judges[{place}]"
         prompt = load_wording(judge, judge.prompt_version, prompts, where)
         judges += _plans(judge, build_judge(judge, prompt, where, [base]), prompt, models, where)
-    corpus = _corpus_chunk_ids(config.corpus_chunk_ids, base)
-    metrics = build_metrics(config, [base], corpus)
+    metrics = build_metrics(config, [base], data.corpus_chunk_ids)
     components = [*metrics, *(plan.judge for plan in judges)]
     check_columns(components)
-    check_gate_names(config.gates, components, has_indexing=config.indexing is not None)
+    check_gate_names(config.gates, components, has_indexing=data.indexing is not None)
     # The plain run after the shards checks and judges the whole; a shard would only check its part.
     wanted = None if options.shard else config.spot_check
     spot_checks = [] if wanted is None else _spot_checks(config, prompts, models, judges)
     used = {plan.runtime.model_id for plan in [*judges, *(item.second for item in spot_checks)]}
     models = {name: runtime for name, runtime in models.items() if name in used}
-    price_list = price_models(models, config.budget)
-    notices = [*dict.fromkeys(notices), *_capped(models)]
-    indexing, indexing_record = _indexing(config.indexing_file, base)
     return Setup(
         config=config,
         config_path=config_path,
         cases=cases,
         n_cases_in_file=len(all_cases),
         part=part.where_it_cuts(len(all_cases)),
-        system=system,
+        system=data.system,
         metrics=metrics,
         judges=judges,
         models=models,
         spot_checks=spot_checks,
         repeats=[] if wanted is None else _repeats(wanted, judges),
         panels=panels_of(config.judges, judges),
-        corpus_chunk_ids=corpus,
-        indexing=indexing,
-        files={"outputs": outputs_record, **indexing_record},
-        price_list=price_list,
-        warnings=notices,
+        corpus_chunk_ids=data.corpus_chunk_ids,
+        indexing=data.indexing,
+        files={**data.files, "cases": {**data.files["cases"], "n": len(cases)}},
+        price_list=price_models(models, config.budget),
+        warnings=[*dict.fromkeys(data.notices), *_capped(models)],
     )
-
-
-def _heading_delimiter(wanted: str | None, cases: Sequence[Case], notices: Notices) -> str | None:
-    """Where headings that are one text are split beside ` > `: as the config says, else as the gold does throughout."""
-    if wanted is not None:
-        return wanted
-    found = delimiter_of(cases)
-    notices += [] if found is None else [delimiter_notice(found)]
-    return found
-
-
-def _system(
-    config: RunConfig, base: Path, case_ids: list[str], notices: Notices, delimiter: str | None
-) -> tuple[System, dict[str, Any]]:
-    """The system under test, and what a run stores of the file of its outputs."""
-    if config.system.name != "recorded":
-        hint = did_you_mean(config.system.name, ["recorded"])
-        raise ConfigError(f"system: no system called {config.system.name!r}{hint}")
-    try:
-        source = DataFile.model_validate(config.system.args)
-    except ValidationError as error:
-        raise ConfigError(f"system (recorded): {first_problem(error)}") from None
-    path = base / source.path
-    said: Notices = []
-    outputs = load_outputs(source, path, said)
-    numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
-    check_positions(case_ids, [output.case_id for output in outputs], numbered, path.name)
-    notices += said
-    if path.resolve() == (base / config.cases_file.path).resolve():  # positions of one file cannot differ
-        notices[:] = [notice for notice in notices if notice[0] != NO_ID]
-    system = Recorded(
-        {output.case_id: split_output(output, delimiter) for output in outputs},
-        path.name,
-        missing_is_empty=missing_is_empty(source, path),
-    )
-    system.check(case_ids)
-    return system, {"sha256": data_sha256(source, path), "n": len(outputs)}
 
 
 def _models(config: RunConfig, options: Options) -> dict[str, ModelRuntime]:
@@ -277,23 +235,3 @@ def _repeats(wanted: SpotCheck, judges: Sequence[JudgePlan]) -> list[JudgePlan]:
         and wanted.judge in (None, plan.judge.name)
         and not plan.runtime.provider.is_deterministic
     ]
-
-
-def _corpus_chunk_ids(entry: str | DataFile | None, base: Path) -> frozenset[str] | None:
-    if entry is None:
-        return None
-    source = DataFile(path=entry) if isinstance(entry, str) else entry
-    return load_ids(source, base / source.path)
-
-
-def _indexing(source: DataFile | None, base: Path) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Indexing coverage, and what a run stores of the file that it is of."""
-    if source is None:
-        return None, {}
-    path = base / source.path
-    documents = load_indexed_documents(source, path)
-    try:
-        coverage = indexing_coverage(documents)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    return coverage, {"indexing": {"sha256": file_sha256(path), "n": len(documents)}}

@@ -28,7 +28,7 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, Wanted
 from judgekit.engine.requests import JudgePlan
 from judgekit.executors.local import run_local
-from judgekit.storage.prompt_files import RUBRIC, prompt_versions
+from judgekit.storage.prompt_files import prompt_versions, wordings_of
 from judgekit.storage.recorder import Recorder
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.judge_reliability import (
@@ -219,7 +219,7 @@ def _other_wording(setting: _Setting, judge: str, own: PromptTemplate) -> Prompt
     """A wording that the run kept, else the last by name of those in the prompt folders."""
     stored, config_path = setting.stored, setting.wanted.config_path
     kept = [prompt for prompt in stored.folder.prompts().values() if prompt.judge == judge]
-    family = RUBRIC if stored.judge_config(judge).is_given else judge
+    family = wordings_of(judge, stored.judge_config(judge))
     versions = set(prompt_versions(family, stored.prompt_folders(config_path)))
     for version in sorted(versions - {prompt.version for prompt in kept}, reverse=True):
         kept.append(stored.prompt(judge, version, config_path))

@@ -6,12 +6,16 @@ from typing import Any
 
 from judgekit.analysis.indexing_coverage import other_index
 from judgekit.analysis.judge_calls import ReplySources, cache_warnings, cost_record, judge_record, reply_sources
+from judgekit.analysis.preferences import preference_record
+from judgekit.analysis.slices import Clusters
 from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
 from judgekit.core.request_fields import is_local
 from judgekit.core.runs import METRICS_VERSION, Notice, Notices, RunStatus, RunSummary
 from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SpotCheckRecord
+from judgekit.core.verdict_kinds import Preference
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
+from judgekit.judges.from_rubric import EQUAL
 from judgekit.storage.run_index import judged_before
 from judgekit.workflows.case_scores import CaseScorers, score_cases
 from judgekit.workflows.closing import INDEX_SECONDS
@@ -69,7 +73,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         slices=scored.tally.slices(),
         judge_reliability=reliability,
         rejudged=rejudged(job, of_parent, judgments),
-        judges=_judge_records(job.judges, job.panels, judgments),
+        judges=_with_preferences(job, _judge_records(job.judges, job.panels, judgments), judgments),
         latency=scored.tally.latency(),
         cost=cost,
         operational={**scored.tally.operational(), **of_run},
@@ -121,6 +125,22 @@ def _judge_records(
             instrument = _of_panel(by_name[name], judgments)
         found[name] = judge_record(own, {**wording, **instrument})
     return found
+
+
+def _with_preferences(
+    job: RunJob, records: dict[str, dict[str, Any]], judgments: Mapping[JudgmentKey, Judgment]
+) -> dict[str, dict[str, Any]]:
+    """The records of judges of preference with what they say of all pairs."""
+    for judge in job.judge_components:
+        if isinstance(judge.kind, Preference):
+            own = (item for key, item in judgments.items() if (key.role, key.judge) == ("primary", judge.name))
+            verdicts = {item.case_id: item.verdict for item in own if item.verdict is not None}
+            equal = {case_id for case_id, reason in job.unjudged.get(judge.name, {}).items() if reason == EQUAL}
+            clusters = None if job.config.cluster_by is None else Clusters(job.config.cluster_by)
+            cases = ((case, case.id if clusters is None else clusters.number(case)) for case in job.cases)
+            runs = [run["run_id"] for run in job.manifest.compared]
+            records[judge.name]["preference"] = preference_record(verdicts, equal, cases, runs)
+    return records
 
 
 def _of_panel(panel: Panel, judgments: Mapping[JudgmentKey, Judgment]) -> dict[str, Any]:

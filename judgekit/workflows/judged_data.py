@@ -1,0 +1,120 @@
+"""The data that a config names: its cases, a system with an output for each, and what is known of the corpus."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from judgekit.analysis.indexing_coverage import indexing_coverage
+from judgekit.analysis.input_mismatches import check_positions
+from judgekit.core.cases import Case
+from judgekit.core.config import RunConfig
+from judgekit.core.data_files import DataFile
+from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
+from judgekit.core.protocols import System
+from judgekit.core.runs import Notices
+from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split_case, split_output
+from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
+from judgekit.storage.id_lists import load_ids
+from judgekit.storage.indexing_files import load_indexed_documents
+from judgekit.storage.reading import missing_is_empty
+from judgekit.storage.record_formats import NO_ID
+from judgekit.systems.recorded import Recorded
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedData:
+    """What a run works on, loaded: all its cases, and the system that has an output for each."""
+
+    cases: Sequence[Case]
+    system: System
+    files: Mapping[str, Mapping[str, Any]]
+    """By what they hold: sha256 and number of records of the files."""
+    corpus_chunk_ids: frozenset[str] | None = None
+    indexing: Mapping[str, Any] | None = None
+    notices: Notices = field(default_factory=list)
+
+
+def judged_data(config: RunConfig, base: Path) -> JudgedData:
+    """The files that a config names, which stand in a folder.
+
+    Raises:
+        ConfigError: there is no such system, or a file is missing.
+        InputError: a record is damaged.
+    """
+    cases_path = base / config.cases_file.path
+    notices: Notices = []
+    all_cases = load_cases(config.cases_file, cases_path, notices)
+    delimiter = _heading_delimiter(config.match.heading_delimiter, all_cases, notices)
+    all_cases = [split_case(case, delimiter) for case in all_cases]
+    system, outputs_record = _system(config, base, [case.id for case in all_cases], notices, delimiter)
+    corpus = _corpus_chunk_ids(config.corpus_chunk_ids, base)
+    indexing, indexing_record = _indexing(config.indexing_file, base)
+    cases_record = {"sha256": data_sha256(config.cases_file, cases_path)}
+    return JudgedData(
+        cases=all_cases,
+        system=system,
+        files={"cases": cases_record, "outputs": outputs_record, **indexing_record},
+        corpus_chunk_ids=corpus,
+        indexing=indexing,
+        notices=notices,
+    )
+
+
+def _heading_delimiter(wanted: str | None, cases: Sequence[Case], notices: Notices) -> str | None:
+    """Where headings that are one text are split beside ` > `: as the config says, else as the gold does throughout."""
+    if wanted is not None:
+        return wanted
+    found = delimiter_of(cases)
+    notices += [] if found is None else [delimiter_notice(found)]
+    return found
+
+
+def _system(
+    config: RunConfig, base: Path, case_ids: list[str], notices: Notices, delimiter: str | None
+) -> tuple[System, dict[str, Any]]:
+    """The system under test, and what a run stores of the file of its outputs."""
+    if config.system.name != "recorded":
+        hint = did_you_mean(config.system.name, ["recorded"])
+        raise ConfigError(f"system: no system called {config.system.name!r}{hint}")
+    try:
+        source = DataFile.model_validate(config.system.args)
+    except ValidationError as error:
+        raise ConfigError(f"system (recorded): {first_problem(error)}") from None
+    path = base / source.path
+    said: Notices = []
+    outputs = load_outputs(source, path, said)
+    numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
+    check_positions(case_ids, [output.case_id for output in outputs], numbered, path.name)
+    notices += said
+    if path.resolve() == (base / config.cases_file.path).resolve():  # positions of one file cannot differ
+        notices[:] = [notice for notice in notices if notice[0] != NO_ID]
+    system = Recorded(
+        {output.case_id: split_output(output, delimiter) for output in outputs},
+        path.name,
+        missing_is_empty=missing_is_empty(source, path),
+    )
+    system.check(case_ids)
+    return system, {"sha256": data_sha256(source, path), "n": len(outputs)}
+
+
+def _corpus_chunk_ids(entry: str | DataFile | None, base: Path) -> frozenset[str] | None:
+    if entry is None:
+        return None
+    source = DataFile(path=entry) if isinstance(entry, str) else entry
+    return load_ids(source, base / source.path)
+
+
+def _indexing(source: DataFile | None, base: Path) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Indexing coverage, and what a run stores of the file that it is of."""
+    if source is None:
+        return None, {}
+    path = base / source.path
+    documents = load_indexed_documents(source, path)
+    try:
+        coverage = indexing_coverage(documents)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return coverage, {"indexing": {"sha256": file_sha256(path), "n": len(documents)}}

@@ -107,7 +107,7 @@ def test_a_planted_order_effect_is_found_with_its_interval_and_the_win_rate_is_n
 
 
 def test_no_pair_is_judged_in_one_order_only(tmp_path: Path) -> None:
-    def pick(first: str, second: str) -> str:  # noqa: ARG001
+    def pick(first: str, second: str) -> str:
         return "I cannot say." if first.startswith("B") and numbered(first) in (1, 4) else "first"
 
     with FaultServer(judge_that(pick)) as server:
@@ -137,7 +137,7 @@ PICKS = {
 
 
 def test_picks_ties_and_flips_are_three_things(tmp_path: Path) -> None:
-    def pick(first: str, second: str) -> str:  # noqa: ARG001
+    def pick(first: str, second: str) -> str:
         return PICKS[numbered(first)][first.startswith("B")]
 
     with FaultServer(judge_that(pick)) as server:
@@ -319,7 +319,7 @@ def test_three_runs_are_ranked_and_pairs_about_one_case_belong_together(tmp_path
 
 
 def test_a_spot_check_asks_a_second_wording_in_both_orders(tmp_path: Path) -> None:
-    def pick(first: str, second: str) -> str:  # noqa: ARG001
+    def pick(first: str, second: str) -> str:
         return "first"
 
     def other(request: Any) -> Reply:
@@ -404,7 +404,7 @@ def test_an_answer_that_gives_orders_stays_inside_its_fence(tmp_path: Path, wins
 
 
 @pytest.mark.skipif(not RECORDED.exists(), reason="no ../shared/data beside the repository")
-@pytest.mark.parametrize("judge", ["gpt-4-0613|Vanilla", "gpt-4-0613|CoT"])
+@pytest.mark.parametrize("judge", ["gpt-4-0613|Vanilla", "gpt-3.5-turbo-0613|CoT"])
 def test_recorded_judges_flip_and_are_right_as_often_as_a_direct_count_says(tmp_path: Path, judge: str) -> None:
     rows = [row for row in read_lines(RECORDED) if judge in row["judge_outputs"]]
     said = {(row["answer"], row["answer_b"]): row["judge_outputs"][judge] for row in rows}

@@ -72,6 +72,11 @@ class Kind(BaseModel):
         return (*self.options, CANNOT_TELL) if self.cannot_tell else self.options
 
     @property
+    def reply_options(self) -> tuple[str, ...]:
+        """What the deciding value of one reply may be, if it takes several replies to a verdict; else all options."""
+        return self.all_options
+
+    @property
     def passing_options(self) -> tuple[str, ...]:
         """The options on the side that passes, as of `side`; none if there is no such side."""
         return ()

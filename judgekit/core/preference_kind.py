@@ -1,7 +1,7 @@
 """The kind of verdict that says which of two answers is better, asked in both orders."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from judgekit.core.judgments import Verdict, VerdictError
@@ -23,11 +23,17 @@ class Preference(Kind):
     key: ClassVar[str] = "better"
     is_ordered: ClassVar[bool] = False
     is_nominal: ClassVar[bool] = True
+    has_points: ClassVar[bool] = False
+    unit: ClassVar[tuple[str, str]] = ("preference", "preferences")
     outcomes: ClassVar[tuple[str, ...]] = ("A", "B", "tie", "flip")
     """What the two orders can come to."""
 
     @property
     def options(self) -> tuple[str, ...]:
+        return "A", "B", "tie"
+
+    @property
+    def reply_options(self) -> tuple[str, ...]:
         return "first", "second", "tie"
 
     @property
@@ -42,18 +48,27 @@ class Preference(Kind):
     def bounds(self) -> tuple[float, float]:
         return 0, len(self.outcomes) - 1
 
+    @property
+    def levels(self) -> tuple[int | str, ...]:
+        return self.outcomes
+
     def told_schema(self) -> dict[str, Any]:
-        return {"type": "string", "enum": list(self.options)}
+        return {"type": "string", "enum": list(self.reply_options)}
 
     def read_told(self, value: object, key: str) -> dict[str, Any]:
-        label = folded_word(value) if isinstance(value, str) else None
-        if label not in self.options:
-            shown = clean_text(value)[:40] if isinstance(value, str) else type_name(value)
-            raise VerdictError("invalid", f"{key!r} is {shown!r}, expected one of {', '.join(self.options)}")
-        return {"label": label}
+        """As people say it, who see a pair once."""
+        return {"label": _one_of(self.options, value, key)}
+
+    def read_pick(self, payload: Mapping[str, Any], key: str) -> Verdict:
+        """What one reply says: which of the two places has the better answer.
+
+        Raises:
+            VerdictError: missing, of another type, or something else.
+        """
+        return Verdict(label=_one_of(self.reply_options, payload.get(key), key))
 
     def is_plain(self, value: object) -> bool:
-        return value in self.options
+        return value in self.reply_options
 
     def joined(self, verdicts: Sequence[Verdict]) -> Verdict:
         """What the verdict with A first and the one with B first come to."""
@@ -89,3 +104,13 @@ class Preference(Kind):
         places = Counter(verdict.picks or ())
         effect = (places["first"] - places["second"]) / 2 if verdict.picks is not None else NotApplicable("not asked")
         return {**found, f"{name}.order_effect": effect}
+
+
+def _one_of(options: Sequence[str], value: object, key: str) -> str:
+    """The option that a value is, whatever its case and the quotes around it."""
+    word = folded_word(value) if isinstance(value, str) else None
+    found = next((option for option in options if word == folded_word(option)), None)
+    if found is None:
+        shown = clean_text(value)[:40] if isinstance(value, str) else type_name(value)
+        raise VerdictError("invalid", f"{key!r} is {shown!r}, expected one of {', '.join(options)}")
+    return found

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,11 +10,12 @@ from judgekit.core.cases import Case, Criterion, SystemOutput
 from judgekit.core.components import Judge
 from judgekit.core.conversations import conversation_of
 from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.reply_values import read_text
 from judgekit.core.rubric_fields import Rubric
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.sentences import sentences
 from judgekit.core.text import is_blank
-from judgekit.core.verdict_kinds import Criteria, Kind
+from judgekit.core.verdict_kinds import Criteria, Kind, Preference
 from judgekit.judges.passages import ABSTAINED, NO_TEXT, citations, passages
 
 _NEEDS = {
@@ -169,6 +170,11 @@ class PreferenceJudge(RubricJudge):
         if variables["first"]["answer"].strip() == variables["second"]["answer"].strip():
             return EQUAL
         return JudgeInput(case_id=case.id, judge=self.name, variables=variables)
+
+    def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
+        """What one of the two replies says."""
+        said = Preference().read_pick(payload, self.decisive_key)
+        return said.model_copy(update={"reasoning": read_text(payload, "reasoning")})
 
     def parts(self, judge_input: JudgeInput) -> Sequence[JudgeInput]:
         """The pair with A first, and with B first."""

@@ -38,7 +38,7 @@ def weighed(parsed: ParsedReply, response: ModelResponse, judge: Judge) -> tuple
     Raises:
         ProbabilityError: there are none.
     """
-    options, key = judge.kind.all_options, judge.decisive_key
+    options, key = judge.kind.reply_options, judge.decisive_key
     kept = None
     if response.stated is not None and judge.kind.has_parts:
         names = [item.id for item in parsed.verdict.criteria or ()]

@@ -22,7 +22,7 @@ def case_text(item: LabelItem, place: str) -> str:
 
 def _parts(item: LabelItem) -> Iterator[str]:
     for name, texts in item.shown.items():
-        yield from _block(TITLES.get(name, name.replace("_", " ").capitalize()), texts)
+        yield from _block(TITLES.get(name, f"{name[:1].upper()}{name[1:].replace('_', ' ')}"), texts)
 
 
 def _block(title: str, texts: Sequence[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import judgekit.judges
 from judgekit.core.components import Judge, build, find, names_of, shipped_in
 from judgekit.core.config import JudgeConfig
 from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.judgments import CANNOT_TELL
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.verdict_kinds import Scale
 from judgekit.judges.from_rubric import RubricJudge, rubric_judge
@@ -121,7 +122,7 @@ def check_fits(judge: Judge, prompt: PromptTemplate) -> None:
     if stated is None:
         return
     options = _stated_options(stated)
-    if options is not None and options != set(judge.kind.options):
+    if options is not None and options != set(judge.kind.reply_options) - {CANNOT_TELL}:
         low, high = judge.kind.bounds
         own = f"{low:g} to {high:g}" if isinstance(judge.kind, Scale) else ", ".join(judge.kind.options)
         raise ConfigError(

@@ -27,6 +27,9 @@ DEFAULT_N = 50
 SHOWN_AS = {"reference_answers": "references"}
 """What a variable is called for people, where that differs."""
 
+SIDES = {"first": "A", "second": "B"}
+"""What two answers are called that are compared."""
+
 
 @dataclass(frozen=True)
 class LabelWanted:
@@ -170,6 +173,8 @@ def _shown(variables: Mapping[str, Any], question: str) -> Iterator[tuple[str, t
     for name, value in variables.items():
         if name == "metadata" and isinstance(value, Mapping):
             yield from ((f"metadata.{key}", _texts(text)) for key, text in value.items())
+        elif name in SIDES and isinstance(value, Mapping):
+            yield from ((f"{key} {SIDES[name]}", _texts(text)) for key, text in value.items())
         elif name not in ("question", "criteria"):
             yield SHOWN_AS.get(name, name), _texts(value)
 

@@ -159,7 +159,7 @@ def _judge(config: RunConfig, wanted: PreferWanted, last: StoredRun) -> JudgeCon
     name = wanted.judge or (of_preference[0] if len(of_preference) == 1 else PREFERENCE)
     judge = next((judge for judge in config.judges if judge.name == name), None)
     if judge is None:
-        judge = JudgeConfig(name=name, model=wanted.model or _only_model(config, last))
+        judge = JudgeConfig.model_validate({"name": name, "model": wanted.model or _only_model(config, last)})
     update: dict[str, Any] = {} if wanted.model is None else {"model": wanted.model, "panel": None}
     if wanted.prompt_version is not None:
         update["prompt_version"] = wanted.prompt_version

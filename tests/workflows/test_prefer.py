@@ -16,6 +16,8 @@ from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.reports.preference_text import preference_lines
 from judgekit.testing import FaultServer, Reply, chat_reply
+from judgekit.workflows.calibrate import CalibrationWanted, calibrate
+from judgekit.workflows.label import LabelWanted, open_labels
 from judgekit.workflows.models import Options
 from judgekit.workflows.prefer import PreferWanted, open_comparison
 from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
@@ -337,6 +339,24 @@ def test_a_spot_check_asks_a_second_wording_in_both_orders(tmp_path: Path) -> No
     assert (report["spot_check_n"], report["disagreement_rate"]) == (5, 1.0)
     again = [line for line in read_lines(folder / "judgments.jsonl") if line["role"] == "spot_check"]
     assert Counter(line["verdict"]["label"] for line in again) == {"B": 5}
+
+
+def test_people_label_pairs_and_the_judge_is_held_against_them(tmp_path: Path) -> None:
+    with FaultServer(judge_that(by_place_in_three_of_ten)) as server:
+        runs = [store(tmp_path, name, answers_of(name, 20), server) for name in "AB"]
+        _, folder = prefer(runs)
+    # people see the first three of ten as ties, which the judge flips; and the others as the judge does
+    said = {f"c{n}": "tie" if n % 10 < 3 else "b" if n % 10 < 7 else "A" for n in range(20)}
+    labels = write_lines(tmp_path / "labels.jsonl", [{"case_id": name, "label": said[name]} for name in said])
+    _, document = calibrate(str(folder), CalibrationWanted(labels=labels), Options(), Observer())
+    report = document["judges"]["preference"]["anchors"]
+    assert report["confusion"]["levels"] == ["A", "B", "tie", "flip"]
+    # a row for what people say: 6 of 20 are A, 8 are B, and 6 are ties, which flip
+    assert report["confusion"]["rows"] == [[6, 0, 0, 0], [0, 8, 0, 0], [0, 0, 0, 6], [0, 0, 0, 0]]
+    assert report["agreement"]["preference"]["exact"] == 0.7
+    assert "bias" not in report or report["bias"]["value"] is None
+    labelling = open_labels(str(folder), LabelWanted(n=1, seed=1), Options())
+    assert list(labelling.items[0].shown)[:3] == ["question", "answer A", "answer B"]
 
 
 def test_a_comparison_is_judged_again_with_another_wording(tmp_path: Path, wins_b: FaultServer) -> None:

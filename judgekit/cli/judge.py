@@ -139,7 +139,7 @@ def prefer_command(
     ] = False,
     no_cache: NoCache = False,
 ) -> None:
-    """Ask which of two runs has the better answers, each pair in both orders. Into a new run."""
+    """Ask a judge which of two runs has the better answers. Into a new run; each pair is asked in both orders."""
     from judgekit.workflows.prefer import PreferWanted, open_comparison
 
     options = shared.options(run_id=run_id, limit=limit, sample=sample, use_cache=not no_cache, needs_keys=not dry_run)

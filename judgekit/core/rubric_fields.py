@@ -34,7 +34,7 @@ class YesNoFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    passing: Literal["yes", "no"] | bool | None = Field(default=None, alias="pass")
+    passing: Literal["yes", "no", True, False] | None = Field(default=None, alias="pass")
     """The answer that passes; left out, neither is good or bad."""
 
 
@@ -180,9 +180,9 @@ class Rubric(BaseModel):
             return
         low, high = self.scale
         if low >= high:
-            raise ValueError(f"a scale from {low} to {high} has no two points; write the lowest score first")
+            raise ValueError(f"scale: {low} to {high} has no two points; write the lowest score first")
         if high - low > 1000:
-            raise ValueError(f"a scale from {low} to {high} has more than 1001 points, which no judge tells apart")
+            raise ValueError(f"scale: {low} to {high} has more than 1001 points, which no judge tells apart")
         for score, text in (self.levels or {}).items():
             if not low <= score <= high:
                 raise ValueError(f"levels: {score} is off the scale of {low} to {high}")

@@ -14,7 +14,9 @@ MISSING = "required, but missing"
 
 Location = tuple[str | int, ...]
 
-_UNION_MEMBERS = ("str", "DataFile", "ComponentConfig")
+_UNION_MEMBERS = ("str", "DataFile", "ComponentConfig", "YesNoFields")
+_ADDED = ("function-", "[key]", "literal[", "tuple[", "dict[")
+"""How parts of a location begin that name a validator or a member of a union."""
 _EXPECTED = {
     "string_type": "a text",
     "model_type": "an object",
@@ -59,8 +61,11 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[tuple[Locat
             if shape not in shapes:
                 shapes.append(shape)
             found[location] = _found(detail["input"], shape)
+        elif detail["type"] == "literal_error" and location in expected:
+            expected[location].append(str(detail["ctx"]["expected"]))
         else:
-            messages[location] = _message(detail, location, model)
+            location, message = _narrowed(location, _message(detail, location, model), model)
+            messages.setdefault(location, message)
     for location, shapes in expected.items():
         messages.setdefault(location, f"expected {' or '.join(shapes)}{found[location]}")
     return [
@@ -98,9 +103,7 @@ def one_line(text: str) -> str:
 
 def _location(parts: Location) -> Location:
     """The place without what pydantic adds for validators, unions and keys."""
-    return tuple(
-        part for part in parts if part not in _UNION_MEMBERS and not str(part).startswith(("function-", "[key]"))
-    )
+    return tuple(part for part in parts if part not in _UNION_MEMBERS and not str(part).startswith(_ADDED))
 
 
 def _found(value: object, shape: str) -> str:
@@ -113,8 +116,21 @@ def _message(detail: Any, location: Location, model: type[BaseModel]) -> str:
         return MISSING
     if detail["type"] == "extra_forbidden":
         return f"unknown key{did_you_mean(str(location[-1]), known_keys(model, location[:-1]))}"
+    if detail["type"] == "string_pattern_mismatch" and detail["ctx"]["pattern"] == r"\S":
+        return "is blank"
     message = str(detail["msg"]).removeprefix("Value error, ")
     return f"{message[:1].lower()}{message[1:]}"
+
+
+def _narrowed(location: Location, message: str, model: type[BaseModel]) -> tuple[Location, str]:
+    """The place that a check of a whole object names in front of its message, as `labels: ...` or `levels.5: ...`."""
+    head, colon, rest = message.partition(": ")
+    names = head.split(".")
+    if not colon:
+        return location, message
+    if location and head == location[-1]:
+        return location, rest
+    return ((*location, *names), rest) if names[0] in known_keys(model, location) else (location, message)
 
 
 def known_keys(model: type[BaseModel], location: Location) -> list[str]:

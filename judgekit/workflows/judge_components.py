@@ -1,5 +1,6 @@
 """From what a config says of a judge to the judge: a shipped or installed one, or one that is data."""
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,8 @@ from judgekit.core.verdict_kinds import Scale
 from judgekit.judges.from_rubric import RubricJudge, rubric_judge
 from judgekit.storage.prompt_files import load_prompt, prompt_versions, shipped
 from judgekit.workflows.own_code import own_class
+
+_NAME = re.compile(r"\w[\w-]{0,63}")
 
 FAMILIAR = {
     "faithfulness": "groundedness",
@@ -43,6 +46,10 @@ def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path],
     """
     known = names_of(judgekit.judges, Judge)
     if wanted.is_given:
+        if not _NAME.fullmatch(wanted.name):
+            raise ConfigError(
+                f"{where}: {wanted.name[:80]!r} cannot name a judge; use up to 64 letters, digits, `_` and `-`"
+            )
         if wanted.name in known:
             raise ConfigError(
                 f"{where}: {wanted.name!r} is a judge that judgekit has already; give your own another name, "
@@ -55,7 +62,7 @@ def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path],
         return load_prompt(wanted.name, version, own_folders)
     if wanted.name not in known and not prompt_versions(wanted.name, own_folders):
         same = FAMILIAR.get(wanted.name.lower().replace("-", "_").replace(" ", "_"))
-        names = [*known, *_shipped_names()]
+        names = dict.fromkeys([*known, *_shipped_names()])
         hint = f"; that is {same!r} here" if same is not None else did_you_mean(wanted.name, names)
         raise ConfigError(f'{where}: no judge called {wanted.name!r}{hint}; "ask" makes one of your own')
     return load_prompt(wanted.name, version, [*own_folders, *_beside(wanted.name, where)])

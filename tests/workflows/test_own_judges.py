@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,15 @@ import pytest
 
 import judgekit
 from judgekit.core.comparison import Comparison
+from judgekit.core.errors import ProviderError
+from judgekit.core.judgments import Verdict
 from judgekit.engine.passes import Observer
 from judgekit.judges.input_changes import FILLER
 from judgekit.reports.compare_text import compare_markdown, plain_text
 from judgekit.reports.probe_report import probe_lines
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_history import read_points
-from judgekit.testing import FaultServer, Reply, Request
+from judgekit.testing import FaultServer, Reply, Request, chat_reply
 from judgekit.workflows.compare import compare, comparison_pieces
 from judgekit.workflows.compared_runs import CompareOptions, open_runs
 from judgekit.workflows.drift import DriftQuery, drift_reports
@@ -417,3 +420,73 @@ def test_a_scale_below_0_keeps_its_mean_in_histories(tmp_path: Path) -> None:
     [point] = read_points(RunFolder(run))
     assert (point.score_mean, point.n_scores) == (-0.5, 12)
     assert overall(run)["tone.distribution"] == {"-2": 6, "-1": 0, "0": 0, "1": 6, "2": 0}
+
+
+# replies
+
+
+READ: dict[str, tuple[dict[str, Any], str, Any, str]] = {
+    "a label in other case": (BRAND, '{"reasoning": "r", "label": "ON"}', "on", "strict+text"),
+    "a label in quotes": (BRAND, '{"reasoning": "r", "label": "\'off\'"}', "off", "strict+text"),
+    "a label as it is": (BRAND, '{"reasoning": "r", "label": "mixed"}', "mixed", "strict"),
+    "yes as a word": (MEDICAL, '{"reasoning": "r", "answer": "Yes"}', True, "strict+text"),
+    "cannot tell": (telling(TONE), '{"reasoning": "r", "score": "cannot tell"}', "cannot tell", "strict"),
+    "cannot tell in other case": (telling(BRAND), '{"reasoning": "r", "label": "Cannot tell"}', "cannot tell", ""),
+}
+
+UNREAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "an unknown label": (BRAND, '{"reasoning": "r", "label": "off-ish"}', "expected one of on, off, mixed"),
+    "a label that is a list": (BRAND, '{"reasoning": "r", "label": ["on"]}', "expected one of on, off, mixed"),
+    "a score off the scale": (TONE, '{"reasoning": "r", "score": 0}', "outside 1 to 5"),
+    "a missing criterion": (
+        RULES,
+        '{"reasoning": "r", "criteria": [{"id": "short", "evidence": "", "met": true}]}',
+        "says nothing of criterion next_step",
+    ),
+    "a criterion twice": (
+        RULES,
+        '{"reasoning": "r", "criteria": [{"id": "short", "met": true}, {"id": "Short", "met": false}]}',
+        "'short' comes twice",
+    ),
+    "an unknown criterion": (
+        RULES,
+        '{"reasoning": "r", "criteria": [{"id": "short", "met": true}, {"id": "next_step", "met": true},'
+        ' {"id": "kind", "met": true}]}',
+        "'kind'",
+    ),
+    "cannot tell where it may not": (TONE, '{"reasoning": "r", "score": "cannot tell"}', "expected a whole number"),
+    "cannot tell of a label": (BRAND, '{"reasoning": "r", "label": "cannot tell"}', "expected one of"),
+    "cannot tell of a criterion": (
+        RULES,
+        '{"reasoning": "r", "criteria": [{"id": "short", "met": true}, {"id": "next_step", "met": "cannot tell"}]}',
+        "'met'",
+    ),
+}
+
+
+def replied(folder: Path, judge: dict[str, Any], text: str) -> dict[str, Any]:
+    """The judgment of the one case of a run whose judge always writes this."""
+    ready = chat_reply('{"ready": true}')
+    script = [ready, chat_reply(text)]
+    with FaultServer(script) as server, suppress(ProviderError):
+        judgekit.run(own_suite(folder, server, judge, n_cases=1), run_id="a")
+    [judgment] = read_lines(folder / "results" / "a" / "judgments.jsonl")
+    return judgment
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_plainly_meant_is_read_and_the_path_says_so(tmp_path: Path, name: str) -> None:
+    judge, text, said, path = READ[name]
+    judgment = replied(tmp_path, judge, text)
+    assert judgment["failure"] is None
+    assert Verdict(**judgment["verdict"]).said == said
+    assert judgment["parse_path"] == (path or "strict+text")
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_is_no_verdict_of_the_kind_is_invalid(tmp_path: Path, name: str) -> None:
+    judge, text, message = UNREAD[name]
+    judgment = replied(tmp_path, judge, text)
+    assert judgment["verdict"] is None
+    assert judgment["failure"]["kind"] == "invalid"
+    assert message in judgment["failure"]["message"]

@@ -217,6 +217,8 @@ class Rubric(BaseModel):
             raise ValueError("pass: a preference neither passes nor fails; gate NAME.win_rate instead")
         if self.cannot_tell:
             raise ValueError("cannot_tell: a judge of preference says tie; leave it out")
+        if self.tolerance is not None:
+            raise ValueError("tolerance: preferences are equal or not; leave it out")
         if "answer" not in self.shown:
             raise ValueError('sees: a preference is between two answers, so name "answer" too')
 

@@ -191,7 +191,8 @@ def _as_text(value: object) -> str:
 
 def rubric_judge(name: str, rubric: Rubric) -> RubricJudge:
     """A judge of this name that asks what the rubric says."""
-    needs = tuple(_NEEDS[item] for item in rubric.shown if item in _NEEDS)
+    compared = () if rubric.preference is None else (("output.other",),)
+    needs = (*(_NEEDS[item] for item in rubric.shown if item in _NEEDS), *compared)
     fields = {"__module__": __name__, "name": name, "needs": needs, "decisive_key": rubric.kind.key}
     base = RubricJudge if rubric.preference is None else PreferenceJudge
     made: type[RubricJudge] = type(base.__name__, (base,), fields)

@@ -93,8 +93,9 @@ class CaseViewer:
     def _output(self, case: Case | None, output: SystemOutput | None) -> dict[str, Any]:
         if output is None:
             return {}
-        error = output.error
+        error, other = output.error, output.other
         return {
+            "other": self._cut(other.answer, self.caps.answer) if other is not None and other.answer else None,
             "answer": None if output.answer is None else self._cut(output.answer, self.caps.answer),
             "error": error and [self._line(error.kind), self._cut(error.message, self.caps.item)],
             "confidence": output.confidence,
@@ -169,6 +170,7 @@ class CaseViewer:
             found |= {
                 "score": verdict.score,
                 "answer": verdict.answer,
+                "said": self._line(str(verdict.said)) if verdict.score is None and verdict.answer is None else None,
                 "chances": self._line(_chances(verdict)),
                 "reasoning": self._cut(verdict.reasoning, caps.reasoning),
                 "supported": self._list(verdict.supported_claims or (), caps.claim),

@@ -19,6 +19,7 @@ from judgekit.storage.cache_entries import CacheReader, open_reader
 from judgekit.storage.run_folder import RunFolder
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.models import Options
+from judgekit.workflows.prefer import prefer_again
 from judgekit.workflows.selectors import cache_folder, config_of, find_run, results_dir_of
 from judgekit.workflows.setup import Setup, set_up
 
@@ -80,7 +81,11 @@ async def explain_case(target: WhyTarget, options: Options) -> list[dict[str, An
     """
     folder = RunFolder.open(find_run(target.run, options))
     manifest = folder.manifest()
-    setup = set_up(target.config_path or config_of(folder, manifest), replace(options, needs_keys=target.asks_server))
+    options = replace(options, needs_keys=target.asks_server)
+    if manifest.kind == "prefer" and target.config_path is None:
+        setup = prefer_again(folder, manifest, options)
+    else:
+        setup = set_up(target.config_path or config_of(folder, manifest), options)
     place = folder.path.parent
     if target.config_path is not None:
         place = results_dir_of(setup.config.results_dir, target.config_path, options)

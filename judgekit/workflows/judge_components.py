@@ -11,7 +11,7 @@ from judgekit.core.config import JudgeConfig
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.judgments import CANNOT_TELL
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.verdict_kinds import Scale
+from judgekit.core.verdict_kinds import Preference, Scale
 from judgekit.judges.from_rubric import RubricJudge, rubric_judge
 from judgekit.storage.prompt_files import load_prompt, prompt_versions, shipped
 from judgekit.workflows.own_code import own_class
@@ -105,6 +105,8 @@ def build_judge(wanted: JudgeConfig, prompt: PromptTemplate, where: str, code_fo
     else:
         judge = rubric_judge(wanted.name, prompt.rubric)
     check_fits(judge, prompt)
+    if wanted.scoring == "expected" and isinstance(judge.kind, Preference):
+        raise ConfigError(f'{where}: "scoring": "expected" is for single verdicts, and a preference takes two')
     return judge if wanted.scoring == judge.scoring else judge.model_copy(update={"scoring": wanted.scoring})
 
 

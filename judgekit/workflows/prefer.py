@@ -120,6 +120,8 @@ def _opened(runs: Sequence[str], options: Options) -> list[StoredRun]:
         if path in seen:
             raise ConfigError(f"{seen[path]} and {name} are one run ({path}); a run cannot be preferred to itself")
         seen[path] = name
+        if run.manifest.compared:
+            raise ConfigError(f"{run.folder.path}: is a comparison itself; name the runs whose answers are meant")
         for file in (CASES, OUTPUTS):
             if not run.folder.has(file):
                 raise ConfigError(f"{run.folder.path}: holds no {file}, so there are no answers to compare")

@@ -330,7 +330,8 @@
       ...failures,
       ...section("Question", block(found.question || DATA.questions[row], "cases.jsonl"), labels.length ? make("ul", { class: "chips" }, labels) : null),
       ...section(found.n_messages ? `Conversation (${found.n_messages})` : "Conversation", ...conversation(found)),
-      ...section("Answer",
+      ...section("Answer A", found.other === undefined || found.other === null ? null : block(found.other, "outputs.jsonl")),
+      ...section(found.other === undefined || found.other === null ? "Answer" : "Answer B",
         found.error ? make("p", { class: "text" }, code(found.error[0]), " ", whole(found.error[1])) : null,
         answer === null ? make("p", { class: "quiet" }, "No answer came back.") : whole(answer).trim() === "" ? make("p", { class: "quiet" }, "The answer is blank.") : block(answer, "outputs.jsonl", marks),
         abstention(found.abstention),
@@ -385,6 +386,7 @@
   function verdictText(judgment) {
     if (judgment.failure) return make("p", { class: "bad-text" }, `no verdict: ${judgment.failure[0]}`);
     if (judgment.answer !== undefined) return make("p", { class: "score" }, judgment.answer ? "yes" : "no");
+    if (judgment.said !== undefined) return make("p", { class: "score" }, judgment.said);
     return make("p", { class: "score" }, judgment.score === undefined ? "" : `${judgment.score}`, DATA.scales[judgment.judge] ? make("span", { class: "tile-note" }, ` of ${DATA.scales[judgment.judge]}`) : null);
   }
   function opinion(judgment) {

@@ -197,7 +197,8 @@ def panel_record(
     ratings = [[kind.rating(item) if isinstance(item, Verdict) else None for item in case] for case in said]
     by_member = dict(zip(members, zip(*ratings, strict=True), strict=True)) if ratings else dict.fromkeys(members, ())
     complete = [case for case in ratings if None not in case]
-    votes = effective_votes([[None if value is None else float(value) for value in case] for case in ratings])
+    # The numbers of labels stand for nothing, so they correlate with nothing.
+    votes = effective_votes(ratings if kind.is_ordered else [])
     record: dict[str, Any] = {
         "n_cases": len(ratings),
         "n_complete": len(complete),
@@ -213,7 +214,8 @@ def panel_record(
         "effective_votes": votes.value,
     }
     if votes.value is None:
-        record["undefined_reason"] = "no two members vary over common cases, or their ratings oppose each other"
+        why = "no two members vary over common cases, or their ratings oppose each other"
+        record["undefined_reason"] = why if kind.is_ordered else "labels have no order, so votes do not correlate"
     return record
 
 
@@ -230,8 +232,9 @@ def _agreement(pairs: Sequence[tuple[Opinion | None, Opinion | None]], kind: Kin
     """How often two members say the same, and are on the same side of the pass mark."""
     both = [(a, b) for a, b in pairs if isinstance(a, Verdict) and isinstance(b, Verdict)]
     sides = [(kind.side(a), kind.side(b)) for a, b in both]
+    sides = [pair for pair in sides if None not in pair]
     return {
         "n": len(both),
-        "exact": sum(a.said == b.said for a, b in both) / len(both) if both else None,
-        "same_class": sum(a == b for a, b in sides) / len(both) if both else None,
+        "exact": sum(kind.is_same(a, b) for a, b in both) / len(both) if both else None,
+        "same_class": sum(a == b for a, b in sides) / len(sides) if sides else None,
     }

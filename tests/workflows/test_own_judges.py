@@ -1,5 +1,6 @@
 """The user's own judges, one of each kind, through every command that works on verdicts."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -25,6 +26,7 @@ from judgekit.workflows.drift import DriftQuery, drift_reports
 from judgekit.workflows.models import Options
 from judgekit.workflows.probe import ProbesWanted, probe
 from tests.builders import case, output, read_json, read_lines, write_lines
+from tests.cli.fork_server import judgekit as run_command
 from tests.own_judges import (
     BRAND,
     MEDICAL,
@@ -490,3 +492,100 @@ def test_what_is_no_verdict_of_the_kind_is_invalid(tmp_path: Path, name: str) ->
     assert judgment["verdict"] is None
     assert judgment["failure"]["kind"] == "invalid"
     assert message in judgment["failure"]["message"]
+
+
+# panels, exports, and what stays beside them
+
+
+PANEL_MODELS = ("m", "other", "third")
+
+
+def panel_run(folder: Path, judge: dict[str, Any], *votes: Said, rule: str = "median") -> Path:
+    """A run whose panel of three says what each of `votes` says."""
+    name = str(judge["name"])
+    by_model = {model: {name: said} for model, said in zip(PANEL_MODELS, votes, strict=True)}
+    member = {key: value for key, value in judge.items() if key != "model"}
+    panel = {**member, "panel": {"models": list(PANEL_MODELS), "rule": rule}}
+    with FaultServer(answering({name: votes[0]}, judges=(judge,), by_model=by_model)) as server:
+        models = {model: {"model": f"{model}-2025-01-01", "base_url": server.base_url} for model in PANEL_MODELS}
+        judgekit.run(own_suite(folder, server, panel, models=models), run_id="a")
+    return folder / "results" / "a"
+
+
+def labels_of(run: Path) -> dict[str, Any]:
+    judgments = read_lines(run / "judgments.jsonl")
+    found = {item["case_id"]: item["verdict"]["label"] for item in judgments if item["role"] == "primary"}
+    return {f"c{number}": found[f"c{number}"] for number in range(4)}
+
+
+@pytest.mark.parametrize("rule", ["median", "majority"])
+def test_a_panel_gives_the_label_of_most_members(tmp_path: Path, rule: str) -> None:
+    # c0: on, on, off; c1: on, off, mixed, each once, so that one that fails decides; c2: off, mixed, mixed; c3: all off
+    votes = [("on", "on", "off", "off"), ("on", "off", "mixed", "off"), ("off", "mixed", "mixed", "off")]
+    run = panel_run(tmp_path, BRAND, *(lambda n, own=own: own[n % 4] for own in votes), rule=rule)
+    assert labels_of(run) == {"c0": "on", "c1": "off", "c2": "mixed", "c3": "off"}
+    panel = read_json(run / "metrics.json")["judges"]["brand"]["panel"]
+    assert (panel["n_ties"], panel["n_unanimous"]) == (3, 3)
+    assert panel["mean_rating"] == dict.fromkeys(PANEL_MODELS)
+    assert (panel["effective_votes"], panel["undefined_reason"]) == (
+        None,
+        "labels have no order, so votes do not correlate",
+    )
+    # first and second say the same in c0 and c3, and of the others both fail in c2
+    assert (panel["agreement"][0]["exact"], panel["agreement"][0]["same_class"]) == (0.5, 0.75)
+
+
+def test_a_panel_without_a_pass_has_no_classes(tmp_path: Path) -> None:
+    run = panel_run(tmp_path, without_pass(BRAND), *[STEADY["brand"]] * 3)
+    assert read_json(run / "metrics.json")["judges"]["brand"]["panel"]["agreement"][0]["same_class"] is None
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 5), (0, 10), (-2, 2), (0, 100)])
+def test_a_scale_of_any_bounds_has_its_distribution_bounds_and_agreement(tmp_path: Path, low: int, high: int) -> None:
+    judge = {**TONE, "scale": [low, high], "levels": {str(low): "rude", str(high): "warm"}, "pass": high}
+    says: dict[str, Said] = {"tone": lambda n: "none" if n == 0 else low if n % 2 else high}
+    gates = [{"metric": "tone", "op": ">=", "value": low}]
+    with FaultServer(answering(says, judges=(judge,), by_model={"other": {"tone": lambda _: high}})) as server:
+        judgekit.run(own_suite(tmp_path, server, judge, gates=gates), run_id="a")
+        run = tmp_path / "results" / "a"
+        check(run, against="model:other")
+    figures = read_json(run / "metrics.json")["overall"]
+    counts = figures["tone.distribution"]
+    assert counts.keys() == set(map(str, range(low, high + 1)))
+    assert (counts[str(low)], counts[str(high)]) == (6, 5)
+    # 6 lowest, 5 highest, and one that failed
+    worst, best = (6 * low + 5 * high + end for end in (low, high))
+    assert (figures["tone"]["worst"], figures["tone"]["best"]) == (round(worst / 12, 4), round(best / 12, 4))
+    report = reports_of(run)["tone"]
+    assert (report["n_disagree"], report["spot_check_n"], report["mean_signed_difference"]) == (
+        6,
+        11,
+        round(6 * (high - low) / 11, 4),
+    )
+    # the second opinion never varies, so chance alone would agree as well
+    assert report["quadratic_weighted_kappa"] == 0.0
+
+
+def test_what_is_written_for_other_tools_holds_every_kind(tmp_path: Path, server: FaultServer) -> None:
+    config = own_suite(tmp_path, server, gates=[{"metric": "brand.on", "op": ">=", "value": 0.9}])
+    judgekit.run(config, run_id="a")
+    run = tmp_path / "results" / "a"
+    scores = {(item["case_id"], item["name"]): item["value"] for item in read_lines(run / "scores.jsonl")}
+    assert [scores["c2", name] for name in ("tone", "medical", "brand.on", "brand.off")] == [5, 0, 0, 1]
+    assert [scores["c2", name] for name in ("rules", "rules.short", "rules.next_step")] == [1, 1, 1]
+    figures = set(overall(run))
+    done = run_command("runs", "trend", "brand.on", "--results-dir", str(run.parent), "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["runs"][0]["value"] == 0.5
+    done = run_command("rescore", str(run), cwd=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    assert set(overall(run)) == figures
+    done = run_command("run", str(config), "--run-id", "b", "--junit", "junit.xml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "brand.on" in (tmp_path / "junit.xml").read_text(encoding="utf-8")
+    done = run_command("cache", "why", str(run), "c1", "--judge", "brand", cwd=tmp_path)
+    assert (done.returncode, "would be answered from the cache" in done.stdout) == (0, True)
+    done = run_command("bridge", str(run), str(run.parent / "b"), "--json", cwd=tmp_path)
+    assert set(json.loads(done.stdout)["judges"]["brand"]["figures"]) == {
+        *("brand.on", "brand.off", "brand.mixed"),
+        "brand_pass_rate",
+    }

@@ -8,7 +8,8 @@ from judgekit.core.cases import Case, DocumentPlace, Hit, SystemOutput
 from judgekit.core.conversations import call_line, conversation_of, messages_of
 from judgekit.core.errors import ConfigError
 from judgekit.core.human_labels import HumanLabel
-from judgekit.core.judgments import Judgment, Verdict
+from judgekit.core.judgments import CANNOT_TELL, Judgment, Verdict
+from judgekit.core.kind import said_text
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CaseRecord
 from judgekit.core.spot_checks import RUN_SPOT_CHECK
@@ -23,6 +24,9 @@ MOST_OF_A_CASE = 60_000
 """About how many characters a case takes at most."""
 
 _LEAST = 80
+
+
+_MET = {True: "met", False: "not met", None: CANNOT_TELL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,11 @@ class CaseViewer:
             found |= {
                 "score": verdict.score,
                 "answer": verdict.answer,
-                "said": self._line(str(verdict.said)) if verdict.score is None and verdict.answer is None else None,
+                "said": self._line(said_text(verdict.said)) if verdict.score is verdict.answer is None else None,
+                "criteria": [
+                    [self._line(item.id), _MET[item.met], self._cut(item.evidence, caps.claim)]
+                    for item in (verdict.criteria or ())[:MOST_ITEMS]
+                ],
                 "chances": self._line(_chances(verdict)),
                 "reasoning": self._cut(verdict.reasoning, caps.reasoning),
                 "supported": self._list(verdict.supported_claims or (), caps.claim),

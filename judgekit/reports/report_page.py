@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from judgekit.core.kind import said_text
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CaseRecord, Manifest, RunSummary, cases_text, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
@@ -288,6 +289,7 @@ def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
         "checks": {
             name: [
                 {**entry, "case_id": inert(entry["case_id"])[:200], "check": report.get("check")}
+                | {"shown": [inert(said_text(entry[side])) for side in ("first", "second")]}
                 for entry in report.get("sample", [])
             ]
             for name, report in reliability.items()

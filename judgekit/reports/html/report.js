@@ -395,7 +395,8 @@
     const claims = (texts, kind) => (texts || []).map((text) => make("li", {}, make("span", { class: `badge ${kind === "supported" ? "good" : "bad"}` }, kind), make("div", {}, make("div", { class: "text", dir: "auto" }, whole(text), cutNote(text, "judgments.jsonl")), of(text))));
     const known = new Set([...(judgment.supported || []), ...(judgment.unsupported || [])].map(whole));
     const loose = quotes.filter((quote) => !known.has(whole(quote[0]))).map((quote) => make("li", {}, make("span", { class: "badge warn" }, "other claim"), make("div", {}, make("div", { class: "text", dir: "auto" }, whole(quote[0])), quoted(quote))));
-    const listed = [...claims(judgment.unsupported, "unsupported"), ...claims(judgment.supported, "supported"), ...loose];
+    const criteria = (judgment.criteria || []).map(([name, met, evidence]) => make("li", {}, make("span", { class: `badge ${met === "met" ? "good" : met === "not met" ? "bad" : "warn"}` }, met), make("div", {}, make("strong", {}, name), make("div", { class: "text", dir: "auto" }, whole(evidence)))));
+    const listed = [...criteria, ...claims(judgment.unsupported, "unsupported"), ...claims(judgment.supported, "supported"), ...loose];
     return make("div", { class: "box" },
       make("div", { class: "box-head" }, make("strong", {}, judgment.judge), make("span", {}, roleOf(judgment)), code(judgment.model), make("span", {}, `prompt ${judgment.wording.split("/").pop()}`)),
       verdictText(judgment),
@@ -490,7 +491,7 @@
     if (!target) return;
     const places = new Map(DATA.ids.map((id, row) => [id, row]));
     const pairs = Object.entries(DATA.checks).flatMap(([judge, sample]) => sample.filter((entry) => entry.disagrees).map((entry) => ({ judge, ...entry })));
-    const gap = (entry) => Math.abs((entry.first ?? 0) - (entry.second ?? 0));
+    const gap = (entry) => Math.abs((entry.first ?? 0) - (entry.second ?? 0)) || 0;
     pairs.sort((a, b) => gap(b) - gap(a));
     if (!pairs.length) { target.replaceChildren(make("p", { class: "quiet" }, "No pair in the sample disagrees.")); return; }
     let next = 0;
@@ -504,7 +505,7 @@
         const found = row === undefined ? null : await details(row);
         const both = ((found && found.judged) || []).filter((judgment) => judgment.judge === entry.judge && (judgment.role === "primary" || (judgment.role === "spot_check" && (entry.check === null || judgment.check === entry.check))));
         list.append(make("div", { class: "disagreement" },
-          make("h4", {}, row === undefined ? make("bdi", {}, entry.case_id) : make("button", { type: "button", class: "link", on: { click: () => openId(row) } }, make("bdi", {}, entry.case_id)), ` · ${entry.judge}: ${entry.first} and ${entry.second}`),
+          make("h4", {}, row === undefined ? make("bdi", {}, entry.case_id) : make("button", { type: "button", class: "link", on: { click: () => openId(row) } }, make("bdi", {}, entry.case_id)), ` · ${entry.judge}: ${entry.shown.join(" and ")}`),
           row === undefined ? null : make("p", { class: "quiet text", dir: "auto" }, DATA.questions[row]),
           make("div", { class: "opinions" }, both.map(opinion))));
       }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.cases import Case, Hit, Message, Support, SystemOutput, ToolCall
-from judgekit.core.judgments import JudgeFailure, Judgment, Verdict
+from judgekit.core.judgments import CriterionVerdict, JudgeFailure, Judgment, Verdict
 from judgekit.core.runs import CaseRecord
 from judgekit.reports.case_data import CaseData, caps_for, embedded
 from judgekit.reports.case_details import Caps, CaseViewer
@@ -124,6 +124,17 @@ def test_a_judgment_shows_its_failure_or_its_score_and_probabilities() -> None:
     judged = judgment.model_copy(update={"failure": None, "verdict": verdict})
     [shown] = VIEWER.details(CaseRecord("a", judgments=(judged,)))["judged"]
     assert (shown["score"], shown["chances"]) == (4, "probability: 4 0.700, 5 0.300")
+    assert "said" not in shown
+    parts = (CriterionVerdict(id="short", met=True, evidence="two"), CriterionVerdict(id="kind", met=False))
+    for verdict, said in (
+        (Verdict(label="on"), "on"),
+        (Verdict(cannot_tell=True), "cannot tell"),
+        (Verdict(criteria=parts), "0.50"),
+    ):
+        judged = judgment.model_copy(update={"failure": None, "verdict": verdict})
+        [shown] = VIEWER.details(CaseRecord("a", judgments=(judged,)))["judged"]
+        assert shown["said"] == said
+    assert [item[:2] for item in shown["criteria"]] == [["short", "met"], ["kind", "not met"]]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Whole runs with `"scoring": "expected"`: token probabilities from the reply to the figures."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, decisions, error_reply, verdict, with_chances
-from tests.builders import read_lines, write_suite
+from tests.builders import REPOSITORY, read_lines, write_suite
 from tests.workflows.engine import Ran, again, carried_out, is_capability_call, resumed
 
 CORRECTNESS = [{"name": "correctness", "model": "m", "scoring": "expected"}]
@@ -126,13 +127,11 @@ def test_tokens_of_something_else_are_a_flag_and_no_number(tmp_path: Path) -> No
     right = with_scores({"4": 0.6, "5": 0.4})
 
     def answer(request: Request) -> Reply:
-        reply = right(request)
+        reply: Reply = right(request)
         if is_capability_call(request.body) or not isinstance(reply.body, dict):
             return reply
-        other = right(replace(request, raw_body=json.dumps({**request.body, "top_logprobs": 20}).encode()))
         choice = {**reply.body["choices"][0]}
         choice["message"] = {**choice["message"], "content": '{"reasoning": "as I say", "score": 3}'}
-        assert isinstance(other.body, dict)
         return replace(reply, body={**reply.body, "choices": [choice]})
 
     ran = carried_out(tmp_path, answer, judges=CORRECTNESS, n_cases=2)
@@ -185,6 +184,19 @@ def test_a_resumed_run_asks_for_the_same_tokens(tmp_path: Path) -> None:
         ran = resumed(stopped)
     assert ran.error is None
     assert figures(ran)["correctness.expected"]["n"] == 4
+
+
+def test_the_documented_wording_asks_for_the_verdict_alone(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "judges.md").read_text(encoding="utf-8")
+    [wording] = re.findall(r'```toml\n(judge = "direct"\n.*?)```', page, re.DOTALL)
+    (tmp_path / "prompts" / "direct").mkdir(parents=True)
+    (tmp_path / "prompts" / "direct" / "v1.toml").write_text(wording, encoding="utf-8")
+    judge = {"name": "direct", "model": "m", "scoring": "expected"}
+    with FaultServer() as server:
+        ran = carried_out_at(tmp_path, server, judges=[judge], prompts_dir="prompts", n_cases=6)
+    assert ran.error is None
+    assert json.loads(ran.judgments["c0"]["raw_reply"]).keys() == {"answer"}
+    assert figures(ran)["direct.p_yes"]["n"] == 6
 
 
 # Typed questions

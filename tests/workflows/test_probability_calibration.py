@@ -123,7 +123,8 @@ def test_a_judge_whose_probabilities_fall_has_drifted_before_a_verdict_flips(tmp
         moved_by = 0.1
         rejudge(ran.folder, "moved", use_cache=False)
     quiet, moved = [point for point in read_points(RunFolder(ran.folder)) if point.kind == "rejudge"]
-    assert (quiet.chance_shift_mean, moved.n_disagree, moved.n_chances) == (pytest.approx(0.0), 0, 20)
+    assert quiet.chance_shift_mean == pytest.approx(0.0)
+    assert (moved.n_disagree, moved.n_chances) == (0, 20)
     assert moved.chance_shift_mean == pytest.approx(-0.1)
     report = drift_report([quiet, moved])
     assert (report.state, report.chances and report.chances.now.created_at) == ("judge", moved.created_at)

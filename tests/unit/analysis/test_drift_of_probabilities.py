@@ -76,8 +76,9 @@ def test_what_is_not_a_shift_of_the_judge_is_none(points: list[HistoryPoint]) ->
 def test_a_pair_says_how_far_its_probabilities_moved_on_the_scale(
     kind: Any, first: dict[str, float], second: dict[str, float], shift: float | None
 ) -> None:
-    said = {"scale": {"score": 4}, "yes_no": {"answer": True}, "labels": {"label": "on"}}[kind.kind]
-    verdicts = [Verdict(**said, probabilities=given, probability_mass=0.99) for given in (first, second)]
+    said = {"scale": Verdict(score=4), "yes_no": Verdict(answer=True), "labels": Verdict(label="on")}[kind.kind]
+    shares = [{"probabilities": given, "probability_mass": 0.99} for given in (first, second)]
+    verdicts = [said.model_copy(update=own) for own in shares]
     found = pair_row(verdicts[0], verdicts[1], kind)["chance_shift"]
     assert found == (None if shift is None else pytest.approx(shift))
 

@@ -192,8 +192,7 @@ class Verdict(Frozen):
     inconsistent: bool = False
     """The verdict contradicts itself, such as a full score with unsupported claims."""
     probabilities: dict[str, float] | None = None
-    """How likely the model held each value that the verdict could have, so that they sum to 1; of criteria, by id, that
-    each is met. None: not asked, or not had."""
+    """By option, how likely it was, summing to 1; of criteria, by id, that each is met. None: not asked, or not had."""
     probability_mass: float | None = None
     """What they summed to before; a value that is not there had at most the rest."""
 

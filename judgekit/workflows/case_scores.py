@@ -139,10 +139,15 @@ def score_cases(
     warnings = [
         *tally.warnings,
         *_without_text(unjudged),
-        *deciding.warnings(),
+        *(deciding.warnings() if _follows_abstentions(scorers) else ()),
         *[warning for report in reports.values() for warning in report.warnings()],
     ]
     return Scored(tally, overall, digests, warnings, deciding.record(), code_record(components))
+
+
+def _follows_abstentions(scorers: CaseScorers) -> bool:
+    """Whether a figure depends on which outputs are abstentions."""
+    return bool(scorers.metrics) or any(judge.abstained_scores() is not None for judge in scorers.judges)
 
 
 def _without_text(unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]]) -> Notices:

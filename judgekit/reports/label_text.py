@@ -11,6 +11,9 @@ RULE = "-" * 72
 TITLES = {"references": "Reference answers"}
 """What stands above texts, where it is not their name."""
 
+KEYS = frozenset("sbqc?")
+"""What is typed for something else than a label."""
+
 
 def case_text(item: LabelItem, place: str) -> str:
     """What the judge was shown, last the answer; nothing of what a judge said.
@@ -42,7 +45,9 @@ def prompt_text(kind: Kind, meanings: Mapping[str, str], criterion: Criterion | 
             f"  {number} {name}" + (f": {meanings[name]}" if name in meanings else "")
             for number, name in enumerate(kind.options, start=1)
         ]
-        label = f"label 1-{len(kind.options)} or its name"
+        # A name that is one of the keys would do what the key does.
+        by_name = "" if KEYS.intersection(map(str.casefold, kind.options)) else " or its name"
+        label = f"label 1-{len(kind.options)}{by_name}"
     elif kind.has_points:
         low, high = kind.category_bounds
         label = f"label {low}-{high} (or y/n)"

@@ -125,7 +125,9 @@ def _joined(texts: Sequence[str]) -> str:
 
 def _expected(kind: Kind) -> str:
     """What a label may be, in a few words."""
-    words = ("no", "yes") if kind.has_parts or not (kind.has_points or kind.is_nominal) else kind.levels
+    words: tuple[int | str, ...] = kind.options if kind.is_nominal else kind.levels
+    if kind.has_parts or not (kind.has_points or kind.is_nominal):
+        words = ("no", "yes")
     shown = f"{words[0]} to {words[-1]}" if isinstance(words[0], int) else " | ".join(map(str, words))
     return shown + (f" | {CANNOT_TELL}" if kind.cannot_tell else "")
 

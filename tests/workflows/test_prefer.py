@@ -19,6 +19,7 @@ from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.reports.preference_text import preference_lines
+from judgekit.storage.label_sheets import write_sheet
 from judgekit.testing import FaultServer, Reply, chat_reply, with_latency
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.label import LabelWanted, open_labels
@@ -364,6 +365,8 @@ def test_people_label_pairs_and_the_judge_is_held_against_them(tmp_path: Path) -
     assert "bias" not in report or report["bias"]["value"] is None
     labelling = open_labels(str(folder), LabelWanted(n=1, seed=1), Options())
     assert list(labelling.items[0].shown)[:3] == ["question", "answer A", "answer B"]
+    write_sheet(tmp_path / "sheet.csv", labelling.sheet, labelling.items, labelling.kind)
+    assert "A | B | tie," in (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
 
 
 def test_a_comparison_is_judged_again_with_another_wording(tmp_path: Path, wins_b: FaultServer) -> None:

@@ -140,7 +140,8 @@ def _label(labelling: "Labelling") -> None:
         while (item := session.current) is not None:
             if show:
                 typer.echo(printable(case_text(item, session.place)))
-            typer.echo(printable(prompt_text(labelling.kind, labelling.meanings, session.criterion)), nl=False)
+            asked = prompt_text(labelling.ask, labelling.kind, labelling.meanings, session.criterion)
+            typer.echo(printable(asked), nl=False)
             line = sys.stdin.readline()
             if not line:
                 typer.echo("")

@@ -66,6 +66,11 @@ class HumanLabel(Frozen):
         return {"label" if self.score is None else "score": self.value}
 
 
+def label_fields(label: Verdict | bool) -> dict[str, Any]:
+    """A label as fields of `HumanLabel`."""
+    return {"verdict": label} if isinstance(label, Verdict) else {"passed": label}
+
+
 class Sheet(Frozen):
     """Which cases were drawn for labelling, and how."""
 

@@ -25,7 +25,8 @@ def case_text(item: LabelItem, place: str) -> str:
 
 def _parts(item: LabelItem) -> Iterator[str]:
     for name, texts in item.shown.items():
-        yield from _block(TITLES.get(name, f"{name[:1].upper()}{name[1:].replace('_', ' ')}"), texts)
+        title = name if "." in name else f"{name[:1].upper()}{name[1:].replace('_', ' ')}"
+        yield from _block(TITLES.get(name, title), texts)
 
 
 def _block(title: str, texts: Sequence[str]) -> Iterator[str]:
@@ -35,13 +36,13 @@ def _block(title: str, texts: Sequence[str]) -> Iterator[str]:
             yield from (f"  {line}" for line in text.splitlines())
 
 
-def prompt_text(kind: Kind, meanings: Mapping[str, str], criterion: Criterion | None) -> str:
-    """What is asked: the label with what each one means, or the next criterion."""
-    lines: list[str] = []
+def prompt_text(ask: str, kind: Kind, meanings: Mapping[str, str], criterion: Criterion | None) -> str:
+    """What is asked: the question, and the labels with what each one means, or the next criterion."""
+    lines = [ask] if ask else []
     if criterion is not None:
-        lines, label = [f"{criterion.id}: {criterion.text}"], "met? y or n"
+        lines, label = [*lines, f"{criterion.id}: {criterion.text}"], "met? y or n"
     elif kind.is_nominal:
-        lines = [
+        lines += [
             f"  {number} {name}" + (f": {meanings[name]}" if name in meanings else "")
             for number, name in enumerate(kind.options, start=1)
         ]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, first_problem
-from judgekit.core.human_labels import SOLE_ANNOTATOR, HumanLabel, LabelFile, Sheet
+from judgekit.core.human_labels import SOLE_ANNOTATOR, HumanLabel, LabelFile, Sheet, label_fields
 from judgekit.core.judgments import Verdict
 from judgekit.core.kind import Kind
 from judgekit.core.text import canonical_id
@@ -232,11 +232,6 @@ def read_value(value: object, kind: Kind | None, column: str = "label") -> Verdi
     if label.score not in (0, 1):
         raise ValueError(f"{str(label.said)[:40]} is neither pass (1) nor fail (0)")
     return label.score == 1
-
-
-def label_fields(label: Verdict | bool) -> dict[str, Any]:
-    """A label as fields of `HumanLabel`."""
-    return {"verdict": label} if isinstance(label, Verdict) else {"passed": label}
 
 
 def _text(value: object) -> str | None:

@@ -24,8 +24,9 @@ from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel, LabelFile
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict, VerdictError, last_judgments
-from judgekit.core.kind import Kind
+from judgekit.core.verdict_kinds import Criteria, Kind
 from judgekit.engine.passes import Observer
+from judgekit.judges.from_rubric import settled
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.judge_reliability import add_parts, pairs_of
@@ -179,8 +180,8 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
                 shown[item.case_id] = item
     every = _verdicts(setting.judgments, judge.name)
     verdicts = {case_id: every[case_id] for case_id in inputs if case_id in every}
-    settled = [_settled(label, judge, shown) for label in said]
-    labels = count_labels(settled, judge.name, setting.cases, inputs, kind)
+    whole = [_settled(label, judge, shown) for label in said]
+    labels = count_labels(whole, judge.name, setting.cases, inputs, kind)
     if not labels.by_case:
         why = f"; {labels.notes[0]}" if labels.notes else ""
         raise ConfigError(f"{file.path}: no label is about a case that {judge.name} judged in this run{why}")
@@ -256,11 +257,11 @@ def _as_said(setting: _Setting, judge: Judge) -> Sequence[HumanLabel]:
 
 def _settled(label: HumanLabel, judge: Judge, shown: Mapping[str, JudgeInput]) -> HumanLabel:
     """A label with the weights of the criteria that were asked about; one that leaves some out is half a label."""
-    about = shown.get(label.case_id)
-    if about is None or label.judge not in (None, judge.name) or label.verdict is None:
+    kind, about = judge.kind, shown.get(label.case_id)
+    if not isinstance(kind, Criteria) or about is None or label.judge not in (None, judge.name) or not label.verdict:
         return label
     try:
-        return label.model_copy(update={"verdict": judge.check_verdict(label.verdict, about)})
+        return label.model_copy(update={"verdict": settled(kind, label.verdict, about)})
     except VerdictError:
         return label.model_copy(update={"is_partial": True})
 
@@ -316,7 +317,8 @@ def _what_can_be_said(labels: LabelSet, cases: Sequence[LabelledCase], kind: Kin
     n_tied = sum(case.people is None and bool(case.said) for case in cases)
     if n_tied:
         notes.append(
-            f"in {n_tied} cases no label is more frequent than the others; they count for shares and among people alone"
+            f"people give no label more often than others in {n_tied} of the cases; these count for shares, and among "
+            "people, but in no table and no agreement with the judge"
         )
     n_without = len(labels.by_case) - len(cases)
     if n_without:

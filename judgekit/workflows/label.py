@@ -11,12 +11,21 @@ from typing import Any
 from judgekit.analysis.verdict_pairs import draw_order
 from judgekit.core.cases import Criterion
 from judgekit.core.errors import ConfigError
-from judgekit.core.human_labels import LABELS, SOLE_ANNOTATOR, HumanLabel, LabelFile, LabelItem, Sheet, item_key
+from judgekit.core.human_labels import (
+    LABELS,
+    SOLE_ANNOTATOR,
+    HumanLabel,
+    LabelFile,
+    LabelItem,
+    Sheet,
+    item_key,
+    label_fields,
+)
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.kind import Kind
 from judgekit.core.prompts import PromptTemplate
 from judgekit.judges.rubrics import find_rubric
-from judgekit.storage.label_files import Kinds, label_fields, read_labels
+from judgekit.storage.label_files import Kinds, read_labels
 from judgekit.storage.label_sheets import FilledSheet, LabelJournal, SheetRow, read_sheet
 from judgekit.workflows.calibrate import kinds_of
 from judgekit.workflows.models import Options
@@ -60,6 +69,8 @@ class Labelling:
     sheets: Sequence[Sheet] = ()
     """Those that the file has already."""
     notes: Sequence[str] = ()
+    ask: str = ""
+    """The question that the judge is asked, of a judge that is data."""
     meanings: Mapping[str, str] = field(default_factory=dict)
     """What each label means, as far as the judge is told."""
 
@@ -113,6 +124,7 @@ def _labelling(stored: StoredRun, wanted: LabelWanted) -> Labelling:
         path=path,
         sheets=before.sheets,
         notes=[*(notes if n > len(ids) else ()), *before.problems],
+        ask=prompt.ask or "",
         meanings=_meanings(prompt),
     )
 
@@ -120,7 +132,7 @@ def _labelling(stored: StoredRun, wanted: LabelWanted) -> Labelling:
 def _rubric(prompt: PromptTemplate, kind: Kind) -> str:
     """What the judge is told of its verdicts: its question and levels, or the lines of the wording that say so."""
     if prompt.is_given:
-        return "\n".join([str(prompt.ask), *(f"{name}: {text}" for name, text in _meanings(prompt).items())])
+        return "\n".join([prompt.ask or "", *(f"{name}: {text}" for name, text in _meanings(prompt).items())])
     rubric = find_rubric(prompt.system, *kind.category_bounds)
     return prompt.system if rubric is None else "\n".join(line for _, own in rubric.items for line in own)
 

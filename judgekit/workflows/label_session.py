@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from judgekit.core.cases import Criterion
-from judgekit.core.human_labels import HumanLabel, LabelItem
+from judgekit.core.human_labels import HumanLabel, LabelItem, label_fields
 from judgekit.core.judgments import CriterionVerdict, Verdict
 from judgekit.core.kind import Kind
 from judgekit.core.verdict_kinds import YesNo
 from judgekit.core.written_labels import read_written
-from judgekit.storage.label_files import label_fields
 from judgekit.workflows.label import Labelling, label_line
 
 Step = Literal["labelled", "answered", "skipped", "back", "help", "quit", "unread"]

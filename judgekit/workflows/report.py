@@ -10,7 +10,7 @@ from judgekit.analysis.slices import slice_values
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
 from judgekit.core.history_points import dataset_sha256
-from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel
+from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel, label_fields
 from judgekit.core.runs import BRIDGE, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, REPORT, SUMMARY, RunSummary
 from judgekit.core.written_labels import read_written
 from judgekit.metrics.gold_evidence import GoldSupports
@@ -21,7 +21,7 @@ from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
 from judgekit.storage.database import DATABASE, Database
-from judgekit.storage.label_files import label_fields, read_labels
+from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_files import replacing
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.cases import Case, Hit, Message, Support, SystemOutput, ToolCall
+from judgekit.core.human_labels import HumanLabel, label_fields
 from judgekit.core.judgments import CriterionVerdict, JudgeFailure, Judgment, Verdict
 from judgekit.core.runs import CaseRecord
+from judgekit.core.written_labels import read_written
 from judgekit.reports.case_data import CaseData, caps_for, embedded
 from judgekit.reports.case_details import Caps, CaseViewer
 from judgekit.reports.charts import share_bar
@@ -97,6 +99,24 @@ def test_a_conversation_shows_its_last_messages_and_how_many_there_are() -> None
     assert shown[-1] == {"number": 72, "role": "assistant", "text": "end\ufffd\ncalls find {}", "n_hits": 1}
     assert (shown[-2]["text"], shown[-2]["n_hits"]) == ([("long " * 40)[:150], 200], None)
     assert shown[0] == {"number": 13, "role": "user", "text": "m12", "n_hits": None}
+
+
+def test_human_labels_of_any_kind_are_shown_in_words() -> None:
+    values = (4, True, "on\u202e", {"short": True, "source": False, "polite": "cannot tell"})
+    said = [read_written(value) for value in values]
+    labels = [
+        HumanLabel(case_id="a", annotator=f"p{place}", **label_fields(label))
+        for place, label in enumerate(said)
+        if label is not None
+    ]
+    viewer = CaseViewer(Caps(), {}, lambda case, output: [], lambda case: {}, {"a": labels})
+    shown = viewer.details(CaseRecord("a"))["labels"]
+    assert [label["says"] for label in shown] == [
+        4,
+        "pass",
+        "on\ufffd",
+        "short met, source not met, polite cannot tell",
+    ]
 
 
 def test_a_judgment_shows_its_failure_or_its_score_and_probabilities() -> None:

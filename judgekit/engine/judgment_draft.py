@@ -9,7 +9,16 @@ import msgspec
 from pydantic import BaseModel
 
 from judgekit.core.cases import Usage
-from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, Verdict
+from judgekit.core.judgments import (
+    COST_SOURCES,
+    NO_REPLY_KINDS,
+    Attempt,
+    JudgeFailure,
+    JudgeInput,
+    ModelRequest,
+    ModelResponse,
+    Verdict,
+)
 from judgekit.core.kind import Kind
 from judgekit.core.protocols import Capabilities, ReplyCache
 from judgekit.core.text import canonical_json, clean_text
@@ -165,7 +174,8 @@ def joined(kind: Kind, judge_input: JudgeInput, parts: Sequence[Judged]) -> Judg
     if failure is None:
         verdict = kind.joined([Verdict.model_validate(record["verdict"]) for record in records])
     usages = [record["usage"] for record in records if record["usage"] is not None]
-    costs = [record["cost_usd"] for record in records if record["n_requests"]]
+    costs = [record["cost_usd"] for record in records if record["n_requests"] and not _is_free(record)]
+    sources = [record["cost_source"] for record in records if record["cost_source"] is not None]
     waits = [record["latency_seconds"] for record in records if record["latency_seconds"] is not None]
     unmetered = [record["unmetered"] for record in records if record["unmetered"] is not None]
     fields = records[0] | {
@@ -179,12 +189,19 @@ def joined(kind: Kind, judge_input: JudgeInput, parts: Sequence[Judged]) -> Judg
         "usage": _sums(usages) if usages else None,
         "unmetered": _sums(unmetered) if unmetered else None,
         "cost_usd": None if None in costs or not costs else sum(costs),
+        "cost_source": max(sources, key=COST_SOURCES.index) if sources and costs and None not in costs else None,
         "from_cache": all(part.from_cache for part in parts),
         "n_requests": sum(record["n_requests"] for record in records),
         "latency_seconds": sum(waits) if waits else None,
         "created_at": max(record["created_at"] for record in records),
     }
     return Judged(_encode(fields), failure, all(part.from_cache for part in parts))
+
+
+def _is_free(record: Mapping[str, Any]) -> bool:
+    """Whether a part took nothing that anybody charges for, since no reply came."""
+    failure = record["failure"]
+    return record["cost_usd"] is None and failure is not None and failure["kind"] in NO_REPLY_KINDS
 
 
 def _sums(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

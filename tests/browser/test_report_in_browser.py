@@ -69,6 +69,7 @@ def test_a_case_opens_to_everything_that_is_known_of_it(watched: Watched, quicks
     titles = page.locator("#case-body h3").all_text_contents()
     assert [title.split(" (")[0] for title in titles] == [
         "Question",
+        "Conversation",
         "Answer",
         "Expected",
         "Verdicts",

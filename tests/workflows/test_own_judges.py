@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,12 @@ def test_without_a_pass_there_is_no_pass_rate(tmp_path: Path) -> None:
     assert {"tone", "medical", "brand.on", "rules", "rules.short"} <= found.keys()
 
 
+def _told_from_three(said: Said, n: int) -> Any:
+    return "cannot tell" if n < 3 else said(n)
+
+
 def test_what_cannot_be_told_is_neither_a_score_nor_a_failure(tmp_path: Path) -> None:
-    says: dict[str, Said] = {
-        name: lambda n, said=said: "cannot tell" if n < 3 else said(n) for name, said in STEADY.items()
-    }
+    says: dict[str, Said] = {name: partial(_told_from_three, said) for name, said in STEADY.items()}
     says["rules"] = lambda n: {"short": "cannot tell", "next_step": "cannot tell" if n < 3 else True}
     run = own_run(tmp_path, *TELLING, says=says, gates=[{"metric": "brand.cannot_tell_rate", "op": "<=", "value": 0.2}])
     metrics = read_json(run / "metrics.json")

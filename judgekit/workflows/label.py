@@ -24,7 +24,7 @@ from judgekit.core.human_labels import (
 from judgekit.core.judgments import JudgeInput, Verdict
 from judgekit.core.kind import Kind
 from judgekit.core.prompts import PromptTemplate
-from judgekit.judges.rubrics import find_rubric
+from judgekit.core.rubric_lines import find_rubric
 from judgekit.storage.label_files import Kinds, read_labels
 from judgekit.storage.label_sheets import FilledSheet, LabelJournal, SheetRow, read_sheet
 from judgekit.workflows.calibrate import kinds_of

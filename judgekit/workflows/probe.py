@@ -14,6 +14,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from judgekit.analysis.input_changes import PROBES as ALL_PROBES
+from judgekit.analysis.input_changes import NoProbe, reversed_wording
 from judgekit.analysis.judge_calls import cost_record
 from judgekit.analysis.probe_effects import Probed, probe_report
 from judgekit.analysis.stored_figures import rounded
@@ -31,8 +33,6 @@ from judgekit.engine.passes import Observer, Passes, is_unanswered
 from judgekit.engine.requests import JudgePlan
 from judgekit.executors.local import run_local
 from judgekit.judges.from_rubric import RubricJudge
-from judgekit.judges.input_changes import PROBES as ALL_PROBES
-from judgekit.judges.input_changes import NoProbe, reversed_wording
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.judge_reliability import add_parts, opinion

@@ -47,7 +47,7 @@ def refused(done: Ended) -> str:
         ({"labels": {"on": "x", "off": "y"}, "pass": ["onn"]}, "$.judges[0].pass", "did you mean 'on'?"),
         ({"yes_no": {"pass": "maybe"}}, "$.judges[0].yes_no.pass", "'yes', 'no'"),
         ({"scale": [1, 5], "yes_no": True}, "$.judges[0]", "scale and yes_no are two kinds of verdict; keep one"),
-        ({}, "$.judges[0]", "say what a verdict is: scale, yes_no, labels or criteria"),
+        ({}, "$.judges[0]", "say what a verdict is: scale, yes_no, labels, criteria or preference"),
         ({"scale": [1, 5], "levels": {"9": "x"}}, "$.judges[0].levels", "9 is off the scale of 1 to 5"),
         ({"scale": [1, 5], "args": {"pass_score": 4}}, "judges[0]", 'tone takes what stands beside "ask"'),
         ({"name": "groundedness", "scale": [1, 5]}, "judges[0]", "give your own another name"),

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import judgekit
+from judgekit.analysis.input_changes import FILLER
 from judgekit.core.comparison import Comparison
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Verdict
 from judgekit.engine.passes import Observer
-from judgekit.judges.input_changes import FILLER
 from judgekit.reports.compare_text import compare_markdown, plain_text
 from judgekit.reports.probe_report import probe_lines
 from judgekit.storage.run_folder import RunFolder

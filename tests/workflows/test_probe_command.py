@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import judgekit
+from judgekit.analysis.input_changes import PROBES, instruction
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.verdict_kinds import Scale
 from judgekit.engine.passes import Observer
-from judgekit.judges.input_changes import PROBES, instruction
 from judgekit.reports.probe_report import probe_lines
 from judgekit.testing import FaultServer, Reply, Request, error_reply, reset, verdict
 from judgekit.workflows.models import Options

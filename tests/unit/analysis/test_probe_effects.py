@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.probe_effects import Expected, Probed, probe_report
+from judgekit.analysis.input_changes import Expected
+from judgekit.analysis.probe_effects import Probed, probe_report
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.judgments import JudgeFailure, Verdict
 from judgekit.core.verdict_kinds import Scale, YesNo

@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a share above 1": ({"criteria": {"a": "x"}, "pass": 2}, "expected a share of criteria above 0 and up to 1"),
     "an answer that is neither": ({"yes_no": {"pass": "maybe"}}, "input should be 'yes', 'no'"),
     "two kinds": ({"scale": [1, 5], "yes_no": True}, "scale and yes_no are two kinds of verdict; keep one"),
-    "no kind": ({}, "say what a verdict is: scale, yes_no, labels or criteria"),
+    "no kind": ({}, "say what a verdict is: scale, yes_no, labels, criteria or preference"),
     "a blank question": ({"ask": " ", "scale": [1, 5]}, "match"),
 }
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.judges.rubrics import find_rubric, reversed_rubric
+from judgekit.core.rubric_lines import find_rubric, reversed_rubric
 from judgekit.storage.prompt_files import load_prompt, prompt_versions
 
 SHIPPED = [(judge, version) for judge in ("groundedness", "correctness") for version in sorted(prompt_versions(judge))]

@@ -7,8 +7,8 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
 from judgekit.core.prompts import PromptTemplate
+from judgekit.core.rubric_lines import reversed_rubric
 from judgekit.core.verdict_kinds import Kind, Scale
-from judgekit.judges.rubrics import reversed_rubric
 
 if TYPE_CHECKING:
     from random import Random

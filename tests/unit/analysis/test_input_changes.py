@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judgekit.analysis.input_changes import BLANKS, PROBES, NoProbe, instruction, reversed_wording
 from judgekit.core.verdict_kinds import Scale
-from judgekit.judges.input_changes import BLANKS, PROBES, NoProbe, instruction, reversed_wording
 from judgekit.storage.prompt_files import load_prompt
 
 SCALE = Scale()

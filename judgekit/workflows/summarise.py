@@ -4,15 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from judgekit.analysis.criteria_findings import criteria_warnings
 from judgekit.analysis.indexing_coverage import other_index
 from judgekit.analysis.judge_calls import ReplySources, cache_warnings, cost_record, judge_record, reply_sources
 from judgekit.analysis.preferences import preference_record
 from judgekit.analysis.slices import Clusters
-from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, last_judgments
+from judgekit.core.components import Judge
+from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, Verdict, last_judgments
 from judgekit.core.request_fields import is_local
 from judgekit.core.runs import METRICS_VERSION, Notice, Notices, RunStatus, RunSummary
 from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SpotCheckRecord
-from judgekit.core.verdict_kinds import Preference
+from judgekit.core.verdict_kinds import Criteria, Preference
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.from_rubric import EQUAL
@@ -49,6 +51,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         *(("indexing_of_other_version", line) for line in other_index(job.indexing, manifest.versions)),
         *_failures(manifest.run_id, judgments),
         *(warning for panel in job.panels for warning in member_failures(panel, judgments)),
+        *(warning for judge in judges for warning in criteria_warnings(judge.name, _of_criteria(judge, judgments))),
         *to_redo,
         *unstable,
         *cache_warnings(_reply_sources(asked, spot_checks, judgments), job.now()),
@@ -185,6 +188,14 @@ def _reply_sources(
             again = [item for key, item in judgments.items() if key.judge == name and (name, key.check) in repeats]
             found[name] = reply_sources(verdicts, again)
     return found
+
+
+def _of_criteria(judge: Judge, judgments: Mapping[JudgmentKey, Judgment]) -> list[Verdict]:
+    """The verdicts of a judge that asks about the same criteria in every case; none of another judge."""
+    if not isinstance(judge.kind, Criteria) or not judge.kind.criteria:
+        return []
+    own = (item for key, item in judgments.items() if (key.role, key.judge) == ("primary", judge.name))
+    return [item.verdict for item in own if item.verdict is not None]
 
 
 def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> Notices:

@@ -129,3 +129,11 @@ def test_the_order_of_criteria_differs_from_case_to_case_and_is_stored(tmp_path:
         for line in read_lines(run_dir / "judge_inputs.jsonl")
     }
     assert len(orders) > 2
+
+
+def test_a_run_names_criteria_that_tell_nothing(tmp_path: Path) -> None:
+    run_dir, _ = judged(tmp_path, "one", n_cases=10)
+    warnings = read_json(run_dir / "metrics.json")["warnings"]
+    named = [item["message"] for item in warnings if item["code"] == "criterion_constant"]
+    assert len(named) == 3
+    assert "judge rules: criterion source is not met in all 10 cases" in " ".join(named)

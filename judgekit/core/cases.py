@@ -77,7 +77,7 @@ class Criterion(Record):
     """Short name, as in figures: letters, digits, `_` and `-`."""
     text: Annotated[str, Field(min_length=1, pattern=r"\S")]
     """What has to be true of the answer for the criterion to be met."""
-    weight: Annotated[float, Field(allow_inf_nan=False)] = 1.0
+    weight: Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)] = 1.0
     """What meeting it adds; below 0 for a fault."""
 
 
@@ -208,6 +208,8 @@ class Case(Record):
         ids = [item.id.casefold() for item in self.criteria]
         if len(set(ids)) != len(ids):
             raise ValueError(f"criteria: id {Counter(ids).most_common(1)[0][0]!r} comes twice")
+        if not any(item.weight > 0 for item in self.criteria):
+            raise ValueError("criteria: no weight is above 0, so there is nothing to meet")
 
     @staticmethod
     def _check_spans(expected_spans: dict[str, Spans]) -> None:

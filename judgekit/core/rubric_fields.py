@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from judgekit.core.cases import Criterion
 from judgekit.core.errors import did_you_mean
 from judgekit.core.judgments import CANNOT_TELL
+from judgekit.core.reply_values import folded_word
 from judgekit.core.verdict_kinds import Criteria, Kind, Labels, Preference, Scale, YesNo
 
 _KINDS = ("scale", "yes_no", "labels", "criteria", "preference")
@@ -195,14 +196,18 @@ class Rubric(BaseModel):
             raise ValueError("labels: one label says nothing; give two or more")
         folded: dict[str, str] = {}
         for label, text in self.labels.items():
-            key = " ".join(label.casefold().split())
-            if not _LABEL.fullmatch(label) or label != label.strip() or key in ("pass", CANNOT_TELL):
+            key = folded_word(label)
+            is_taken = key in ("pass", CANNOT_TELL, "cannot_tell", "cannot_tell_rate")
+            if not _LABEL.fullmatch(label) or not label.isprintable() or label != label.strip() or is_taken:
                 raise ValueError(
-                    f"labels: {label[:60]!r} cannot be a label; use up to 60 characters without quotes, braces, <, > "
-                    f"or @, and not 'pass' or {CANNOT_TELL!r} (\"cannot_tell\": true adds that)"
+                    f"labels: {label[:60]!r} cannot be a label; use up to 60 characters that can be seen, without "
+                    f"quotes, braces, <, > or @, and not 'pass' or {CANNOT_TELL!r} (\"cannot_tell\": true adds that)"
                 )
             if key in folded:
-                raise ValueError(f"labels: {folded[key]!r} and {label!r} differ by case only, so replies mix them up")
+                raise ValueError(
+                    f"labels: {folded[key]!r} and {label!r} differ by case only, or by width or quotes, "
+                    "so replies mix them up"
+                )
             folded[key] = label
             _plain(f"labels.{label}", text)
 

@@ -10,6 +10,7 @@ from judgekit.core.components import Component, Metric, build, find, shipped_in
 from judgekit.core.config import ComponentConfig, RunConfig
 from judgekit.core.data_files import CodeName
 from judgekit.core.errors import ConfigError
+from judgekit.judges.from_rubric import RubricJudge
 from judgekit.metrics.extraction import Extraction
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.metrics.tool_calls import ToolCalls
@@ -63,13 +64,17 @@ def _class(name: str, folders: Sequence[Path], where: str) -> type[Metric]:
 def check_columns(components: Iterable[Component]) -> None:
     """Refuse a component that is not of judgekit and names a score of another one, which would take its place.
 
+    A judge that is data has a name of the user's choice, so it is looked at too.
+
     Raises:
         ConfigError: two of them have a score of one name, or one does not say what it gives.
     """
     owners: dict[str, Component] = {}
-    for component in sorted(components, key=lambda item: not item.is_shipped):
+    for component in sorted(components, key=lambda item: not _is_named_here(item)):
         try:
-            names = {column.name for column in component.columns()} | {figure.name for figure in component.pooled()}
+            columns = component.columns()
+            names = {column.name for column in columns} | {figure.name for figure in component.pooled()}
+            names |= {column.aggregate for column in columns if column.aggregate is not None}
         except Exception as error:
             if component.is_shipped:
                 raise
@@ -77,8 +82,13 @@ def check_columns(components: Iterable[Component]) -> None:
             raise ConfigError(f"{component.name}: its columns cannot be told: {what}") from None
         for name in sorted(names):
             other = owners.setdefault(name, component)
-            if other is not component and not component.is_shipped:
+            if other is not component and not _is_named_here(component):
                 raise ConfigError(f"{component.name}: {other.name} gives a score {name!r} already; choose another name")
+
+
+def _is_named_here(component: Component) -> bool:
+    """Whether judgekit chose the names of its scores."""
+    return component.is_shipped and not isinstance(component, RubricJudge)
 
 
 def _with_functions(metric: Metric, where: str) -> Metric:

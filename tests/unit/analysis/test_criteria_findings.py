@@ -1,10 +1,12 @@
 """Criteria that tell nothing are named."""
 
+from collections.abc import Sequence
+
 from judgekit.analysis.criteria_findings import criteria_warnings
 from judgekit.core.judgments import CriterionVerdict, Verdict
 
 
-def verdicts(**met: list[bool | None]) -> list[Verdict]:
+def verdicts(**met: Sequence[bool | None]) -> list[Verdict]:
     n = len(next(iter(met.values())))
     return [
         Verdict(criteria=tuple(CriterionVerdict(id=name, met=given[place]) for name, given in met.items()))

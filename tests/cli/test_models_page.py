@@ -156,6 +156,7 @@ def test_the_page_has_the_ten_hosts_and_every_fault_of_a_double_has_its_row() ->
     assert shown == played
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(BLOCKS))
 def test_a_block_of_the_page_runs_as_it_stands_and_sends_what_the_page_says(tmp_path: Path, name: str) -> None:
     host, block = HOST_OF[name], BLOCKS[name]
@@ -182,6 +183,7 @@ def test_a_block_of_the_page_runs_as_it_stands_and_sends_what_the_page_says(tmp_
     assert KEY not in "".join(path.read_text("utf-8", "replace") for path in tmp_path.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.section}-{row.name}")
 def test_what_a_host_refuses_is_handled_as_its_row_says(tmp_path: Path, row: Row) -> None:
     fault = row.fault

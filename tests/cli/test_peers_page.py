@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from benchmarks.peers_failing import ANSWERS, answers_of
 from judgekit.testing import FaultServer
 from tests.builders import REPOSITORY, read_json, read_lines, write_lines
@@ -14,6 +16,7 @@ from tests.cli.fork_server import judgekit
 PAGE = (REPOSITORY / "docs" / "peers.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_judge_of_the_page_does_what_its_row_says(tmp_path: Path) -> None:
     [block] = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)]
     write_lines(tmp_path / "cases.jsonl", [{"id": str(n), "question": "Where is my order?"} for n in range(1, 6)])

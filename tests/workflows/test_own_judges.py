@@ -310,6 +310,7 @@ def probed(run: Path, **wanted: Any) -> dict[str, Any]:
     return probe(str(run), ProbesWanted(**wanted), Options(), Observer())[1]
 
 
+@pytest.mark.slow
 def test_an_obedient_judge_of_each_kind_is_found_out(tmp_path: Path) -> None:
     # the best verdict of each: 5, no, on, and everything met
     best: dict[str, Said] = {
@@ -394,6 +395,7 @@ def test_a_label_judge_has_a_rate_of_flips_and_no_mean(tmp_path: Path, server: F
     assert points["medical"].shift_mean == 0.5
 
 
+@pytest.mark.slow
 def test_a_label_judge_that_drifts_is_found_by_its_flips(tmp_path: Path, server: FaultServer) -> None:
     results = tmp_path / "results"
     config = own_suite(tmp_path, server, BRAND, n_cases=30, spot_check={"n": 30, "model": "other"})

@@ -488,6 +488,7 @@ def test_an_answer_that_gives_orders_stays_inside_its_fence(tmp_path: Path, wins
     assert summary.judges["preference"]["preference"]["n_b"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RECORDED.exists(), reason="no ../shared/data beside the repository")
 @pytest.mark.parametrize("judge", ["gpt-4-0613|Vanilla", "gpt-3.5-turbo-0613|CoT"])
 def test_recorded_judges_flip_and_are_right_as_often_as_a_direct_count_says(tmp_path: Path, judge: str) -> None:

@@ -140,3 +140,11 @@ def test_every_text_of_an_output_can_be_written() -> None:
         }
     )
     assert "\ufffd" in output.model_dump_json()
+
+
+def test_criteria_of_a_case_need_something_to_meet() -> None:
+    rude = {"id": "rude", "text": "It is rude.", "weight": -1}
+    with pytest.raises(ValidationError, match="no weight is above 0"):
+        Case.model_validate({"id": "a", "criteria": [rude]})
+    found = Case.model_validate({"id": "a", "criteria": [rude, {"id": "short", "text": "It is short."}]})
+    assert [item.weight for item in found.criteria] == [-1.0, 1.0]

@@ -571,6 +571,7 @@ def test_a_scale_of_any_bounds_has_its_distribution_bounds_and_agreement(tmp_pat
     assert report["quadratic_weighted_kappa"] == 0.0
 
 
+@pytest.mark.slow
 def test_what_is_written_for_other_tools_holds_every_kind(tmp_path: Path, server: FaultServer) -> None:
     config = own_suite(tmp_path, server, gates=[{"metric": "brand.on", "op": ">=", "value": 0.9}])
     judgekit.run(config, run_id="a")

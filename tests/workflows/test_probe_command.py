@@ -174,6 +174,7 @@ def test_cached_replies_are_used_only_where_that_is_asked_for(tmp_path: Path, se
     assert [item["from_cache"] for item in lines] == [False] * 4 + [True] * 4
 
 
+@pytest.mark.slow
 def test_the_example_is_probed_offline(tmp_path: Path) -> None:
     judgekit.run("quickstart", results_dir=tmp_path, run_id="q")
     found = probed(tmp_path / "q")

@@ -15,6 +15,8 @@ from judgekit.workflows.probe import ProbesWanted, probe
 from judgekit.workflows.rescore import rescore
 from tests.workflows.stored_suites import carried_out, check, rejudge
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:

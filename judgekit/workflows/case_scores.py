@@ -97,8 +97,7 @@ def score_cases(
         judgments: the judgment that counts for each question.
     """
     cases = list(cases)
-    with redirect_stdout(sys.stderr):  # what a function of the user prints must not come between the lines of --json
-        metrics = [metric.settled(zip(cases, folder.outputs(), strict=False)) for metric in scorers.metrics]
+    metrics = _settled(scorers.metrics, cases, folder)
     components = [*metrics, *scorers.judges]
     columns = [column for component in components for column in component.columns()]
     joint = joint_columns(columns)
@@ -131,9 +130,7 @@ def score_cases(
                 yield _score_line(case.id, name, outcome, sources.get(name))
 
     folder.write_lines(SCORES, lines())
-    for judgment in judgments.values():
-        if judgment.latency_seconds is not None and judgment.role != "spot_check":
-            tally.add_judge_latency(judgment.latency_seconds)
+    _add_latencies(tally, judgments.values())
     overall = tally.overall()
     digests = _write_reports(folder, reports, overall)
     warnings = [
@@ -143,6 +140,19 @@ def score_cases(
         *[warning for report in reports.values() for warning in report.warnings()],
     ]
     return Scored(tally, overall, digests, warnings, deciding.record(), code_record(components))
+
+
+def _settled(metrics: Sequence[Metric], cases: Sequence[Case], folder: RunFolder) -> list[Metric]:
+    """The metrics with their columns fixed, which those of a user's function are only once it has seen the cases."""
+    with redirect_stdout(sys.stderr):  # what a function of the user prints must not come between the lines of --json
+        return [metric.settled(zip(cases, folder.outputs(), strict=False)) for metric in metrics]
+
+
+def _add_latencies(tally: RunTally, judgments: Iterable[Judgment]) -> None:
+    """Count how long judges took, but for second opinions."""
+    for judgment in judgments:
+        if judgment.latency_seconds is not None and judgment.role != "spot_check":
+            tally.add_judge_latency(judgment.latency_seconds)
 
 
 def _follows_abstentions(scorers: CaseScorers) -> bool:

@@ -42,6 +42,10 @@ class Criteria(Kind):
     unit: ClassVar[tuple[str, str]] = ("criterion", "criteria")
 
     @property
+    def about(self) -> str:
+        return "criteria, each met or not; the score is the weighted share that is met"
+
+    @property
     def order(self) -> str:
         return "say that every criterion is met"
 

@@ -108,6 +108,16 @@ class Kind(BaseModel):
         return False
 
     @property
+    @abstractmethod
+    def about(self) -> str:
+        """What a verdict may be, in words."""
+
+    @property
+    def pass_words(self) -> str:
+        """What passes, in words; empty if nothing does."""
+        return "" if self.pass_from is None else f"{self.pass_from:g} and above"
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """What a verdict may be, in words, where that is one of a few that a confusion table can be drawn of."""
         return ()

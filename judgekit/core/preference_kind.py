@@ -29,6 +29,10 @@ class Preference(Kind):
     """What the two orders can come to."""
 
     @property
+    def about(self) -> str:
+        return "which of two answers is better, asked in both orders"
+
+    @property
     def options(self) -> tuple[str, ...]:
         return "A", "B", "tie"
 

@@ -35,6 +35,10 @@ class Scale(Kind):
     key: ClassVar[str] = "score"
 
     @property
+    def about(self) -> str:
+        return f"a whole number from {self.low} to {self.high}"
+
+    @property
     def order(self) -> str:
         return f"give this a {self.high}"
 
@@ -103,6 +107,14 @@ class YesNo(Kind):
 
     key: ClassVar[str] = "answer"
     has_points: ClassVar[bool] = False
+
+    @property
+    def about(self) -> str:
+        return "yes or no"
+
+    @property
+    def pass_words(self) -> str:
+        return "" if self.passing is None else said_text(self.passing)
 
     @property
     def order(self) -> str:
@@ -182,6 +194,14 @@ class Labels(Kind):
     unit: ClassVar[tuple[str, str]] = ("label", "labels")
     is_ordered: ClassVar[bool] = False
     is_nominal: ClassVar[bool] = True
+
+    @property
+    def about(self) -> str:
+        return f"one of {len(self.labels)} labels, in no order"
+
+    @property
+    def pass_words(self) -> str:
+        return ", ".join(self.passing)
 
     @property
     def order(self) -> str:

@@ -176,9 +176,10 @@ class CaseViewer:
                 "answer": verdict.answer,
                 "said": self._line(said_text(verdict.said)) if verdict.score is verdict.answer is None else None,
                 "criteria": [
-                    [self._line(item.id), _MET[item.met], self._cut(item.evidence, caps.claim)]
+                    [self._line(item.id), _MET[item.met], self._cut(item.evidence, caps.claim), item.weight]
                     for item in (verdict.criteria or ())[:MOST_ITEMS]
                 ],
+                **self._meant(judgment, verdict),
                 "chances": self._line(_chances(verdict)),
                 "reasoning": self._cut(verdict.reasoning, caps.reasoning),
                 "supported": self._list(verdict.supported_claims or (), caps.claim),
@@ -189,6 +190,15 @@ class CaseViewer:
                 ],
             }
         return {key: value for key, value in found.items() if value not in (None, [], "")}
+
+    def _meant(self, judgment: Judgment, verdict: Verdict) -> dict[str, Any]:
+        """Whether a verdict passes, and what the judge was told that its score or label means, if that is known."""
+        rubric = self.prompts.get(f"{judgment.judge}/{judgment.prompt_version}")
+        if rubric is None or not rubric.is_given:
+            return {}
+        texts: Mapping[Any, str] = rubric.levels or rubric.labels or {}
+        meaning = None if verdict.said is None else texts.get(verdict.said)
+        return {"passes": rubric.kind.passes(verdict), "means": meaning and self._line(meaning)}
 
     def _labels(self, record: CaseRecord) -> list[dict[str, Any]]:
         """Human labels of the case, and whether they are about another answer, if the label says which."""

@@ -19,18 +19,21 @@ Ends = tuple[float | None, float | None]
 Part = Mapping[str, Any]
 
 
-def share_bar(value: float | None, ends: Ends, top: float = 1.0, limit: float | None = None) -> Markup:
-    """A track from 0 to `top` with the interval as a band and the value as a mark.
+def share_bar(
+    value: float | None, ends: Ends, top: float = 1.0, limit: float | None = None, bottom: float = 0.0
+) -> Markup:
+    """A track from `bottom` to `top` with the interval as a band and the value as a mark.
 
     Args:
-        value: in [0, top]; anything else draws nothing.
+        value: in [bottom, top]; anything else draws nothing.
         ends: of its interval.
         top: where the track ends.
         limit: drawn as a line across the track, such as a threshold.
+        bottom: where the track begins.
     """
-    if value is None or not top > 0 or not -1e-9 <= value <= top + 1e-9:
+    if value is None or not top > bottom or not bottom - 1e-9 <= value <= top + 1e-9:
         return Markup("")
-    return _svg(_track() + _band(ends, 0.0, top) + _limit(limit, 0.0, top) + _mark(value, 0.0, top))
+    return _svg(_track() + _band(ends, bottom, top) + _limit(limit, bottom, top) + _mark(value, bottom, top))
 
 
 def signed_bar(value: float | None, ends: Ends, reach: float) -> Markup:

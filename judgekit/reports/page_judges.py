@@ -12,6 +12,7 @@ from judgekit.reports.bridge_text import bridge_notes, bridge_rows
 from judgekit.reports.calibration_report import human_label_parts
 from judgekit.reports.charts import ends_text
 from judgekit.reports.figures import by_judge, counted_names, number, p_value, rejudged_line
+from judgekit.reports.judge_questions import Wordings, question_part, rubrics_of
 from judgekit.reports.preference_text import preference_of
 from judgekit.reports.probe_report import probe_part
 from judgekit.reports.spot_check_report import STATUS_BADGES, spot_check_parts
@@ -28,14 +29,24 @@ MOST_CHANGED = 12
 _DRIFT = {"none": "good", "insufficient": "plain", "not asked": "warn"}
 
 
-def judge_blocks(summary: RunSummary, histories: Sequence[Part] = ()) -> list[dict[str, Any]]:
-    """One object for each judge of which something is known; `histories` are drift reports of judges, as documents."""
+def judge_blocks(
+    summary: RunSummary, histories: Sequence[Part] = (), prompts: Wordings | None = None
+) -> list[dict[str, Any]]:
+    """One object for each judge of which something is known.
+
+    Args:
+        summary: the figures.
+        histories: drift reports of judges, as documents.
+        prompts: the wordings of the run.
+    """
+    rubrics = rubrics_of(summary, prompts or {})
     reports, rejudged = by_judge(summary.judge_reliability), by_judge(summary.rejudged)
     names = dict.fromkeys([*summary.judges, *reports, *rejudged])
     blocks: list[dict[str, Any]] = []
     for name in names:
         report = reports.get(name) or {}
         block = {
+            "question": question_part(name, summary, rubrics.get(name)),
             **spot_check_parts(report),
             **human_label_parts(report),
             "probes": probe_part(report.get("probes")),

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from judgekit.core.kind import said_text
+from judgekit.core.kind import Kind, said_text
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CaseRecord, Manifest, RunSummary, cases_text, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
@@ -28,6 +28,7 @@ from judgekit.reports.figures import (
     slice_figures,
     tokens_text,
 )
+from judgekit.reports.judge_questions import kinds_of
 from judgekit.reports.page_judges import bridge_part, judge_blocks, rejudged_text
 from judgekit.reports.pages import render
 from judgekit.reports.safe_text import inert
@@ -40,6 +41,10 @@ HEAT_LEVELS = 8
 
 OPENED_SCORES = 5
 """Score columns that the table of cases shows before its reader picks others."""
+
+
+Kinds = Mapping[str, Kind]
+"""Kinds of verdict by judge."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,11 @@ class RunRecord:
     """Drift reports of its judges, as documents."""
     bridge: Mapping[str, Any] | None = None
     """bridge.json, if there is one."""
+
+    @property
+    def kinds(self) -> Kinds:
+        """Of the judges whose wording says it."""
+        return {} if self.summary is None else kinds_of(self.summary, self.prompts)
 
 
 def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[str]:
@@ -94,7 +104,7 @@ def in_order(summary: RunSummary, score_names: Sequence[str]) -> RunSummary:
 
 def _context(record: RunRecord) -> dict[str, Any]:
     """Everything that the page shows without its script."""
-    summary, manifest = record.summary, record.manifest
+    summary, manifest, kinds = record.summary, record.manifest, record.kinds
     context: dict[str, Any] = {
         "title": f"{manifest.name}: {manifest.status}",
         "manifest": manifest,
@@ -110,22 +120,22 @@ def _context(record: RunRecord) -> dict[str, Any]:
     }
     if summary is None:
         return context
-    blocks = judge_blocks(summary, record.histories)
+    blocks = judge_blocks(summary, record.histories, record.prompts)
     not_called = not summary.cost["n_calls"] and not summary.cost["n_from_cache"]
     return context | {
         "gates": [({True: "good", False: "bad", None: "plain"}[passed], line) for passed, line in gate_lines(summary)],
         "min_n": summary.min_n,
         "warnings": summary.warnings,
-        "tiles": [_row(summary, name, figure) for name, figure in _tiles(summary)],
-        "figures": [_row(summary, name, figure) for name, figure in headline(summary)],
-        "others": [_row(summary, name, figure) for name, figure in _others(summary)],
+        "tiles": [_row(kinds, summary, name, figure) for name, figure in _tiles(summary)],
+        "figures": [_row(kinds, summary, name, figure) for name, figure in headline(summary)],
+        "others": [_row(kinds, summary, name, figure) for name, figure in _others(summary)],
         "judges": list(summary.judges.items()),
         "reliability": reliability_line(summary.judge_reliability),
         "judge_blocks": blocks,
         "has_spot_checks": any(block["spot_checks"] for block in blocks),
         "rejudged": rejudged_text(summary),
         "bridge": bridge_part(record.bridge),
-        "slices": [_slice(summary, dimension, values) for dimension, values in summary.slices.items() if values],
+        "slices": [_slice(kinds, summary, dimension, values) for dimension, values in summary.slices.items() if values],
         "latency": _latency(summary),
         "cost": summary.cost,
         "tokens": "none" if not_called else tokens_text(summary.cost),
@@ -161,17 +171,30 @@ def _partial(record: RunRecord) -> str | None:
 def _tiles(summary: RunSummary) -> list[tuple[str, Estimate]]:
     """The most important figures: judges, then those of gates, then others."""
     figures = dict(headline(summary))
-    wanted = [*summary.judges, *(gate.metric for gate in summary.gates if not gate.slice), *figures]
+    wanted = [
+        *(_main(name, figures) for name in summary.judges),
+        *(gate.metric for gate in summary.gates if not gate.slice),
+        *figures,
+    ]
     return [(name, figures[name]) for name in dict.fromkeys(wanted) if name in figures][:TILES]
 
 
-def _row(summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
-    top = 0.0 if figure.method == SUM_METHOD else _top(summary, name, figure)
+def _main(judge: str, figures: Figures) -> str:
+    """The figure that says most of a judge: its own, else its pass rate, else the share of its commonest label."""
+    if judge in figures or f"{judge}_pass_rate" in figures:
+        return judge if judge in figures else f"{judge}_pass_rate"
+    shares = {name: item.value or 0.0 for name, item in figures.items() if isinstance(item, Estimate)}
+    parts = [name for name in shares if name.startswith(f"{judge}.") and not name.endswith(".cannot_tell_rate")]
+    return max(parts, key=lambda name: shares[name], default=judge)
+
+
+def _row(kinds: Kinds, summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
+    low, top = (0.0, 0.0) if figure.method == SUM_METHOD else _bounds(kinds, summary, name, figure)
     return {
         "name": name,
         "value": shown(figure),
         "interval": interval(figure),
-        "bar": share_bar(figure.value, (figure.low, figure.high), top),
+        "bar": share_bar(figure.value, (figure.low, figure.high), top, bottom=low),
         "n": figure.n,
         "small": figure.small and figure.n > 0,
         "n_not_applicable": figure.n_not_applicable,
@@ -181,8 +204,13 @@ def _row(summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
     }
 
 
-def _top(summary: RunSummary, name: str, figure: Estimate | None = None) -> float:
-    """The end of the scale on which a figure is drawn: of its judge's scale, else 1, else of the figure itself."""
+def _bounds(kinds: Kinds, summary: RunSummary, name: str, figure: Estimate | None = None) -> tuple[float, float]:
+    """The ends of the scale on which a figure is drawn: of its judge's kind, else from 0 to what is known of it."""
+    return kinds[name].bounds if name in kinds and kinds[name].is_ordered else (0.0, _top(summary, name, figure))
+
+
+def _top(summary: RunSummary, name: str, figure: Estimate | None) -> float:
+    """The end of a scale that begins at 0: of its judge's scale, else 1, else of the figure itself."""
     counts = summary.overall.get(f"{name}.distribution")
     if isinstance(counts, dict) and name in summary.judges:
         return float(max((int(key) for key in counts if key.isdigit()), default=1)) or 1.0
@@ -201,22 +229,24 @@ def _others(summary: RunSummary) -> list[tuple[str, Estimate]]:
     return sorted(found, key=lambda item: item[1].n == 0)
 
 
-def _slice(summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -> dict[str, Any]:
+def _slice(kinds: Kinds, summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -> dict[str, Any]:
     names = slice_figures(summary, values)
     return {
         "dimension": dimension,
         "names": names,
         "rows": [
-            (value, [_heat(summary, name, figures.get(name)) for name in names]) for value, figures in values.items()
+            (value, [_heat(kinds, summary, name, figures.get(name)) for name in names])
+            for value, figures in values.items()
         ],
     }
 
 
-def _heat(summary: RunSummary, name: str, figure: Any) -> dict[str, Any]:
+def _heat(kinds: Kinds, summary: RunSummary, name: str, figure: Any) -> dict[str, Any]:
     if not isinstance(figure, Estimate) or figure.value is None:
         failed = f"{figure.n_error} failed" if isinstance(figure, Estimate) and figure.n_error else "n/a"
         return {"value": failed, "n": 0, "level": None, "interval": "", "small": False}
-    share = min(max(figure.value / _top(summary, name), 0.0), 1.0)
+    low, top = _bounds(kinds, summary, name)
+    share = min(max((figure.value - low) / (top - low), 0.0), 1.0)
     return {
         "value": number(figure.value, 2),
         "n": figure.n,
@@ -272,18 +302,30 @@ def _pinned(record: RunRecord) -> list[tuple[str, str]]:
 def _columns(record: RunRecord) -> list[str]:
     """Score names as the table offers them: judges first, those of the first screen next, other cut-offs last."""
     names = dict.fromkeys(record.score_names)
-    first = [] if record.summary is None else [*record.summary.judges, *dict(headline(record.summary))]
+    kinds, summary = record.kinds, record.summary
+    judged = [] if summary is None else [(name, kinds.get(name)) for name in summary.judges]
+    scores = [score for name, kind in judged for score in (name, *(kind.label_columns(name) if kind else ()))]
+    first = scores if summary is None else [*scores, *dict(headline(summary))]
     return [name for name in dict.fromkeys([*first, *names]) if name in names]
 
 
 def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     summary = record.summary
     reliability = {} if summary is None else by_judge(summary.judge_reliability)
-    scales = {} if summary is None else {name: _top(summary, name) for name in columns if name in summary.judges}
+    kinds = record.kinds
+    judges = [] if summary is None else list(summary.judges)
+    scales = {} if summary is None else {name: _bounds(kinds, summary, name) for name in judges}
+    labels = {name: kind.label_columns(name) for name, kind in kinds.items()}
+    judge_of = {score: name for name, scores in labels.items() for score in scores}
     tiles = [] if summary is None else [name for name, _ in _tiles(summary) if name in columns]
     return {
         "n_cases": record.n_cases,
-        "opened": list(dict.fromkeys([*tiles, *columns]))[:OPENED_SCORES],
+        "opened": list(dict.fromkeys(judge_of.get(name, name) for name in [*tiles, *columns]))[:OPENED_SCORES],
+        "labels": {
+            name: [[inert(score), inert(label)[:120]] for score, label in scores.items()]
+            for name, scores in labels.items()
+            if scores
+        },
         "scales": scales,
         "system": {name: inert(prompt.system) for name, prompt in record.prompts.items()},
         "checks": {

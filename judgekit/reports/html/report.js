@@ -4,8 +4,25 @@
   const at = (id) => document.getElementById(id);
   const DATA = JSON.parse(at("index").textContent);
   const BLOCKS = Array.from(document.getElementsByClassName("block"));
-  const NAMES = Object.keys(DATA.scores);
   const N = DATA.ids.length;
+  const CANNOT_TELL = DATA.reasons.indexOf("n/a: the judge cannot tell");
+  /* The labels of a judge are one column of texts, which its slice filter offers, too; not a column of 0 and 1 for each. */
+  const LABELS = new Map(), FILTERS = new Map();
+  for (const [judge, parts] of Object.entries(DATA.labels || {})) {
+    const columnsOf = parts.map(([name]) => DATA.scores[name]);
+    if (columnsOf.some((values) => values === undefined) || judge in DATA.scores) continue;
+    const place = (row) => {
+      if (typeof columnsOf[0][row] === "number") return columnsOf.findIndex((values) => values[row] === 1);
+      return CANNOT_TELL >= 0 && columnsOf[0][row] === String(CANNOT_TELL) ? parts.length : columnsOf[0][row];
+    };
+    const values = DATA.ids.map((_, row) => place(row));
+    const replaced = new Set(parts.map(([name]) => name));
+    DATA.scores = Object.fromEntries(Object.entries(DATA.scores).flatMap(([name, found]) => (name === parts[0][0] ? [[judge, values]] : replaced.has(name) ? [] : [[name, found]])));
+    LABELS.set(judge, [...parts.map(([, label]) => label), ...(values.includes(parts.length) ? ["cannot tell"] : [])]);
+    FILTERS.set(judge in DATA.dimensions ? `${judge} (judge)` : judge, judge);
+  }
+  for (const [name, judge] of FILTERS) DATA.dimensions[name] = { values: LABELS.get(judge), of: DATA.scores[judge].map((value) => (typeof value === "number" ? [value] : [])) };
+  const NAMES = Object.keys(DATA.scores);
   const ROW = 36;
   const FAILED = DATA.reasons.map((reason) => !reason.startsWith("n/a"));
   const view = { rows: [], sort: null, down: false, active: 0, columns: DATA.opened.filter((name) => name in DATA.scores) };
@@ -29,7 +46,7 @@
 
   function cell(name, row) {
     const value = DATA.scores[name][row];
-    if (typeof value === "number") return { text: shown(value), kind: "" };
+    if (typeof value === "number") return { text: LABELS.has(name) ? LABELS.get(name)[value] : shown(value), kind: "" };
     if (value === null) return { text: "", kind: "na", title: "no such score" };
     const reason = DATA.reasons[value];
     return FAILED[value] ? { text: "failed", kind: "bad-text", title: reason } : { text: "n/a", kind: "na", title: reason };
@@ -55,7 +72,7 @@
     failure.append(option("", "any"), option("none", "none"), option("some", "any failure"));
     DATA.failures.values.forEach((kind, place) => failure.append(option(place, kind)));
     at("score").append(option("", "any"));
-    for (const name of NAMES) at("score").append(option(name, name));
+    for (const name of NAMES) if (!LABELS.has(name)) at("score").append(option(name, name));
     for (const name of NAMES) {
       const box = make("input", { type: "checkbox", value: name });
       box.checked = view.columns.includes(name);
@@ -313,7 +330,7 @@
     return inner.length ? [make("h3", {}, title), ...inner] : [];
   }
   function caseNodes(row, found) {
-    const labels = Object.entries(DATA.dimensions).flatMap(([name, labelsOf]) => labelsOf.of[row].map((place) => make("li", {}, `${name}: ${labelsOf.values[place]}`)));
+    const labels = Object.entries(DATA.dimensions).filter(([name]) => !FILTERS.has(name)).flatMap(([name, labelsOf]) => labelsOf.of[row].map((place) => make("li", {}, `${name}: ${labelsOf.values[place]}`)));
     const failures = DATA.failures.of[row].map((place) => make("p", { class: "notice bad" }, make("strong", {}, "failed"), make("span", {}, DATA.failures.values[place])));
     if (found === null || found === undefined) {
       return [...failures, ...section("Question", make("p", { class: "lead text", dir: "auto" }, DATA.questions[row])),
@@ -385,9 +402,12 @@
   }
   function verdictText(judgment) {
     if (judgment.failure) return make("p", { class: "bad-text" }, `no verdict: ${judgment.failure[0]}`);
-    if (judgment.answer !== undefined) return make("p", { class: "score" }, judgment.answer ? "yes" : "no");
-    if (judgment.said !== undefined) return make("p", { class: "score" }, judgment.said);
-    return make("p", { class: "score" }, judgment.score === undefined ? "" : `${judgment.score}`, DATA.scales[judgment.judge] ? make("span", { class: "tile-note" }, ` of ${DATA.scales[judgment.judge]}`) : null);
+    const [low, high] = DATA.scales[judgment.judge] || [];
+    const scale = judgment.score === undefined || high === undefined ? null : make("span", { class: "tile-note" }, low === 0 ? ` of ${high}` : ` on ${low} to ${high}`);
+    const said = judgment.answer !== undefined ? (judgment.answer ? "yes" : "no") : judgment.said !== undefined ? judgment.said : judgment.score === undefined ? "" : `${judgment.score}`;
+    /* Only what passes or fails by the judge's own rule is good or bad. */
+    const passes = judgment.passes === undefined ? null : make("span", { class: `badge ${judgment.passes ? "good" : "bad"}` }, judgment.passes ? "pass" : "fail");
+    return make("div", {}, make("p", { class: "score" }, make("bdi", {}, said), scale, passes ? [" ", passes] : null), judgment.means ? make("p", { class: "quiet" }, make("bdi", {}, judgment.means)) : null);
   }
   function opinion(judgment) {
     const quotes = judgment.quotes || [];
@@ -395,7 +415,7 @@
     const claims = (texts, kind) => (texts || []).map((text) => make("li", {}, make("span", { class: `badge ${kind === "supported" ? "good" : "bad"}` }, kind), make("div", {}, make("div", { class: "text", dir: "auto" }, whole(text), cutNote(text, "judgments.jsonl")), of(text))));
     const known = new Set([...(judgment.supported || []), ...(judgment.unsupported || [])].map(whole));
     const loose = quotes.filter((quote) => !known.has(whole(quote[0]))).map((quote) => make("li", {}, make("span", { class: "badge warn" }, "other claim"), make("div", {}, make("div", { class: "text", dir: "auto" }, whole(quote[0])), quoted(quote))));
-    const criteria = (judgment.criteria || []).map(([name, met, evidence]) => make("li", {}, make("span", { class: `badge ${met === "met" ? "good" : met === "not met" ? "bad" : "warn"}` }, met), make("div", {}, make("strong", {}, name), make("div", { class: "text", dir: "auto" }, whole(evidence)))));
+    const criteria = (judgment.criteria || []).map(([name, met, evidence, weight]) => make("li", {}, make("span", { class: `badge ${met === "cannot tell" ? "warn" : (met === "met") === (weight > 0) ? "good" : "bad"}` }, met), make("div", {}, make("strong", {}, name), weight === 1 ? null : make("span", { class: "quiet" }, weight < 0 ? ` a fault, weight ${weight}` : ` weight ${weight}`), make("div", { class: "text", dir: "auto" }, whole(evidence)))));
     const listed = [...criteria, ...claims(judgment.unsupported, "unsupported"), ...claims(judgment.supported, "supported"), ...loose];
     return make("div", { class: "box" },
       make("div", { class: "box-head" }, make("strong", {}, judgment.judge), make("span", {}, roleOf(judgment)), code(judgment.model), make("span", {}, `prompt ${judgment.wording.split("/").pop()}`)),
@@ -452,22 +472,23 @@
     const others = DATA.scores[name].filter((value) => typeof value === "string");
     const failed = others.filter((value) => FAILED[value]).length;
     if (!values.length) return null;
-    const top = DATA.scales[name] || values.reduce((a, b) => Math.max(a, b), 1);
-    const low = values.reduce((a, b) => Math.min(a, b), 0);
-    const whole_ = values.every(Number.isInteger) && top - low <= 12;
+    const names = LABELS.get(name);
+    const top = names ? names.length - 1 : (DATA.scales[name] || [])[1] || values.reduce((a, b) => Math.max(a, b), 1);
+    const low = (DATA.scales[name] || [])[0] ?? values.reduce((a, b) => Math.min(a, b), 0);
+    const whole_ = names !== undefined || (values.every(Number.isInteger) && top - low <= 12);
     const n = whole_ ? Math.round(top - low) + 1 : 10;
     const counts = new Array(n).fill(0);
     for (const value of values) counts[whole_ ? value - low : Math.min(n - 1, Math.floor(((value - low) / (top - low)) * n))] += 1;
     const most = Math.max(...counts);
     const edge = (place) => Number((low + ((top - low) * place) / n).toFixed(2));
     const bars = counts.map((amount, place) => {
-      const label = whole_ ? `${low + place}` : `${edge(place)} to ${edge(place + 1)}`;
+      const label = names ? names[place] : whole_ ? `${low + place}` : `${edge(place)} to ${edge(place + 1)}`;
       const bar = make("i", {});
       bar.style.height = `${Math.round((amount / most) * 56)}px`;
       return make("button", { type: "button", "aria-label": `${name} ${label}: ${count(amount)} cases`, title: `${label}: ${count(amount)} cases`,
-        on: { click: () => only(name, whole_ ? "eq" : "le", whole_ ? low + place : edge(place + 1)) } }, n <= 7 || amount === most ? String(count(amount)) : "", bar);
+        on: { click: () => names ? onlyLabel(name, place) : only(name, whole_ ? "eq" : "le", whole_ ? low + place : edge(place + 1)) } }, n <= 7 || amount === most ? String(count(amount)) : "", bar);
     });
-    const ticks = whole_ ? counts.map((_, place) => make("span", {}, String(low + place))) : [make("span", {}, String(edge(0))), make("span", {}, String(edge(n)))];
+    const ticks = whole_ ? counts.map((_, place) => make("span", names ? { title: names[place] } : {}, names ? names[place] : String(low + place))) : [make("span", {}, String(edge(0))), make("span", {}, String(edge(n)))];
     return make("div", { class: "histogram" }, make("h3", {}, code(name)), make("div", { class: "bars" }, bars), make("div", { class: whole_ ? "ticks" : "ticks ends", "aria-hidden": "true" }, ticks),
       make("p", {}, `${count(values.length)} cases`, ...(failed ? [", ", make("span", { class: "bad-text" }, `${count(failed)} failed`)] : []), others.length > failed ? `, ${count(others.length - failed)} n/a` : null));
   }
@@ -476,6 +497,12 @@
     at("score").value = name;
     at("condition").value = kind;
     at("limit").value = limit;
+    showCases();
+  }
+  function onlyLabel(judge, place) {
+    at("filters").reset();
+    const box_ = Array.from(at("slice-filters").querySelectorAll("select")).find((select) => FILTERS.get(select.dataset.dimension) === judge);
+    box_.value = String(place);
     showCases();
   }
   function showCases() {

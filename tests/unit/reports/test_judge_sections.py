@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from judgekit.core.prompts import PromptTemplate
 from judgekit.reports import pages
 from judgekit.reports.calibration_report import human_label_parts
 from judgekit.reports.charts import share_bar, signed_bar
+from judgekit.reports.judge_questions import question_part
 from judgekit.reports.page_judges import judge_blocks
 from judgekit.reports.probe_report import probe_part
 from tests.run_folders import a_summary
@@ -148,3 +150,35 @@ def test_bars_stay_on_their_track() -> None:
     assert 'class="limit" x="60.0"' in signed_bar(-4.0, (None, None), 2.0)
     assert share_bar(None, (None, None)) == signed_bar(None, (None, None), 1.0) == ""
     assert share_bar(2.0, (None, None)) == ""
+
+
+@pytest.mark.parametrize(
+    ("rubric", "facts", "rows"),
+    [
+        (
+            {"scale": (-1, 1), "levels": {-1: "cold"}},
+            ["a whole number from -1 to 1", "nothing passes or fails"],
+            ["-1"],
+        ),
+        ({"scale": (1, 5), "pass": 4}, ["a whole number from 1 to 5", "4 and above"], []),
+        ({"yes_no": {"pass": "no"}}, ["yes or no", "no"], []),
+        (
+            {"labels": {"on": "a", "off": "b"}, "cannot_tell": True},
+            ["that it cannot tell"],
+            ["on", "off", "cannot tell"],
+        ),
+        ({"criteria": {"short": "It is short."}, "pass": 0.5}, ["0.5 and above"], ["short"]),
+        ({"criteria": "case"}, ["each case brings its own"], []),
+        ({"preference": True}, ["which of two answers is better, asked in both orders"], []),
+    ],
+)
+def test_a_question_says_what_a_verdict_is_and_what_passes(
+    rubric: dict[str, Any], facts: list[str], rows: list[str]
+) -> None:
+    prompt = PromptTemplate.model_validate({"judge": "own", "version": "v1", "ask": "Is it?", **rubric})
+    part = question_part("own", a_summary(), prompt)
+    assert part is not None
+    said = [value for _, value in part["facts"]]
+    assert all(fact in said for fact in facts)
+    assert [row["name"] for row in part["rows"]] == rows
+    assert question_part("own", a_summary(), None) is None

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from judgekit.core.cases import Case, Hit, Message, Support, SystemOutput, ToolCall
 from judgekit.core.human_labels import HumanLabel, label_fields
 from judgekit.core.judgments import CriterionVerdict, JudgeFailure, Judgment, Verdict
+from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CaseRecord
 from judgekit.core.written_labels import read_written
 from judgekit.reports.case_data import CaseData, caps_for, embedded
@@ -155,6 +157,14 @@ def test_a_judgment_shows_its_failure_or_its_score_and_probabilities() -> None:
         [shown] = VIEWER.details(CaseRecord("a", judgments=(judged,)))["judged"]
         assert shown["said"] == said
     assert [item[:2] for item in shown["criteria"]] == [["short", "met"], ["kind", "not met"]]
+    assert "passes" not in shown
+    rubric = {"judge": "groundedness", "version": "v1", "ask": "Is it?", "labels": {"on": "fits", "off": "does not"}}
+    for passing, passes in ((None, None), (["on"], True), (["off"], False)):
+        prompt = PromptTemplate.model_validate(rubric | ({} if passing is None else {"pass": passing}))
+        viewer = replace(VIEWER, prompts={"groundedness/v1": prompt})
+        judged = judgment.model_copy(update={"failure": None, "verdict": Verdict(label="on")})
+        [shown] = viewer.details(CaseRecord("a", judgments=(judged,)))["judged"]
+        assert (shown.get("passes"), shown["means"]) == (passes, "fits")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import judgekit
 from judgekit.testing import FaultServer
 from tests.browser.conftest import Watched
 from tests.browser.test_accessibility import violations
+from tests.browser.test_report_in_browser import settled
 from tests.own_judges import BRAND, MEDICAL, RULES, STEADY, TONE, answering, own_suite, telling, without_pass
 
 pytestmark = pytest.mark.slow
@@ -54,13 +55,13 @@ def test_a_judge_of_labels_is_one_column_of_texts_that_sorts_and_filters(watched
     page.get_by_role("button", name="voice", exact=True).click()
     assert column.first.text_content() == "on"
     page.locator("select[data-dimension='voice']").select_option(label="cannot tell")
-    page.wait_for_function("document.getElementById('count').textContent === '3 of 12 cases'")
+    settled(page, "3 of 12 cases")
     assert set(column.all_text_contents()) == {"cannot tell"}
     drawn = page.locator("#histograms h3").all_text_contents()
     assert "voice" in drawn
     assert not any(name.startswith("voice.o") for name in drawn)
     page.locator("#histograms").get_by_role("button", name="voice off: 3 cases").click()
-    page.wait_for_function("document.getElementById('count').textContent === '3 of 12 cases'")
+    settled(page, "3 of 12 cases")
     assert set(column.all_text_contents()) == {"off"}
 
 

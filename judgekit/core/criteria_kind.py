@@ -77,6 +77,16 @@ class Criteria(Kind):
         }
         return {"type": "array", "items": item}
 
+    def read(self, payload: Mapping[str, Any], key: str) -> dict[str, Any]:
+        """As for every kind, but each criterion says by itself that it cannot be told, so none can go missing."""
+        return self.read_told(payload.get(key), key)
+
+    def is_plain(self, value: object) -> bool:
+        """As for every kind, of what is said of each criterion."""
+        return isinstance(value, list) and all(
+            isinstance(entry, dict) and super(Criteria, self).is_plain(entry.get("met")) for entry in value
+        )
+
     def read_told(self, value: object, key: str) -> dict[str, Any]:
         if not isinstance(value, list):
             raise VerdictError("invalid", f"{key!r} is {type_name(value)}, expected a list of criteria")
@@ -86,7 +96,10 @@ class Criteria(Kind):
             if item.id in found:
                 raise VerdictError("invalid", f"criterion {item.id[:40]!r} comes twice in {key!r}")
             found[item.id] = item
-        return {"criteria": self.settled(found, self.criteria) if self.is_read_whole else tuple(found.values())}
+        if self.is_read_whole:
+            return {"criteria": self.settled(found, self.criteria)}
+        # In one order, so that a copy of a verdict is known by what it says.
+        return {"criteria": tuple(found[name] for name in sorted(found))}
 
     @property
     def is_read_whole(self) -> bool:

@@ -17,6 +17,8 @@ _LEAST_LETTERS = 16
 """Fewer letters, such as those of `{"score": 4}`, may be anywhere."""
 _SAYS_NOTHING = frozenset({"is_real", "inconsistent"})
 """Parts of a verdict that are worked out and not read."""
+_REASONS = frozenset({"reasoning", "evidence"})
+"""Parts that say why, and decide nothing."""
 
 
 def is_copied(
@@ -85,16 +87,15 @@ def _spans(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
 
 def _said(verdict: Verdict, *, may_quote: bool) -> Any:
     """What two verdicts are compared by: values, and the letters and digits of texts."""
-    fields = {name: value for name, value in verdict.model_dump().items() if not (may_quote and name == "reasoning")}
-    return _plain(fields)
+    return _plain(verdict.model_dump(), _SAYS_NOTHING | _REASONS if may_quote else _SAYS_NOTHING)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, left_out: frozenset[str]) -> Any:
     if isinstance(value, str):
         return _letters(value)
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items() if name not in _SAYS_NOTHING}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: _plain(item, left_out) for name, item in value.items() if name not in left_out}
+    return [_plain(item, left_out) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _may_name(key: str, text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import PrivateAttr, create_model
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.components import Metric
+from judgekit.core.components import Component, Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -167,19 +167,14 @@ def function_metric(function: Callable[..., Any], name: str) -> type[FunctionMet
     return made
 
 
-class StoredColumns(Metric):
-    """A family of a stored run that is known by its columns alone; it cannot calculate."""
+class StoredColumns(Component):
+    """A family of a stored run that is known by its columns alone."""
 
-    selectable: ClassVar[bool] = False
     known: tuple[Column, ...]
 
     def columns(self) -> tuple[Column, ...]:
         """As the run stored them."""
         return self.known
-
-    def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
-        """Never called."""
-        raise NotImplementedError
 
 
 def column_record(column: Column) -> dict[str, Any]:

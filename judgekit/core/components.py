@@ -146,6 +146,13 @@ class MetricReport(ABC):
         """(code, message) of what the reader of the numbers should know."""
 
 
+def _set_parts(value: Any) -> Any:
+    """A value without the parts of objects that are null."""
+    if isinstance(value, dict):
+        return {name: _set_parts(item) for name, item in value.items() if item is not None}
+    return value
+
+
 class Judge(Component):
     """A model-based judge: builds its input, reads a verdict, turns a verdict into scores. Pure."""
 
@@ -159,6 +166,12 @@ class Judge(Component):
     """`expected`: its figures by token probabilities stand beside those of the written verdict."""
     fills_gaps: ClassVar[bool] = False
     """The judge is asked only if nothing else decides, so that a run without a case for it is in order."""
+
+    def settings(self, leave_out: set[str] | None = None) -> dict[str, Any]:
+        """As of every component, without what is not set: a judge is the same in a run that did not know of it yet."""
+        unset = {"scoring"} if self.scoring == "written" else set()
+        found = super().settings({*(leave_out or ()), *unset})
+        return {name: _set_parts(value) for name, value in found.items()}
 
     @property
     @abstractmethod

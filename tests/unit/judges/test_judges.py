@@ -14,9 +14,11 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, discover
 from judgekit.core.judgments import JudgeInput, Quote, Verdict, VerdictError
 from judgekit.core.prompts import PromptTemplate, unfence
+from judgekit.core.rubric_fields import Rubric
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.text import is_blank
 from judgekit.judges.correctness import Correctness
+from judgekit.judges.from_rubric import rubric_judge
 from judgekit.judges.groundedness import Groundedness
 from judgekit.judges.passages import NO_TEXT, citations, passages
 
@@ -388,3 +390,11 @@ def test_the_correctness_prompt_names_only_what_the_case_has() -> None:
     full = user(case(reference_answers=["x", "y"], key_facts=["z"]), retrieved=[HIT])
     names = ["question", "reference_answer", "reference_answer", "key_fact", "source", "passage", "answer"]
     assert [name for name, _ in unfence(full)] == names
+
+
+def test_what_a_run_stores_of_a_judge_does_not_grow_with_what_judges_may_be_told() -> None:
+    # Runs from before `scoring`, and before later fields of a rubric, are of the same judge.
+    assert CORRECTNESS.settings() == {"pass_score": 4, "top_k": 10}
+    assert CORRECTNESS.model_copy(update={"scoring": "expected"}).settings()["scoring"] == "expected"
+    tone = rubric_judge("tone", Rubric(ask="Polite?", scale=(1, 5)))
+    assert tone.settings() == {"rubric": {"ask": "Polite?", "scale": [1, 5]}}

@@ -66,25 +66,25 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
         reasons: Reasons = {}
         look_up = _look_up(plan, cache)
         is_asked = partial(_is_not_cached, look_up)
-        _, n, n_asked, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
+        n_inputs, n, n_asked, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
         n_cached = None if look_up is None else n - n_asked
-        judges[plan.label] = {"n_inputs": n, "n_cached": n_cached, **_costs(plan, n_asked, length, reasons)}
+        judges[plan.label] = {"n_inputs": n_inputs, "n_cached": n_cached, **_costs(plan, n_asked, length, reasons)}
         notices += check_applies(plan.judge, reasons, outputs)
     spot_checks = {}
     for spot_check in setup.spot_checks:
         reasons, plan, wanted = {}, spot_check.second, spot_check.wanted
-        n_verdicts, n, _, length = _count(plan, _inputs(plan, setup, outputs, reasons), lambda _: True)
-        n_drawn = min(n_verdicts, sample_size(MOST_ROWS if wanted.adaptive else wanted.n, n_verdicts))
-        n_asked = math.ceil(n_drawn * n / n_verdicts) if n_verdicts else 0
-        spot_checks[plan.judge.name] = {"n_inputs": n, "n_cached": 0, **_costs(plan, n_asked, length, reasons)}
+        n_inputs, n, _, length = _count(plan, _inputs(plan, setup, outputs, reasons), lambda _: True)
+        n_drawn = min(n_inputs, sample_size(MOST_ROWS if wanted.adaptive else wanted.n, n_inputs))
+        n_asked = math.ceil(n_drawn * n / n_inputs) if n_inputs else 0
+        spot_checks[plan.judge.name] = {"n_inputs": n_inputs, "n_cached": 0, **_costs(plan, n_asked, length, reasons)}
     repeats = {}
     for plan in setup.repeats:
         reasons, look_up = {}, _look_up(plan, cache)
         is_asked = partial(_is_older, look_up, newest)
-        n_verdicts, n, n_older, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
+        n_inputs, n, n_older, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
         most = setup.config.spot_check.repeat_n if setup.config.spot_check is not None else 0
-        n_asked = min(n_older, math.ceil(most * n / n_verdicts) if n_verdicts else 0)
-        about = {"n_inputs": n, "n_cached": None if look_up is None else 0, "n_older": n_older}
+        n_asked = min(n_older, math.ceil(most * n / n_inputs) if n_inputs else 0)
+        about = {"n_inputs": n_inputs, "n_cached": None if look_up is None else 0, "n_older": n_older}
         repeats[plan.judge.name] = {**about, **_costs(plan, n_asked, length, reasons)}
     records = [*judges.values(), *spot_checks.values(), *repeats.values()]
     unpriced = sorted({record["model"] for record in records if record["n_calls"] and record["usd"] is None})
@@ -133,16 +133,19 @@ def _inputs(plan: JudgePlan, setup: Setup, outputs: Sequence[SystemOutput], reas
 def _count(
     plan: JudgePlan, inputs: Iterator[JudgeInput], is_asked: Callable[[JudgeInput], bool]
 ) -> tuple[int, int, int, float]:
-    """Numbers of verdicts, of inputs, and of those that are asked about, and how long their prompts are in the mean."""
-    n_verdicts = n_inputs = n_asked = n_characters = 0
-    for item in inputs:
-        n_verdicts += 1
-        for judge_input in plan.judge.parts(item):
-            n_inputs += 1
-            if is_asked(judge_input):
+    """Numbers of inputs, of the questions about them, and of those asked, and the mean length of their prompts.
+
+    There are more questions than inputs where a judge asks about parts of an input in calls of their own.
+    """
+    n_inputs = n_questions = n_asked = n_characters = 0
+    for judge_input in inputs:
+        n_inputs += 1
+        for part in plan.judge.parts(judge_input):
+            n_questions += 1
+            if is_asked(part):
                 n_asked += 1
-                n_characters += sum(len(text) for text in plan.prompt.render(judge_input.variables))
-    return n_verdicts, n_inputs, n_asked, n_characters / n_asked if n_asked else 0.0
+                n_characters += sum(len(text) for text in plan.prompt.render(part.variables))
+    return n_inputs, n_questions, n_asked, n_characters / n_asked if n_asked else 0.0
 
 
 def _is_not_cached(look_up: _LookUp | None, judge_input: JudgeInput) -> bool:

@@ -9,7 +9,11 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ProviderError
+from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, chat_reply
+from judgekit.workflows.dry_run import dry_run
+from judgekit.workflows.models import Options
+from judgekit.workflows.setup import set_up
 from tests.builders import case, output, read_json, read_lines, write_suite
 
 CRITERIA = [
@@ -181,3 +185,11 @@ def test_what_is_met_may_be_said_in_words_and_the_path_tells(tmp_path: Path, met
     run_dir, _ = judged(tmp_path, "one", chat_reply(json.dumps({"reasoning": "", "criteria": entries})), n_cases=1)
     [record] = read_lines(run_dir / "judgments.jsonl")
     assert record["parse_path"] == path
+
+
+def test_a_dry_run_counts_the_calls_and_the_cases_apart(tmp_path: Path) -> None:
+    judge = {"name": "rules", "ask": "Does it keep the rules?", "criteria": CRITERIA, "calls": "each", "model": "m"}
+    config = write_suite(tmp_path, "http://127.0.0.1:9/v1", n_cases=4, judges=[judge], metrics=["operations"])
+    options = Options(results_dir=tmp_path / "results", needs_keys=False)
+    found = run_local(lambda: dry_run(set_up(config, options), options))
+    assert (found["judges"]["rules"]["n_inputs"], found["n_calls"]) == (4, 12)

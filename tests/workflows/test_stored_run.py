@@ -34,7 +34,7 @@ def test_cases_and_outputs_come_back_as_they_were_read(stored: StoredRun) -> Non
 def test_a_judge_and_its_wording_are_those_that_the_run_kept(stored: StoredRun) -> None:
     version = stored.judge_config("groundedness").prompt_version
     assert stored.prompt("groundedness", version).sha256 == stored.resolved["prompts"]["groundedness/v1"]
-    assert stored.judge("groundedness").model_dump(mode="json") == stored.resolved["judges"]["groundedness"]
+    assert stored.judge("groundedness").settings() == stored.resolved["judges"]["groundedness"]
 
 
 def test_metrics_of_the_run_are_built_from_its_config(stored: StoredRun) -> None:

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from judgekit.core.data_files import CodeName, ComponentName, DataFile, Section
+from judgekit.core.repeats import REPEATS_TOGETHER
 from judgekit.core.request_fields import (
     check_address,
     check_body,
@@ -324,6 +325,8 @@ class RunConfig(Section):
     cases: str | DataFile
     """File of cases."""
     system: SystemConfig
+    repeats: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Answers of the system to each case, to see how much they differ: `q1`, `q1#2`, ... in files; left out: one."""
     corpus_chunk_ids: str | DataFile | None = None
     """File of the ids of all chunks of the corpus, which citations are resolved against; left out: the run's hits."""
     indexing: str | DataFile | None = None
@@ -340,7 +343,8 @@ class RunConfig(Section):
     min_n: Annotated[int, Field(ge=1)] = 5
     """Figures over fewer cases are marked as small wherever they are shown."""
     cluster_by: str | None = None
-    """Dimension whose values say which cases belong together, such as `metadata.document`; left out: none do."""
+    """Dimension whose values say which cases belong together, such as `metadata.document`; left out: none do, but for
+    the `repeats` of a case."""
     gates: tuple[Gate, ...] = ()
     budget: Budget = Budget()
     errors: Literal["exclude", "as_zero"] = "exclude"
@@ -370,6 +374,12 @@ class RunConfig(Section):
     def indexing_file(self) -> DataFile | None:
         """The indexing entry in its long form."""
         return DataFile(path=self.indexing) if isinstance(self.indexing, str) else self.indexing
+
+    @model_validator(mode="after")
+    def _keeps_repeats_together(self) -> "RunConfig":
+        if (self.repeats or 1) > 1 and self.cluster_by is None:
+            self.__dict__["cluster_by"] = REPEATS_TOGETHER
+        return self
 
     @model_validator(mode="after")
     def _names_exist(self) -> "RunConfig":

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput, Judgment
+from judgekit.core.repeats import asked_id
 from judgekit.core.scores import Estimate, Frozen
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
@@ -127,7 +128,7 @@ class CasePart:
     """`2/4`: every fourth of these cases, from the second on."""
 
     def of(self, cases: Sequence[Case]) -> list[Case]:
-        """The cases of this part, in the order of the file.
+        """The cases of this part, in the order of the file; of a case with several answers all of them or none.
 
         A sample consists of the cases with the smallest hashes of seed and id. So it depends neither on the order of
         the file nor on a generator, a smaller sample is a part of a larger one, and a run finds its cases again when
@@ -138,11 +139,13 @@ class CasePart:
         """
         if self.limit is not None and self.sample is not None:
             raise ConfigError("--limit and --sample: choose one; --sample draws at random, --limit takes the first")
-        found = list(cases[: self.limit])
-        if self.sample is not None and self.sample < len(cases):
-            drawn = sorted(range(len(cases)), key=lambda place: self._draw(cases[place].id))[: self.sample]
-            found = [cases[place] for place in sorted(drawn)]
-        return found if self.shard is None else _shard(found, self.shard)
+        asked = list(dict.fromkeys(map(asked_id, cases)))
+        found = asked[: self.limit]
+        if self.sample is not None and self.sample < len(asked):
+            drawn = set(sorted(asked, key=self._draw)[: self.sample])
+            found = [case_id for case_id in asked if case_id in drawn]
+        taken = set(found if self.shard is None else _shard(found, self.shard))
+        return [case for case in cases if asked_id(case) in taken]
 
     def _draw(self, case_id: str) -> bytes:
         return hashlib.sha256(f"{self.sample_seed or 0} {case_id}".encode("utf-8", "replace")).digest()
@@ -158,7 +161,7 @@ class CasePart:
         return asdict(self)
 
 
-def _shard(cases: list[Case], shard: str) -> list[Case]:
+def _shard(cases: list[str], shard: str) -> list[str]:
     match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", shard)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise ConfigError(f"--shard {shard!r}: expected I/N with I from 1 to N, such as 2/4")

@@ -14,6 +14,7 @@ from judgekit.core.config import RunConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.protocols import System
+from judgekit.core.repeats import repeated
 from judgekit.core.runs import Notices
 from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split_case, split_output
 from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
@@ -48,7 +49,7 @@ def judged_data(config: RunConfig, base: Path) -> JudgedData:
     notices: Notices = []
     all_cases = load_cases(config.cases_file, cases_path, notices)
     delimiter = _heading_delimiter(config.match.heading_delimiter, all_cases, notices)
-    all_cases = [split_case(case, delimiter) for case in all_cases]
+    all_cases = repeated([split_case(case, delimiter) for case in all_cases], config.repeats or 1)
     system, outputs_record = _system(config, base, [case.id for case in all_cases], notices, delimiter)
     corpus = _corpus_chunk_ids(config.corpus_chunk_ids, base)
     indexing, indexing_record = _indexing(config.indexing_file, base)

@@ -14,6 +14,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import System
+from judgekit.core.repeats import asked_id
 from judgekit.core.runs import CasePart, Notices
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
 from judgekit.engine.model_runtime import ModelRuntime
@@ -125,7 +126,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         config_path=config_path,
         cases=cases,
         n_cases_in_file=len(all_cases),
-        part=part.where_it_cuts(len(all_cases)),
+        part=part.where_it_cuts(len(set(map(asked_id, all_cases)))),
         system=data.system,
         metrics=metrics,
         judges=judges,

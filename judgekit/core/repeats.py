@@ -1,0 +1,43 @@
+"""Several answers to one case: each is a case of its own, and `metadata.repeat_of` says what it repeats."""
+
+from collections.abc import Sequence
+
+from judgekit.core.cases import Case
+from judgekit.core.errors import ConfigError
+
+REPEAT_OF = "repeat_of"
+"""In a case's metadata: the id of the case that it repeats, its own if it is the first."""
+
+REPEATS_TOGETHER = f"metadata.{REPEAT_OF}"
+"""What cases with several answers are clustered by, unless the config says otherwise."""
+
+
+def repeated(cases: Sequence[Case], n: int) -> list[Case]:
+    """Each case as often as it is asked: `q1`, `q1#2`, `q1#3`, one after the other.
+
+    Args:
+        cases: the cases of the file.
+        n: answers for each; with 1 the cases are as they were.
+
+    Raises:
+        ConfigError: the cases hold repeats already, or an id is one that a repeat would have.
+    """
+    if n == 1:
+        return list(cases)
+    ids = {case.id for case in cases}
+    found = []
+    for case in cases:
+        if REPEAT_OF in case.metadata:
+            raise ConfigError(f"repeats: case {case.id!r} has metadata.{REPEAT_OF} already; leave `repeats` out")
+        for number in range(1, n + 1):
+            own = case.id if number == 1 else f"{case.id}#{number}"
+            if number > 1 and own in ids:
+                raise ConfigError(f"repeats: {own!r} is the id of a case, and of a repeat of {case.id!r}; rename it")
+            update = {"id": own, "metadata": {**case.metadata, REPEAT_OF: case.id}}
+            found.append(case.model_copy(update=update))
+    return found
+
+
+def asked_id(case: Case) -> str:
+    """The id of the case that a case is an answer to: its own, unless it is a repeat."""
+    return str(case.metadata.get(REPEAT_OF, case.id))

@@ -45,11 +45,12 @@ def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path],
         ConfigError: there is no such judge (the nearest name is suggested) or wording.
     """
     known = names_of(judgekit.judges, Judge)
+    has_file = bool(prompt_versions(wanted.name, own_folders))
+    if (wanted.is_given or has_file) and not _NAME.fullmatch(wanted.name):
+        raise ConfigError(
+            f"{where}: {wanted.name[:80]!r} cannot name a judge; use up to 64 letters, digits, `_` and `-`"
+        )
     if wanted.is_given:
-        if not _NAME.fullmatch(wanted.name):
-            raise ConfigError(
-                f"{where}: {wanted.name[:80]!r} cannot name a judge; use up to 64 letters, digits, `_` and `-`"
-            )
         if wanted.name in known:
             raise ConfigError(
                 f"{where}: {wanted.name!r} is a judge that judgekit has already; give your own another name, "
@@ -60,7 +61,7 @@ def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path],
         if wanted.name in known:
             raise ConfigError(f"{where}: {wanted.name!r} is a judge that judgekit has already; rename your class")
         return load_prompt(wanted.name, version, own_folders)
-    if wanted.name not in known and not prompt_versions(wanted.name, own_folders):
+    if wanted.name not in known and not has_file:
         same = FAMILIAR.get(wanted.name.lower().replace("-", "_").replace(" ", "_"))
         names = dict.fromkeys([*known, *_shipped_names()])
         hint = f"; that is {same!r} here" if same is not None else did_you_mean(wanted.name, names)

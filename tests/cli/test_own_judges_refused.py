@@ -82,6 +82,12 @@ def test_a_question_in_the_folder_of_a_shipped_judge_is_refused(tmp_path: Path) 
     assert "move the file to a folder with another name" in refused(validated(tmp_path, judge, prompts_dir="prompts"))
 
 
+def test_a_judge_in_a_file_is_named_like_one_in_a_config(tmp_path: Path) -> None:
+    wording(tmp_path, "to.ne", "v1", 'ask = "Is it polite?"\nscale = [1, 5]\n')
+    line = refused(validated(tmp_path, {"name": "to.ne", "model": "m"}, prompts_dir="prompts"))
+    assert "judges[0]: 'to.ne' cannot name a judge; use up to 64 letters, digits, `_` and `-`" in line
+
+
 def test_two_wordings_of_different_kinds_are_refused(tmp_path: Path) -> None:
     wording(tmp_path, "tone", "v1", 'ask = "Is it polite?"\nscale = [1, 5]\n')
     wording(tmp_path, "tone", "v2", 'ask = "Is it polite?"\nyes_no = true\n')

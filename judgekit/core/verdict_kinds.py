@@ -17,8 +17,9 @@ from judgekit.core.text import clean_text
 
 __all__ = ["Criteria", "Kind", "Labels", "Preference", "Said", "Scale", "YesNo", "said_text", "stored_kind"]
 
-_MOST_LISTED = 20
-"""Points of a scale that a schema lists one by one; a longer scale is given by its ends."""
+_MOST_LISTED = 101
+"""Points of a scale that a schema lists one by one, such as 0 to 100. Some hosts refuse bounds in a schema, so a longer
+scale has none there: the wording says its ends, and a score off the scale is no verdict."""
 
 
 class Scale(Kind):
@@ -57,7 +58,7 @@ class Scale(Kind):
     def told_schema(self) -> dict[str, Any]:
         if self.high - self.low < _MOST_LISTED:
             return {"type": "integer", "enum": list(range(self.low, self.high + 1))}
-        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+        return {"type": "integer"}
 
     def read_told(self, value: object, key: str) -> dict[str, Any]:
         return {"score": read_score({key: value}, key, self.low, self.high)}

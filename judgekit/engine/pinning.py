@@ -132,14 +132,40 @@ _DATED = re.compile(
 )
 
 
+_CLAUDE = re.compile(r"(?:^|[./])claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?:-v\d+(?::\d+)?)?$")
+"""`claude-opus-4-7`, `claude-sonnet-5`, `anthropic.claude-opus-4-6-v1`, `anthropic/claude-opus-4.7`."""
+
+_CLAUDE_WITHOUT_DATES = 4, 6
+"""From this generation on, Anthropic gives a model one name without a date, which it never moves. Earlier names without
+one are aliases of the last date."""
+
+_VERSIONED_ID = re.compile(r"-(?:v)?\d+:\d+$")
+"""The version that ends an ID of Bedrock, such as `openai.gpt-oss-120b-1:0`."""
+
+_MOVING_VENDORS = frozenset(
+    {"ai21", "amazon", "anthropic", "cohere", "google", "mistralai", "openai", "perplexity", "qwen", "x-ai"}
+)
+"""Vendors with names of closed models that carry a version number and move all the same, such as `openai/gpt-4.1`."""
+
+_WEIGHTS = re.compile(r"(?:^|[-_x])\d+(?:\.\d+)?b(?=$|[-_:])", re.IGNORECASE)
+"""`8B`, `8x7b`: a number of weights, which only names of open ones have."""
+
+
 def is_floating(model: str) -> bool:
     """Whether a hosted model's name can be pointed at another model: no date or version stands in it.
 
-    `gpt-4o`, `gpt-4.1` and `x-latest` float, `gpt-4o-2024-08-06` does not. Names of open weights
-    (`org/Name-3.1-8B`) count as fixed when they carry a version number.
+    `gpt-4o`, `gpt-4.1`, `openai/gpt-4.1` and `x-latest` float, `gpt-4o-2024-08-06` does not, nor does a Claude from 4.6
+    on, such as `claude-opus-4-7`. Names of open weights (`org/Name-3.1-8B`) count as fixed when they carry a version
+    number.
     """
     if re.search(r"(^|[-_:])latest($|[-_])", model):
         return True
-    if _DATED.search(model):
+    if _DATED.search(model) or _VERSIONED_ID.search(model):
         return False
-    return not ("/" in model and re.search(r"\d+\.\d+", model.rsplit("/", 1)[1]))
+    claude = _CLAUDE.search(model)
+    if claude is not None:
+        return (int(claude[1]), int(claude[2] or 0)) < _CLAUDE_WITHOUT_DATES
+    vendor, slash, name = model.rpartition("/")
+    if not slash or not re.search(r"\d+[.p]\d+", name):
+        return True
+    return vendor.rpartition("/")[2].lower() in _MOVING_VENDORS and not _WEIGHTS.search(name)

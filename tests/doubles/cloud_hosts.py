@@ -182,7 +182,7 @@ ANTHROPIC = Host(
         "seed": Fault(capabilities={"seed": True}),
         "logprobs": Fault(judge=EXPECTED, says="gives no token probabilities"),
         "temperature": Fault(
-            model={"model": "claude-opus-4-7", "pin": {"allow_floating": True, "served_model": "claude-opus-4-7"}},
+            model={"model": "claude-opus-4-7"},
             says='"allow_provider_temperature": true',
         ),
         "json_object": Fault(model={"reply_format": "json_object"}, says='"reply_format": "json_object"'),

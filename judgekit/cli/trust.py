@@ -73,7 +73,8 @@ def spotcheck_command(
 ) -> None:
     """Ask for a second opinion on a sample of a run's verdicts. It is written into the run."""
     from judgekit.cli.progress import ProgressObserver
-    from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
+    from judgekit.workflows.comparators import SpotCheckWanted
+    from judgekit.workflows.spotcheck import spotcheck
 
     wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, config)
     with resumable("the same command resumes this spot check"):

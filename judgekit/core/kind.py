@@ -152,13 +152,15 @@ class Kind(BaseModel):
             return self.told_schema()
         return {"anyOf": [self.told_schema(), {"type": "string", "enum": [CANNOT_TELL]}]}
 
-    def reply_schema(self, key: str) -> dict[str, Any]:
-        """JSON Schema of a reply: the reasoning first, then what decides."""
+    def reply_schema(self, key: str, *, alone: bool = False) -> dict[str, Any]:
+        """JSON Schema of a reply: the reasoning first, unless the verdict stands alone, then what decides."""
+        properties = {} if alone else {"reasoning": {"type": "string"}}
+        properties[key] = self.value_schema
         return {
             "type": "object",
             "additionalProperties": False,
-            "required": ["reasoning", key],
-            "properties": {"reasoning": {"type": "string"}, key: self.value_schema},
+            "required": [*properties],
+            "properties": properties,
         }
 
     def read(self, payload: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -51,6 +51,8 @@ class PromptTemplate(Rubric):
     such as `answer | data("answer")`."""
     reply_schema: dict[str, Any] = {}
     """JSON Schema of the reply; left out beside `ask`, it follows from the kind of verdict."""
+    verdict_alone: bool = False
+    """Ask for no reasoning: without a `reply_schema`, the reply is the verdict and nothing else."""
     reverse_levels: bool = False
     """List scores or labels the other way round, as a probe does."""
     _path: str | None = PrivateAttr(default=None)

@@ -49,7 +49,8 @@ def load_prompt(
     """
     if rubric is not None:
         base = _found(wordings_of(judge, rubric), version, own_folders)
-        wording = PromptTemplate(judge=judge, version=version, system=base.system, user=base.user, **rubric.fields)
+        ours = {"system": base.system, "user": base.user, "verdict_alone": base.verdict_alone}
+        wording = PromptTemplate(judge=judge, version=version, **ours, **rubric.fields)
         return _completed(wording, f"judge {judge}")
     return _found(judge, version, own_folders)
 
@@ -82,7 +83,7 @@ def _completed(prompt: PromptTemplate, where: str) -> PromptTemplate:
         base = _found(wordings_of(prompt.judge, prompt), _RUBRIC_VERSION, ())
         fields = {"system": base.system, "user": base.user}
     if not prompt.reply_schema:
-        fields["reply_schema"] = prompt.kind.reply_schema(prompt.kind.key)
+        fields["reply_schema"] = prompt.kind.reply_schema(prompt.kind.key, alone=prompt.verdict_alone)
     prompt = prompt.model_copy(update=fields)
     try:
         prompt.check()

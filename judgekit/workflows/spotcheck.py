@@ -11,16 +11,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-import judgekit.providers
 from judgekit.analysis.disagreement_rates import DEFAULT_THRESHOLD
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.judge_calls import cost_record
-from judgekit.core.components import find
-from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
-from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import Provider
 from judgekit.core.runs import JUDGMENTS, RESUMABLE_MODEL_CHANGES, GateResult, Notice, RunSummary
 from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SampleSize, SpotCheckRecord, sample_size
 from judgekit.engine.budget import Spending
@@ -28,9 +24,9 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, Wanted
 from judgekit.engine.requests import JudgePlan
 from judgekit.executors.local import run_local
-from judgekit.storage.prompt_files import prompt_versions, wordings_of
 from judgekit.storage.recorder import Recorder
 from judgekit.workflows.closing import closed, write_summary
+from judgekit.workflows.comparators import Comparator, Setting, SpotCheckWanted, comparator_of, note_of
 from judgekit.workflows.judge_reliability import (
     DrawnSpotCheck,
     ask_samples,
@@ -47,25 +43,6 @@ from judgekit.workflows.stored import StoredRun, finished_summary, models_of, op
 
 DEFAULT_N = 20
 
-_REPEAT = "; --against repeat asks it again, which says how repeatable it is"
-
-
-@dataclass(frozen=True)
-class SpotCheckWanted:
-    """What the command line says of a spot check."""
-
-    judge: str | None = None
-    """Only this judge; None: every judge of the run."""
-    n: int | str | None = None
-    """How many verdicts, or a share of them such as `5%`."""
-    seed: int | None = None
-    against: str | None = None
-    """`model:ID`, `prompt:VERSION` or `repeat`; None: the best that there is."""
-    threshold: float | None = None
-    adaptive: bool = False
-    config_path: Path | None = None
-    """Another config, for models and wordings that the run's config does not have."""
-
 
 @dataclass(frozen=True)
 class SpotChecked:
@@ -76,28 +53,6 @@ class SpotChecked:
     """The figures of the run with the new `judge_reliability`."""
     spot_checks: Mapping[str, str]
     """By judge: name of the spot check."""
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """What the spot checks of all judges share."""
-
-    stored: StoredRun
-    wanted: SpotCheckWanted
-    models: Mapping[str, ModelConfig]
-
-    def primary(self, judge: str) -> tuple[JudgeConfig, PromptTemplate]:
-        """A judge as the run asked it, and its wording."""
-        config = self.stored.judge_config(judge)
-        return config, self.stored.prompt(judge, config.prompt_version)
-
-
-@dataclass(frozen=True)
-class _Comparator:
-    """Who is asked for the second opinion on a judge."""
-
-    model_id: str
-    prompt: PromptTemplate
 
 
 def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Observer) -> SpotChecked:
@@ -116,9 +71,9 @@ def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Obs
     stored = open_stored(run, options)
     folder, summary = stored.folder, finished_summary(stored, run)
     names = stored.named_judges("check", wanted.judge)
-    setting = _Setting(stored, wanted, models_of(stored, wanted.config_path))
+    setting = Setting(stored, wanted, models_of(stored, wanted.config_path))
     _refuse_other_models(setting)
-    comparators = {name: _comparator(setting, name) for name in names}
+    comparators = {name: comparator_of(setting, name) for name in names}
     models = stored_models(setting.models, {item.model_id for item in comparators.values()}, options)
     spot_checks, notes = _drawn_spot_checks(setting, comparators, models)
     price_models(models, stored.config.budget)
@@ -149,7 +104,7 @@ def _size(n: int | str | None) -> int | str | None:
         raise ConfigError(f"--n {n!r}: expected a whole number from 1, or a share such as 5%") from None
 
 
-def _refuse_other_models(setting: _Setting) -> None:
+def _refuse_other_models(setting: Setting) -> None:
     """Refuse another model under a name of the run, since records go by names; it may have moved to another address."""
     free = {*RESUMABLE_MODEL_CHANGES, "base_url"}
     for name, model in setting.stored.config.models.items():
@@ -159,75 +114,8 @@ def _refuse_other_models(setting: _Setting) -> None:
             )
 
 
-def _comparator(setting: _Setting, judge: str) -> _Comparator:
-    against = setting.wanted.against
-    primary, own = setting.primary(judge)
-    if against is None:
-        return _default(setting, judge)
-    kind, _, name = against.partition(":")
-    if kind == "model" and name:
-        if name in primary.asked:
-            hint = _REPEAT if primary.model is not None else ""
-            raise ConfigError(f"--against {against}: {judge} was judged by this model itself{hint}")
-        return _Comparator(name, own)
-    if primary.model is None:
-        raise ConfigError(
-            f"--against {against}: {judge} is a panel; check it against a model outside it: --against model:ID"
-        )
-    if against == "repeat":
-        return _Comparator(primary.model, own)
-    if kind == "prompt" and name:
-        prompt = setting.stored.prompt(judge, name, setting.wanted.config_path)
-        if prompt.sha256 == own.sha256:
-            raise ConfigError(f"--against {against}: {judge} was judged with this wording itself{_REPEAT}")
-        return _Comparator(primary.model, prompt)
-    raise ConfigError(f"--against {against!r}: expected model:ID, prompt:VERSION or repeat")
-
-
-def _default(setting: _Setting, judge: str) -> _Comparator:
-    """As the config says; else another wording; else another model; else the judge again."""
-    stored, models = setting.stored, setting.models
-    primary, own = setting.primary(judge)
-    configured = stored.config.spot_check
-    if configured is not None and configured.judge in (None, judge):
-        model = configured.model or primary.model
-        prompt = own if configured.prompt_version is None else stored.prompt(judge, configured.prompt_version)
-        if model is not None and (configured.repeat or (model, prompt.sha256) != (primary.model, own.sha256)):
-            return _Comparator(model, prompt)
-    # An embedded judge does not read instructions, so another wording would agree by construction.
-    if primary.model is not None and _provider(models, primary.model).is_llm:
-        variant = _other_wording(setting, judge, own)
-        if variant is not None:
-            return _Comparator(primary.model, variant)
-    own_models = [models[name] for name in primary.asked]
-    for name, other in models.items():
-        plays = _provider(models, name).judges
-        if name not in primary.asked and other not in own_models and (plays is None or judge in plays):
-            return _Comparator(name, own)
-    if primary.model is None:
-        raise ConfigError(
-            f"{judge} is a panel, and no model outside it is there to check it against; add one by --config"
-        )
-    return _Comparator(primary.model, own)
-
-
-def _provider(models: Mapping[str, ModelConfig], name: str) -> type[Provider]:
-    return find(judgekit.providers, Provider, models[name].provider, f"models.{name}.provider")
-
-
-def _other_wording(setting: _Setting, judge: str, own: PromptTemplate) -> PromptTemplate | None:
-    """A wording that the run kept, else the last by name of those in the prompt folders."""
-    stored, config_path = setting.stored, setting.wanted.config_path
-    kept = [prompt for prompt in stored.folder.prompts().values() if prompt.judge == judge]
-    family = wordings_of(judge, stored.judge_config(judge))
-    versions = set(prompt_versions(family, stored.prompt_folders(config_path)))
-    for version in sorted(versions - {prompt.version for prompt in kept}, reverse=True):
-        kept.append(stored.prompt(judge, version, config_path))
-    return next((prompt for prompt in kept if prompt.sha256 != own.sha256), None)
-
-
 def _drawn_spot_checks(
-    setting: _Setting, comparators: Mapping[str, _Comparator], models: Mapping[str, ModelRuntime]
+    setting: Setting, comparators: Mapping[str, Comparator], models: Mapping[str, ModelRuntime]
 ) -> tuple[list[DrawnSpotCheck], list[str]]:
     """The sample of each judge, drawn in the order of the run so that a judge's own spot check draws the same."""
     stored, wanted, configured = setting.stored, setting.wanted, setting.stored.config.spot_check
@@ -245,6 +133,7 @@ def _drawn_spot_checks(
         if judge not in comparators:
             continue
         comparator = comparators[judge]
+        notes += [note] if (note := note_of(setting, judge, comparator)) is not None else []
         stored.check_wording(judge, comparator.prompt, set(order))
         if n > len(ids):
             notes.append(f"{judge}: {n} cases wanted, the run has {len(ids)} judged ones; all of them are taken")
@@ -258,7 +147,7 @@ def _drawn_spot_checks(
     return spot_checks, notes
 
 
-def _seed(setting: _Setting, comparators: Mapping[str, _Comparator]) -> int:
+def _seed(setting: Setting, comparators: Mapping[str, Comparator]) -> int:
     """The seed given, that of a stopped spot check that is resumed, that of the config, or a fresh one.
 
     The config's seed is for the first spot check of a run against a comparator: a later one would draw the same cases.
@@ -281,7 +170,7 @@ def _seed(setting: _Setting, comparators: Mapping[str, _Comparator]) -> int:
     return given
 
 
-def _record(setting: _Setting, judge: str, comparator: _Comparator) -> SpotCheckRecord:
+def _record(setting: Setting, judge: str, comparator: Comparator) -> SpotCheckRecord:
     """A new spot check, still without its sample."""
     configured = setting.stored.config.spot_check
     primary, own = setting.primary(judge)
@@ -303,7 +192,7 @@ def _record(setting: _Setting, judge: str, comparator: _Comparator) -> SpotCheck
     )
 
 
-def _resumed(setting: _Setting, record: SpotCheckRecord) -> SpotCheckRecord:
+def _resumed(setting: Setting, record: SpotCheckRecord) -> SpotCheckRecord:
     """The spot check under the name of one of the same kind that was stopped, if there is one."""
     free = {"check": "", "case_ids": (), "threshold": 0.0}
     for item in setting.stored.folder.spot_checks():

@@ -9,13 +9,14 @@ from judgekit.executors.local import run_local
 from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
+from judgekit.workflows.comparators import SpotCheckWanted
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.probe import ProbesWanted, probe
 from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 from judgekit.workflows.report import write_report
 from judgekit.workflows.run import run as run_workflow
-from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
+from judgekit.workflows.spotcheck import spotcheck
 from tests.builders import read_lines, seal_again
 
 FABRICATED = "The nominal range is 99 nautical miles."

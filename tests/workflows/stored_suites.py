@@ -10,11 +10,12 @@ from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.storage.prompt_files import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
+from judgekit.workflows.comparators import SpotCheckWanted
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 from judgekit.workflows.run import run as run_workflow
-from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
+from judgekit.workflows.spotcheck import spotcheck
 from tests.builders import read_lines, write_suite
 
 JUDGES = [{"name": "groundedness", "model": "m"}, {"name": "correctness", "model": "m"}]

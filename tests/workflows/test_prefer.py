@@ -22,13 +22,14 @@ from judgekit.reports.preference_text import preference_lines
 from judgekit.storage.label_sheets import write_sheet
 from judgekit.testing import FaultServer, Reply, chat_reply, with_latency
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
+from judgekit.workflows.comparators import SpotCheckWanted
 from judgekit.workflows.label import LabelWanted, open_labels
 from judgekit.workflows.models import Options
 from judgekit.workflows.prefer import PreferWanted, open_comparison
 from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run
-from judgekit.workflows.spotcheck import SpotCheckWanted, spotcheck
+from judgekit.workflows.spotcheck import spotcheck
 from tests.builders import read_json, read_lines, write_lines, write_suite
 from tests.cli.fork_server import ENVIRONMENT
 from tests.workflows.engine import is_capability_call

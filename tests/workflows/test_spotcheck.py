@@ -12,10 +12,11 @@ from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, plausible_verdict, verdict
-from judgekit.workflows import spotcheck as spotcheck_workflow
+from judgekit.workflows import comparators
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run as run_workflow
+from judgekit.workflows.spotcheck import spotcheck
 from tests.builders import case, read_json, read_lines, write_suite
 from tests.workflows.stored_suites import asked, by_model, check, first_run, models, own_wording, verdicts
 
@@ -126,9 +127,7 @@ def test_asking_again_gives_the_noise_floor_beside_the_check(tmp_path: Path) -> 
 def test_asking_again_stands_for_the_check_where_there_is_no_other(
     tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        spotcheck_workflow, "prompt_versions", lambda judge, folder: {"v1"}
-    )  # every shipped judge has another
+    monkeypatch.setattr(comparators, "prompt_versions", lambda judge, folder: {"v1"})  # every shipped judge has another
     run = first_run(tmp_path, server, judges=[{"name": "correctness", "model": "m"}], models=models(server, "m"))
     check(run)
     report = report_of(run, "correctness")
@@ -265,8 +264,8 @@ def test_a_sample_larger_than_the_run_takes_all(tmp_path: Path, server: FaultSer
 
     notes: list[str] = []
     run = first_run(tmp_path, server, judges=GROUNDED)
-    wanted = spotcheck_workflow.SpotCheckWanted(n=50, against="model:other")
-    spotcheck_workflow.spotcheck(str(run), wanted, Options(), Listener())
+    wanted = comparators.SpotCheckWanted(n=50, against="model:other")
+    spotcheck(str(run), wanted, Options(), Listener())
     assert notes == ["groundedness: 50 cases wanted, the run has 6 judged ones; all of them are taken"]
     assert len(read_json(run / "checks.json")["checks"][-1]["case_ids"]) == 6
 

@@ -104,6 +104,44 @@ def run_command(
     carry_out(job, shared, junit)
 
 
+RECORD_EPILOG = """\b
+Examples:
+  judgekit record config.json              ask the system about every case, and no judge
+  judgekit record config.json --limit 5    the first 5 cases only
+  judgekit run --resume RUN                then judge what it answered; a recording that stopped resumes the same way
+
+\b
+The outputs are in RUN/outputs.jsonl, which any later config can name: "system": {"path": "RUN/outputs.jsonl"}.
+Exit codes as of `judgekit run`.
+"""
+
+
+@command(app, "record", panel=RUN, json=True, quiet=True, epilog=RECORD_EPILOG)
+def record_command(
+    shared: Shared,
+    config: Annotated[Path, Argument(help="Config file with a live system.")],
+    limit: Annotated[int | None, Option("--limit", min=1, help="Take only the first N cases.")] = None,
+    sample: Annotated[int | None, Option("--sample", min=1, help="Take only N cases, drawn at random.")] = None,
+    shard: Annotated[str | None, Option("--shard", help="Ask about part I of N only.")] = None,
+    run_id: RunId = None,
+    no_cache: NoCache = False,
+) -> None:
+    """Ask the system under test, and keep its outputs. Into a new run folder; no judge is asked."""
+    from judgekit.reports.run_text import recorded_text
+    from judgekit.workflows.job import start
+    from judgekit.workflows.selectors import config_path_of
+    from judgekit.workflows.setup import set_up
+
+    options = shared.options(
+        run_id=run_id, limit=limit, sample=sample, shard=shard, use_cache=not no_cache, needs_keys=False
+    )
+    job = start(set_up(config_path_of(str(config)), options), options)
+    summary = judge_all(job, shared, only_record=True)
+    about = {"run_id": summary.run_id, "run_dir": str(job.folder.path), "n_cases": len(job.cases)}
+    found = {**about, "system": job.folder.manifest().system}
+    shared.show(found, lambda: recorded_text(found))
+
+
 PREFER_EPILOG = """\b
 Examples:
   judgekit prefer latest:main latest                     which answers are better, by the shipped judge of preference
@@ -192,7 +230,7 @@ def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:
         raise typer.Exit(1)
 
 
-def judge_all(job: "RunJob", shared: Shared, junit: Path | None = None) -> "RunSummary":
+def judge_all(job: "RunJob", shared: Shared, junit: Path | None = None, *, only_record: bool = False) -> "RunSummary":
     """Carry a run to its end with progress on stderr; what stops it is said there, with how to resume it."""
     from judgekit.cli.github_actions import announce_error
     from judgekit.cli.progress import ProgressObserver
@@ -204,7 +242,7 @@ def judge_all(job: "RunJob", shared: Shared, junit: Path | None = None) -> "RunS
     hint = f"resume with: judgekit run --resume {job.folder.path}"
     try:
         with resumable(hint), ProgressObserver(quiet=shared.quiet) as observer:
-            return run_local(lambda: run(job, observer))
+            return run_local(lambda: run(job, observer, only_record=only_record))
     except RunBusy:
         raise  # the run is another process's
     except Exception as error:

@@ -13,6 +13,10 @@ KEY_VERSION = 2
 REPLY_PREFIX = f"reply:{KEY_VERSION}:"
 CAPABILITIES_PREFIX = f"capabilities:{KEY_VERSION}:"
 """What a model takes is kept beside the replies."""
+OUTPUT_PREFIX = f"output:{KEY_VERSION}:"
+"""Outputs of a system under test that has a version."""
+PREFIXES = (CAPABILITIES_PREFIX, OUTPUT_PREFIX, REPLY_PREFIX)
+"""Of all keys that this version makes."""
 
 PARTS = (
     "provider",
@@ -38,6 +42,17 @@ def request_key(frame_sha256: str, messages_sha256: str) -> str:
     return REPLY_PREFIX + hashlib.sha256(f"{frame_sha256}{messages_sha256}".encode()).hexdigest()
 
 
+def output_key(system: Mapping[str, Any], seen: Any, case_id: str) -> str:
+    """The cache key of what a system gives back for a case.
+
+    Args:
+        system: its settings and facts, its version among them.
+        seen: what of the case its answer depends on.
+        case_id: tells the repeats of a case apart.
+    """
+    return OUTPUT_PREFIX + canonical_sha256({"system": system, "seen": seen, "case_id": case_id})
+
+
 def kind_and_version(key: str) -> tuple[str, str]:
     """What a key stands for and the version of its making; `("unknown", "unknown")` for a key that is none of ours."""
     match = _KEY.fullmatch(key)
@@ -48,7 +63,7 @@ def kind_and_version(key: str) -> tuple[str, str]:
 
 def is_current(key: str) -> bool:
     """Whether a run of this version can ask for the key."""
-    return key.startswith((REPLY_PREFIX, CAPABILITIES_PREFIX)) and kind_and_version(key)[0] != "unknown"
+    return key.startswith(PREFIXES) and kind_and_version(key)[0] != "unknown"
 
 
 def frame_parts(frame: Mapping[str, Any]) -> dict[str, str]:

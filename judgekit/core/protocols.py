@@ -1,12 +1,17 @@
 """The ports: what workflows ask of the outside world. Adapters live in providers, systems and storage."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import ModelConfig
+from judgekit.core.data_files import CodeName
 from judgekit.core.judgments import FailureKind, ModelRequest, ModelResponse
 
 
@@ -178,18 +183,101 @@ class Provider(ABC):
         """Close connections; the provider is not used again."""
 
 
-class System(ABC):
-    """How the system under test is asked."""
+class AskError(Exception):
+    """The system under test gave no answer to one case: an error row of its outputs, and never the end of the run."""
+
+    def __init__(
+        self, kind: str, message: str, *, retryable: bool = False, retry_after_seconds: float | None = None
+    ) -> None:
+        """Say what went wrong.
+
+        Args:
+            kind: one word or two for counting, such as `timeout`, `connection`, `invalid_output`.
+            message: one line for people.
+            retryable: asking again may help.
+            retry_after_seconds: how long the system wants to be left alone.
+        """
+        super().__init__(message)
+        self.kind = kind
+        self.retryable = retryable
+        self.retry_after_seconds = retry_after_seconds
+
+
+Answer = str | Mapping[str, Any] | SystemOutput
+"""What a system gives back: the text of its answer, fields of `SystemOutput`, or one."""
+
+Ask = Callable[[Case], Awaitable[Answer]]
+"""Asks the system one question."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a system may use of the run that asks it."""
+
+    folder: Path
+    """Where relative paths start: the folder of the config."""
+    variables: Mapping[str, str]
+    """The environment, that of a `.env` beside the config included. Its values are secrets."""
+    load_code: Callable[[CodeName, str], tuple[Any, str]]
+    """What a name of a Python file stands for, and the hash of the file; `ConfigError` if there is none. The second
+    argument is the place in the config, for messages."""
+    reply_reader: Callable[[Mapping[str, str]], Callable[[Mapping[str, Any]], Mapping[str, Any]]]
+    """By `fields` as a file of outputs has them (`InputError` if they name what is not there), what turns a decoded
+    reply into fields of an output (`AskError` if it cannot)."""
+    build_provider: Callable[[ModelConfig], Provider]
+    """How a model is asked; `ConfigError` if its key is not there."""
+
+
+class System(BaseModel):
+    """How the system under test is asked. One file a system: its name is that of the file, its fields are arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
     name: ClassVar[str] = ""
 
-    @abstractmethod
-    def outputs(self, cases: Sequence[Case]) -> AsyncIterator[SystemOutput]:
-        """One output for each case, in the order of the cases."""
+    version: Annotated[str, Field(min_length=1)] | None = None
+    """What you call this version of the system. Only with it are outputs cached, since a system that changes under the
+    same name would be answered for by what it was."""
+    max_concurrency: Annotated[int, Field(ge=1, le=1000)] = 4
+    """Cases that are asked at the same time."""
+    timeout_seconds: Annotated[float, Field(gt=0)] = 120.0
+    """For one case; then it is an error row of kind `timeout`."""
+    max_attempts: Annotated[int, Field(ge=1, le=20)] = 3
+    """How often a case is asked in all, if what went wrong may pass."""
+    stop_after: Annotated[int, Field(ge=1)] = 10
+    """So many failures in a row stop the run, which can be resumed."""
 
-    def warnings(self) -> Sequence[tuple[str, str]]:
-        """(code, message) of what the reader of the numbers should know, such as outputs without a case."""
+    def facts(self, surroundings: Surroundings) -> Mapping[str, Any]:  # noqa: ARG002  # a hook
+        """Check what can be checked without asking, and say what a run stores of it, such as the hash of a file.
+
+        Raises:
+            ConfigError: the system cannot be asked so.
+        """
+        return {}
+
+    def secrets(self, surroundings: Surroundings) -> Sequence[str]:  # noqa: ARG002  # a hook
+        """Values that it is given and that must not be stored; they are masked in what it says."""
         return ()
+
+    def sees(self, case: Case) -> Any:
+        """What of a case the answer depends on, as JSON: with the version it is the key of a cached output."""
+        return case.model_dump(mode="json", exclude_defaults=True)
+
+    def settings(self) -> dict[str, Any]:
+        """Its arguments but for how fast and how often it is asked."""
+        pace = {"max_concurrency", "timeout_seconds", "max_attempts", "stop_after"}
+        return {"name": self.name, **self.model_dump(mode="json", exclude=pace, exclude_none=True)}
+
+    @abstractmethod
+    def session(self, surroundings: Surroundings) -> AbstractAsyncContextManager[Ask]:
+        """Make ready what asking takes, such as a connection or a process, and give it back at the end.
+
+        What is asked raises `AskError` for a case that has no answer; any other exception counts as the system's own.
+
+        Raises:
+            ConfigError: it cannot be made ready.
+            ProviderError: the system cannot be reached.
+        """
 
 
 class ReplyCache(Protocol):

@@ -24,6 +24,8 @@ MANIFEST = "manifest.json"
 CASES = "cases.jsonl"
 PROMPTS = "prompts.json"
 OUTPUTS = "outputs.jsonl"
+PARTIAL_OUTPUTS = "outputs.partial.jsonl"
+"""What a live system has answered so far, in the order in which it came; gone once all outputs are there."""
 JUDGE_INPUTS = "judge_inputs.jsonl"
 JUDGMENTS = "judgments.jsonl"
 SCORES = "scores.jsonl"
@@ -107,6 +109,8 @@ class Manifest(Frozen):
     """Commit of the git checkout that the config stood in; None outside of one."""
     models: dict[str, dict[str, Any]] = {}
     """By model id: what was found out about the model, and the served names and fingerprints with their counts."""
+    system: dict[str, Any] = {}
+    """What was found out about a live system, and how it was asked; empty if the outputs were recorded before."""
     counts: dict[str, int] = {}
     files: dict[str, FileSeal] = {}
     """By file name, what readers hold the files of a complete run against; empty in any other run, and in one that was

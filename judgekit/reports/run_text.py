@@ -58,6 +58,27 @@ def rich_table(summary: RunSummary) -> "RenderableType":
     return Group(*lead, table, Text(""), *(Text(line, style=styles[kind]) for kind, line in _notes(summary)))
 
 
+def recorded_text(found: Mapping[str, Any]) -> str:
+    """What `judgekit record` prints.
+
+    Args:
+        found: `run_id`, `run_dir` and `n_cases`, and `system` as of manifest.json.
+    """
+    system, n_cases = found["system"], found["n_cases"]
+    if not system:
+        return f"The outputs of {n_cases} cases were recorded before; nothing was asked.\n\n{found['run_dir']}"
+    failures = system["failures"]
+    n_failed = sum(failures.values())
+    first = f"{system['name']} answered {n_cases - n_failed} of {n_cases} cases"
+    if n_failed:
+        first += f"; {n_failed} failed ({', '.join(f'{kind} {n}' for kind, n in failures.items())})"
+    lines = [f"{first}. No judge was asked yet."]
+    if system["n_from_cache"]:
+        lines.append(f"from the cache: {system['n_from_cache']}, version {system['version']}")
+    lines += [f"outputs: {found['run_dir']}/outputs.jsonl", f"judge them: judgekit run --resume {found['run_dir']}"]
+    return "\n".join(map(printable_line, lines))
+
+
 def _lead(summary: RunSummary) -> list[str]:
     """What is said before all figures: which answers a judge of preference finds better."""
     found = [printable_line(line) for line in preference_lines(summary)]

@@ -3,20 +3,23 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from judgekit.core.answers import INVALID
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import collector_paused
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
+from judgekit.core.protocols import AskError
 from judgekit.storage.column_names import advice
-from judgekit.storage.dotted import EACH
+from judgekit.storage.dotted import EACH, field_heads
 from judgekit.storage.encodings import Hashes
 from judgekit.storage.field_mapping import FieldMapping
+from judgekit.storage.id_lists import RETRIEVED_IDS
 from judgekit.storage.problems import MISSING, Location, line_of, one_line, problems
 from judgekit.storage.reading import reading_of
 from judgekit.storage.rows import Notices, Row, is_folder, read_text
@@ -83,6 +86,29 @@ def file_sha256(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def reply_reader(fields: Mapping[str, str]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """What turns the decoded reply of a live system into fields of an output, as a row of a file of outputs.
+
+    Of the reply, only what `fields` names and fields of an output count; all else is for the reply's own readers.
+
+    Args:
+        fields: our field name -> name in the reply, as in a config.
+
+    Raises:
+        InputError: a name that is not a field of an output.
+    """
+    mapping = FieldMapping(DataFile(path="", fields=dict(fields)), SystemOutput)
+    wanted = {*SystemOutput.model_fields, RETRIEVED_IDS, *fields.values(), *field_heads(fields.values())}
+
+    def read(reply: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return mapping.apply(Row(0, "$", {name: value for name, value in reply.items() if name in wanted}))
+        except (ValueError, RecursionError) as error:
+            raise AskError(INVALID, str(error) or "nested too deeply") from None
+
+    return read
 
 
 def _iterate(

@@ -20,7 +20,7 @@ from typing import Any
 from diskcache import Cache, Disk, Timeout
 from diskcache.core import MODE_RAW
 
-from judgekit.core.cache_keys import CAPABILITIES_PREFIX, KEY_VERSION, REPLY_PREFIX, kind_and_version
+from judgekit.core.cache_keys import KEY_VERSION, PREFIXES, kind_and_version
 from judgekit.core.errors import StorageError
 from judgekit.core.text import clean_text
 from judgekit.storage.sqlite_files import BROKEN, is_broken
@@ -50,8 +50,7 @@ def _after(prefix: str) -> str:
 CACHE_FOLDER = ".cache"
 """Stands beside the runs of a results folder."""
 
-_FIRST, _SECOND = sorted([CAPABILITIES_PREFIX, REPLY_PREFIX])
-_BESIDE_CURRENT = (("", _FIRST), (_after(_FIRST), _SECOND), (_after(_SECOND), "\U0010ffff"))
+_BESIDE_CURRENT = tuple(zip(["", *map(_after, sorted(PREFIXES))], [*sorted(PREFIXES), "\U0010ffff"], strict=True))
 _KEYS_BETWEEN = "SELECT key FROM Cache WHERE key >= ? AND key < ? AND typeof(key) = 'text'"
 
 

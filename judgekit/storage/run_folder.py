@@ -244,9 +244,9 @@ class RunFolder:
         """Stored cases in their order, streamed; none in a run that was written before runs kept their cases."""
         yield from self._records(CASES, Case)
 
-    def outputs(self) -> Iterator[SystemOutput]:
+    def outputs(self, name: str = OUTPUTS) -> Iterator[SystemOutput]:
         """Stored outputs in the order of the cases, streamed; a torn last line is left out."""
-        yield from self._records(OUTPUTS, SystemOutput)
+        yield from self._records(name, SystemOutput)
 
     def scores(self) -> Iterator[Score]:
         """Stored scores, streamed."""

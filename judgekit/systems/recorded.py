@@ -1,13 +1,12 @@
 """Recorded outputs: the system under test has already answered, its outputs stand in a file."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from judgekit.analysis.input_mismatches import ids_on_one_side
 from judgekit.core.cases import Case, OutputError, SystemOutput
-from judgekit.core.protocols import System
 
 
-class Recorded(System):
+class Recorded:
     """Hands out recorded outputs by case id; a case without one becomes an error row, not a gap."""
 
     def __init__(self, outputs: Mapping[str, SystemOutput], source: str, *, missing_is_empty: bool = False) -> None:
@@ -31,16 +30,15 @@ class Recorded(System):
         """
         self._warnings = ids_on_one_side(case_ids, self._outputs, self._source, missing_is_empty=self._missing_is_empty)
 
-    async def outputs(self, cases: Sequence[Case]) -> AsyncIterator[SystemOutput]:
-        """The recorded output of each case."""
-        for case in cases:
-            found = self._outputs.get(case.id)
-            if found is None and self._missing_is_empty:
-                found = SystemOutput(case_id=case.id)
-            elif found is None:
-                error = OutputError(kind="missing_output", message=f"{self._source} has no row for this case")
-                found = SystemOutput(case_id=case.id, error=error)
-            yield found
+    def output(self, case: Case) -> SystemOutput:
+        """The recorded output of a case."""
+        found = self._outputs.get(case.id)
+        if found is None and self._missing_is_empty:
+            found = SystemOutput(case_id=case.id)
+        elif found is None:
+            error = OutputError(kind="missing_output", message=f"{self._source} has no row for this case")
+            found = SystemOutput(case_id=case.id, error=error)
+        return found
 
     def warnings(self) -> Sequence[tuple[str, str]]:
         """Ids that stand on one side only."""

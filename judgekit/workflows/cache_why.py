@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judgekit.core.cache_keys import PARTS
-from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, VerdictError, last_judgments
-from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, System
+from judgekit.core.protocols import CallError, Capabilities, ModelIdentity
 from judgekit.core.request_fields import is_local
 from judgekit.core.scores import Failed
 from judgekit.engine.judgment_draft import decode_reply
@@ -113,7 +113,8 @@ async def _explained(target: WhyTarget, folder: RunFolder, setup: Setup, now: _N
         hint = did_you_mean(target.judge, stored)
         raise ConfigError(f"--judge {target.judge!r}: case {case_id!r} was not put before it{hint}")
     judgments = last_judgments(item for item in folder.judgments() if item.case_id == case_id)
-    output = await _output(setup.system, now.case)
+    # Recorded outputs cost nothing to look up; any other system would be called.
+    output = setup.system.output(now.case) if now.case and isinstance(setup.system, Recorded) else None
     records = []
     for name, judge_input in stored.items():
         if target.judge not in (None, name):
@@ -133,14 +134,6 @@ async def _explained(target: WhyTarget, folder: RunFolder, setup: Setup, now: _N
                 why = f"failed: {built.kind}" if isinstance(built, Failed) else built.reason
                 records.append(record | _not_asked(f"the config's data do not put the case before {name}: {why}"))
     return records
-
-
-async def _output(system: System, case: Case | None) -> SystemOutput | None:
-    """Recorded outputs cost nothing to look up; any other system would be called."""
-    if case is not None and isinstance(system, Recorded):
-        async for output in system.outputs([case]):
-            return output
-    return None
 
 
 def _then(judgment: Judgment | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from judgekit.analysis.drift_points import AT_ONCE
-from judgekit.core.cases import SystemOutput, Usage
+from judgekit.core.cases import Hit, SystemOutput, Usage
 from judgekit.core.judgments import JudgeInput, ModelResponse
 from judgekit.core.request_fields import is_local
 from judgekit.core.runs import Notices
@@ -20,6 +20,7 @@ from judgekit.engine.judgment_draft import cached_reply
 from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.metrics.abstention import abstained
 from judgekit.storage.cache_entries import CacheReader, open_reader
+from judgekit.systems.recorded import Recorded
 from judgekit.workflows.judge_reliability import MOST_ROWS
 from judgekit.workflows.models import Options
 from judgekit.workflows.preflight import check_applies, check_data, one_version
@@ -28,6 +29,11 @@ from judgekit.workflows.setup import Setup
 
 Reasons = dict[str, NotApplicable | Failed]
 """By case id: why a case is not judged."""
+
+_OUTPUTS_NOT_KNOWN = (
+    "system {system} is not asked in a dry run, so calls are counted as if each of {n} cases had an answer with a "
+    "passage, and tokens without their texts"
+)
 
 _LookUp = Callable[[JudgeInput], ModelResponse | None]
 
@@ -58,9 +64,14 @@ async def dry_run(setup: Setup, options: Options) -> dict[str, Any]:
 
 
 async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) -> dict[str, Any]:
-    outputs = [output async for output in setup.system.outputs(setup.cases)]
-    one_version(setup.config.versions, outputs)
-    notices = [*check_data(setup, outputs), *_missing_source(setup, outputs)]
+    system = setup.system
+    if isinstance(system, Recorded):
+        outputs = [system.output(case) for case in setup.cases]
+        one_version(setup.config.versions, outputs)
+        notices = [*system.warnings(), *check_data(setup, outputs), *_missing_source(setup, outputs)]
+    else:
+        outputs = [SystemOutput(case_id=case.id, answer="?", retrieved=(Hit(text="?"),)) for case in setup.cases]
+        notices = [("outputs_not_known", _OUTPUTS_NOT_KNOWN.format(n=len(outputs), system=system.name))]
     judges = {}
     for plan in setup.judges:
         reasons: Reasons = {}
@@ -102,7 +113,7 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
         "judges": judges,
         "spot_checks": spot_checks,
         "repeats": repeats,
-        "warnings": [list(item) for item in dict.fromkeys([*setup.warnings, *setup.system.warnings(), *notices])],
+        "warnings": [list(item) for item in dict.fromkeys([*setup.warnings, *notices])],
     }
 
 

@@ -16,6 +16,7 @@ from judgekit.core.text import canonical_sha256
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.storage.config_files import commit_of
 from judgekit.storage.run_folder import RunFolder, new_run_id
+from judgekit.systems.recorded import Recorded
 from judgekit.workflows.case_scores import Unjudged
 from judgekit.workflows.models import Options, open_cache
 from judgekit.workflows.selectors import results_dir_of
@@ -119,7 +120,8 @@ def job_of(
     found: Manifest | None = None,
 ) -> RunJob:
     """The run of a setup in a folder that is there, with the reply cache beside it."""
-    cache, notices = open_cache(folder.path.parent, setup.models, options)
+    is_kept = not isinstance(setup.system, Recorded) and setup.system.version is not None
+    cache, notices = open_cache(folder.path.parent, setup.models, options, for_outputs=is_kept)
     known = vars(setup) | {"warnings": [*setup.warnings, *notices]}
     return RunJob(
         **known, folder=folder, resolved=resolved, manifest=manifest, cache=cache, now=options.now, found=found
@@ -142,7 +144,10 @@ def resolved_config(setup: Setup) -> dict[str, Any]:
     }
     if corpus is not None:
         resolved["corpus_chunk_ids"] = {"sha256": canonical_sha256(sorted(corpus)), "n": len(corpus)}
-    return {**config.model_dump(mode="json", by_alias=True, exclude_none=True), "resolved": resolved}
+    document = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if not isinstance(setup.system, Recorded):
+        document["system"] = setup.system.settings()
+    return {**document, "resolved": resolved}
 
 
 def versions() -> dict[str, str]:

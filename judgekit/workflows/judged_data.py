@@ -7,13 +7,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+import judgekit.systems
 from judgekit.analysis.indexing_coverage import indexing_coverage
 from judgekit.analysis.input_mismatches import check_positions
 from judgekit.core.cases import Case
-from judgekit.core.config import RunConfig
+from judgekit.core.components import find, names_in
+from judgekit.core.config import RunConfig, SystemConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
-from judgekit.core.protocols import System
+from judgekit.core.protocols import Surroundings, System
 from judgekit.core.repeats import repeated
 from judgekit.core.runs import Notices
 from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split_case, split_output
@@ -24,44 +26,78 @@ from judgekit.storage.reading import missing_is_empty
 from judgekit.storage.record_formats import NO_ID
 from judgekit.systems.recorded import Recorded
 
+RECORDED = "recorded"
+"""The system whose outputs stand in a file."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedData:
     """What a run works on, loaded: all its cases, and the system that has an output for each."""
 
     cases: Sequence[Case]
-    system: System
+    system: Recorded | System
     files: Mapping[str, Mapping[str, Any]]
     """By what they hold: sha256 and number of records of the files."""
     corpus_chunk_ids: frozenset[str] | None = None
     indexing: Mapping[str, Any] | None = None
     notices: Notices = field(default_factory=list)
+    system_facts: Mapping[str, Any] = field(default_factory=dict)
+    """What a live system says of itself before it is asked."""
+    heading_delimiter: str | None = None
+    """Where headings of live outputs are split beside ` > `."""
 
 
-def judged_data(config: RunConfig, base: Path) -> JudgedData:
-    """The files that a config names, which stand in a folder.
+def judged_data(config: RunConfig, surroundings: Surroundings) -> JudgedData:
+    """The files that a config names, and its system.
 
     Raises:
         ConfigError: there is no such system, or a file is missing.
         InputError: a record is damaged.
     """
+    base = surroundings.folder
     cases_path = base / config.cases_file.path
     notices: Notices = []
     all_cases = load_cases(config.cases_file, cases_path, notices)
     delimiter = _heading_delimiter(config.match.heading_delimiter, all_cases, notices)
     all_cases = repeated([split_case(case, delimiter) for case in all_cases], config.repeats or 1)
-    system, outputs_record = _system(config, base, [case.id for case in all_cases], notices, delimiter)
+    system: Recorded | System
+    facts: Mapping[str, Any] = {}
+    if config.system.name == RECORDED:
+        system, record = _recorded(config, base, [case.id for case in all_cases], notices, delimiter)
+        files = {"outputs": record}
+    else:
+        system = live_system(config.system)
+        facts = system.facts(surroundings)
+        files = {"system": dict(facts)} if facts else {}
     corpus = _corpus_chunk_ids(config.corpus_chunk_ids, base)
     indexing, indexing_record = _indexing(config.indexing_file, base)
     cases_record = {"sha256": data_sha256(config.cases_file, cases_path)}
     return JudgedData(
         cases=all_cases,
         system=system,
-        files={"cases": cases_record, "outputs": outputs_record, **indexing_record},
+        files={"cases": cases_record, **files, **indexing_record},
         corpus_chunk_ids=corpus,
         indexing=indexing,
         notices=notices,
+        system_facts=facts,
+        heading_delimiter=delimiter,
     )
+
+
+def live_system(wanted: SystemConfig) -> System:
+    """The system that a config names, which is not asked yet.
+
+    Raises:
+        ConfigError: there is none of this name, or its arguments are wrong.
+    """
+    names = names_in(judgekit.systems)
+    if wanted.name not in names:
+        raise ConfigError(f"system: no system called {wanted.name!r}{did_you_mean(wanted.name, names)}")
+    found = find(judgekit.systems, System, wanted.name, "system")
+    try:
+        return found(**wanted.args)
+    except ValidationError as error:
+        raise ConfigError(f"system ({wanted.name}): {first_problem(error)}") from None
 
 
 def _heading_delimiter(wanted: str | None, cases: Sequence[Case], notices: Notices) -> str | None:
@@ -73,13 +109,10 @@ def _heading_delimiter(wanted: str | None, cases: Sequence[Case], notices: Notic
     return found
 
 
-def _system(
+def _recorded(
     config: RunConfig, base: Path, case_ids: list[str], notices: Notices, delimiter: str | None
-) -> tuple[System, dict[str, Any]]:
-    """The system under test, and what a run stores of the file of its outputs."""
-    if config.system.name != "recorded":
-        hint = did_you_mean(config.system.name, ["recorded"])
-        raise ConfigError(f"system: no system called {config.system.name!r}{hint}")
+) -> tuple[Recorded, dict[str, Any]]:
+    """The outputs that were recorded before, and what a run stores of their file."""
     try:
         source = DataFile.model_validate(config.system.args)
     except ValidationError as error:

@@ -9,18 +9,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import judgekit.providers
 from judgekit.core.components import Judge, find
 from judgekit.core.config import Budget, ModelConfig
+from judgekit.core.data_files import CodeName
 from judgekit.core.errors import ConfigError
-from judgekit.core.protocols import Provider, ReplyCache
+from judgekit.core.protocols import Provider, ReplyCache, Surroundings
 from judgekit.core.request_fields import has_hidden_values, header_problem, is_local
 from judgekit.core.runs import Notices
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.model_runtime import ModelRuntime, utc_now
 from judgekit.engine.pinning import PinGuard, is_floating
 from judgekit.providers.retrying import Retrying
+from judgekit.storage.case_files import reply_reader
+from judgekit.storage.code_files import load_code
 
 _HEADER_TEXT = re.compile(r"[!-~]+")
 """What can stand in an HTTP header without blanks; a client would show anything else in its error."""
@@ -58,10 +62,29 @@ class Options:
     """The clock, in UTC."""
 
 
+def environment_of(options: Options) -> Mapping[str, str]:
+    """Where keys and other secrets are looked up."""
+    return os.environ if options.environment is None else options.environment
+
+
+def surroundings_of(config_path: Path, options: Options) -> Surroundings:
+    """What a live system may use of the run of a config."""
+    folder = config_path.resolve().parent
+
+    def code(name: CodeName, where: str) -> tuple[Any, str]:
+        found, sha256, _ = load_code(name, (folder,), where)
+        return found, sha256
+
+    def provider(model: ModelConfig) -> Provider:
+        return build_model("system", model, options, needs_key=options.needs_keys).provider
+
+    return Surroundings(folder, environment_of(options), code, reply_reader, provider)
+
+
 def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: bool) -> ModelRuntime:
     """A model of the config; the key of one that nothing asks need not be there."""
     provider_class = find(judgekit.providers, Provider, model.provider, f"models.{name}.provider")
-    environment = os.environ if options.environment is None else options.environment
+    environment = environment_of(options)
     key = None
     if provider_class.needs_network:
         variable = model.api_key_env or (None if model.base_url else "OPENAI_API_KEY")
@@ -187,14 +210,14 @@ async def ready_models(models: Mapping[str, ModelRuntime], cache: ReplyCache | N
 
 
 def open_cache(
-    results_dir: Path, models: Mapping[str, ModelRuntime], options: Options
+    results_dir: Path, models: Mapping[str, ModelRuntime], options: Options, *, for_outputs: bool = False
 ) -> tuple[ReplyCache | None, Notices]:
     """The reply cache beside the runs, given to the models that need a network, and warnings about it.
 
-    None if no such model is asked or the cache is not wanted.
+    None if no such model is asked and no output of a system is kept, or the cache is not wanted.
     """
     networked = [runtime for runtime in models.values() if runtime.provider.needs_network]
-    if not networked or not options.use_cache:
+    if not (networked or for_outputs) or not options.use_cache:
         return None, []
     from judgekit.storage.reply_cache import CACHE_FOLDER, open_reply_cache
 

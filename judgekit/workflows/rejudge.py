@@ -33,7 +33,15 @@ from judgekit.workflows.case_scores import Unjudged, judge_inputs
 from judgekit.workflows.job import RunJob, versions
 from judgekit.workflows.judge_components import build_judge
 from judgekit.workflows.judge_reliability import spot_check_kind
-from judgekit.workflows.models import Options, build_model, check_plays, most_connections, open_cache, price_models
+from judgekit.workflows.models import (
+    Options,
+    build_model,
+    check_plays,
+    most_connections,
+    open_cache,
+    price_models,
+    surroundings_of,
+)
 from judgekit.workflows.own_code import code_changes
 from judgekit.workflows.setup import panels_of
 from judgekit.workflows.stored import StoredRun, models_of, open_stored
@@ -256,6 +264,7 @@ def _job(
         config_path=Path(child.manifest.config_path),
         n_cases_in_file=len(cases) if before is None else before.cases.get("n_in_file", len(cases)),
         part=part_of(child.manifest),
+        surroundings=surroundings_of(Path(child.manifest.config_path), options),
         system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
         metrics=metrics,
         corpus_chunk_ids=corpus,

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from contextlib import suppress
 
 from judgekit.analysis.gates import check_gates
-from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
+from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
 from judgekit.engine.budget import Spending
@@ -20,12 +20,14 @@ from judgekit.engine.pinning import Seen
 from judgekit.storage.id_lists import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
+from judgekit.systems.recorded import Recorded
 from judgekit.workflows.case_scores import judge_inputs
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
 from judgekit.workflows.panel_rulings import rule, says_the_same
 from judgekit.workflows.preflight import check_applies, check_data, one_version
+from judgekit.workflows.record import collect_outputs
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
 from judgekit.workflows.run_spot_checks import (
@@ -37,9 +39,17 @@ from judgekit.workflows.run_spot_checks import (
 )
 from judgekit.workflows.summarise import coverage_notices, summarise
 
+ONLY_RECORDED = "the outputs are recorded, and no judge was asked yet"
+"""Why a run has stopped that was to record outputs."""
 
-async def run(job: RunJob, observer: Observer) -> RunSummary:
+
+async def run(job: RunJob, observer: Observer, *, only_record: bool = False) -> RunSummary:
     """Carry a run to its end, or as far as it goes.
+
+    Args:
+        job: the run.
+        observer: is told how it goes.
+        only_record: stop once all outputs are there; the run can be resumed then.
 
     Returns:
         The figures. A run that stopped early has status `interrupted` and is raised as its error after the
@@ -57,7 +67,9 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
             try:
                 if job.reopened is not None:
                     append_history(job.folder, replaced_figures(job.reopened.summary, job.now()))
-                await prepare(job)
+                await prepare(job, observer)
+                if only_record:
+                    return _write_figures(job, "interrupted", ONLY_RECORDED, time.monotonic() - started)
                 await judge(job, observer)
             except (ProviderError, Interrupted, StorageError, asyncio.CancelledError) as error:
                 # The figures so far are written even then; a second fault on the way must not hide the first.
@@ -78,8 +90,8 @@ async def run(job: RunJob, observer: Observer) -> RunSummary:
             await runtime.provider.close()
 
 
-async def prepare(job: RunJob) -> None:
-    """Collect outputs and write everything that is judged, before any call."""
+async def prepare(job: RunJob, observer: Observer) -> None:
+    """Collect outputs and write everything that is judged, before any call to a judge."""
     folder = job.folder
     if job.found is not None:
         folder.repair_tail(JUDGMENTS)
@@ -91,10 +103,15 @@ async def prepare(job: RunJob) -> None:
     if job.corpus_chunk_ids is not None:
         folder.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
     folder.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
-    outputs = [output async for output in job.system.outputs(job.cases)]
-    job.warnings.extend(job.system.warnings())
+    outputs = await collect_outputs(job, observer)
     versions = one_version(job.config.versions, outputs)
-    job.warnings.extend(check_data(job, outputs))
+    try:
+        job.warnings.extend(check_data(job, outputs))
+    except InputError as error:
+        if isinstance(job.system, Recorded):
+            raise
+        kept = f"the system's outputs are kept; name them as system.path: {folder.path / OUTPUTS}"
+        raise InputError(f"{error}\n{kept}") from None
     job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **versions}})
     folder.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
     pairs = zip(job.cases, outputs, strict=True)

@@ -13,17 +13,25 @@ from judgekit.core.config import JudgeConfig, RunConfig, SpotCheck
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import System
+from judgekit.core.protocols import Surroundings, System
 from judgekit.core.repeats import asked_id
 from judgekit.core.runs import CasePart, Notices
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.storage.config_files import load_config
+from judgekit.systems.recorded import Recorded
 from judgekit.workflows.families import build_metrics, check_columns
 from judgekit.workflows.judge_components import build_judge, check_fits, load_wording
 from judgekit.workflows.judged_data import JudgedData, judged_data
-from judgekit.workflows.models import Options, build_model, check_plays, most_connections, price_models
+from judgekit.workflows.models import (
+    Options,
+    build_model,
+    check_plays,
+    most_connections,
+    price_models,
+    surroundings_of,
+)
 from judgekit.workflows.panel_rulings import Panel
 
 
@@ -46,7 +54,7 @@ class Setup:
     n_cases_in_file: int
     part: CasePart
     """Which of them are taken."""
-    system: System
+    system: Recorded | System
     metrics: Sequence[Metric]
     judges: Sequence[JudgePlan]
     """Judges as they are asked: one plan each, of a panel one for each member."""
@@ -63,6 +71,11 @@ class Setup:
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What a run stores of the files of cases, outputs and indexed documents: sha256 and number of records."""
     price_list: str | None = None
+    system_facts: Mapping[str, Any] = field(default_factory=dict)
+    """What a live system says of itself before it is asked."""
+    surroundings: Surroundings
+    """What a live system may use."""
+    heading_delimiter: str | None = None
     warnings: Notices = field(default_factory=list)
 
     @property
@@ -85,7 +98,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
     """
     config = load_config(config_path)
     check_dimensions(config.slices)
-    return assembled(config, config_path, judged_data(config, config_path.resolve().parent), options)
+    return assembled(config, config_path, judged_data(config, surroundings_of(config_path, options)), options)
 
 
 def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: Options) -> Setup:
@@ -128,6 +141,9 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         n_cases_in_file=len(all_cases),
         part=part.where_it_cuts(len(set(map(asked_id, all_cases)))),
         system=data.system,
+        system_facts=data.system_facts,
+        surroundings=surroundings_of(config_path, options),
+        heading_delimiter=data.heading_delimiter,
         metrics=metrics,
         judges=judges,
         models=models,

@@ -24,6 +24,7 @@ from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of, sampled
 from judgekit.workflows.panel_rulings import PANEL, Panel, member_failures, model_facts, record_of_panel
+from judgekit.workflows.record import failure_notices
 from judgekit.workflows.rejudge_history import other_builds, rejudged
 
 MOST_MOVED = 0.02
@@ -45,6 +46,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
     cost = cost_record(job.folder.judgments(), job.price_list)
     warnings = [
         *job.warnings,
+        *failure_notices(manifest.system, len(job.cases)),
         *scored.warnings,
         *(warning for name, runtime in job.models.items() for warning in _model_warnings(name, runtime)),
         *other_builds(manifest.parent, of_parent, judgments),

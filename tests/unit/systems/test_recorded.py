@@ -1,7 +1,5 @@
 """Recorded outputs: handed out by case, gaps shown and never skipped."""
 
-import asyncio
-
 import pytest
 
 from judgekit.core.cases import Case, SystemOutput
@@ -14,10 +12,7 @@ def recorded(*ids: str) -> Recorded:
 
 
 def outputs_for(system: Recorded, *ids: str) -> list[SystemOutput]:
-    async def collect() -> list[SystemOutput]:
-        return [output async for output in system.outputs([Case(id=case_id) for case_id in ids])]
-
-    return asyncio.run(collect())
+    return [system.output(Case(id=case_id)) for case_id in ids]
 
 
 def test_outputs_come_in_the_order_of_the_cases_and_a_gap_becomes_an_error() -> None:

@@ -1,0 +1,159 @@
+"""A function of yours, in this process: `"system": {"name": "python", "call": "app.py:ask"}`."""
+
+import asyncio
+import inspect
+import threading
+import traceback
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from judgekit.core.answers import INVALID
+from judgekit.core.cases import Case
+from judgekit.core.data_files import CODE, CodeName
+from judgekit.core.errors import ConfigError
+from judgekit.core.protocols import Answer, Ask, AskError, Surroundings, System
+
+
+class Python(System):
+    """Calls a function with each `Case`: sync, async, or a generator whose texts are joined.
+
+    Calls run beside the event loop of the run, so that one that blocks costs its own cases only. A sync call that does
+    not end cannot be ended from outside: it is counted as `timeout`, and its thread is left behind.
+    """
+
+    call: str = ""
+    """File and function, such as `app.py:ask`; relative paths start at the config."""
+    function: Callable[[Case], Any] | None = Field(default=None, exclude=True)
+    """The function itself, where there is no config."""
+
+    @model_validator(mode="after")
+    def _names_a_function(self) -> "Python":
+        if self.function is None:
+            if not self.call:
+                raise ValueError('name the function: "call": "app.py:ask"')
+            CodeName.of(CODE + self.call)
+        return self
+
+    def facts(self, surroundings: Surroundings) -> Mapping[str, Any]:
+        """The hash of the file; a resumed run is refused if it has changed."""
+        return {} if self.function is not None else {"code_sha256": self._loaded(surroundings)[1]}
+
+    def _loaded(self, surroundings: Surroundings) -> tuple[Callable[[Case], Any], str]:
+        path, _, name = self.call.rpartition(":")
+        found, sha256 = surroundings.load_code(CodeName(path, name), "system.call")
+        if not callable(found):
+            raise ConfigError(f"system.call: {self.call} is a {type(found).__name__}; expected a function of a case")
+        return found, sha256
+
+    @asynccontextmanager
+    async def session(self, surroundings: Surroundings) -> AsyncIterator[Ask]:
+        """Load the function, and start the loop that its coroutines run in."""
+        function = self.function or self._loaded(surroundings)[0]
+        side = _SideLoop()
+
+        async def ask(case: Case) -> Answer:
+            found = await side.call(function, case)
+            if inspect.isawaitable(found) or inspect.isasyncgen(found):
+                found = await side.result_of(found)
+            return found  # type: ignore[no-any-return]  # whatever it is, it is looked at where it arrives
+
+        try:
+            yield ask
+        finally:
+            side.stop()
+
+
+class _SideLoop:
+    """Runs calls in threads of their own, and coroutines in a loop in another thread."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def call(self, function: Callable[[Case], Any], case: Case) -> Any:
+        """What a call gives, made in a thread that nobody waits for after a time-out.
+
+        Raises:
+            AskError: it raised, or a generator of it gives something else than texts.
+        """
+        here = asyncio.get_running_loop()
+        done: asyncio.Future[Any] = here.create_future()
+
+        def deliver(value: Any, error: AskError | None) -> None:
+            if not done.done():
+                done.set_result(value) if error is None else done.set_exception(error)
+
+        def work() -> None:
+            value, error = None, None
+            try:
+                value = function(case)
+                if inspect.isgenerator(value):
+                    value = _joined(list(value))
+            except AskError as raised:
+                error = raised
+            except BaseException as raised:  # noqa: BLE001  # of a thread nobody hears but by what it delivers
+                error = _told(raised)
+            with suppress(RuntimeError):  # the run has ended without it
+                here.call_soon_threadsafe(deliver, value, error)
+
+        threading.Thread(target=work, name="judgekit-system", daemon=True).start()
+        return await done
+
+    async def result_of(self, found: Any) -> Any:
+        """What an awaitable or an asynchronous generator gives.
+
+        Raises:
+            AskError: it raised.
+        """
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=_run_loop, args=(self._loop,), name="judgekit-system-loop", daemon=True).start()
+
+        async def awaited() -> Any:
+            try:
+                if inspect.isasyncgen(found):
+                    return _joined([item async for item in found])
+                return await found
+            except (AskError, asyncio.CancelledError):
+                raise
+            except BaseException as raised:  # noqa: BLE001  # SystemExit would end the loop of all others
+                raise _told(raised) from None
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(), self._loop))
+
+    def stop(self) -> None:
+        """End the loop, unless a coroutine blocks it."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+
+def _joined(items: list[Any]) -> str:
+    """The texts that a generator gave, as the answer.
+
+    Raises:
+        AskError: one is not a text.
+    """
+    wrong = next((item for item in items if not isinstance(item, str)), None)
+    if wrong is not None:
+        raise AskError(INVALID, f"a generator gives the answer in texts, found {type(wrong).__name__} {wrong!r:.60}")
+    return "".join(items)
+
+
+def _told(error: BaseException) -> AskError:
+    """An exception of the function in one line, with the place that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if len(frames) > 1 else ""
+    return AskError("exception", f"{type(error).__name__}: {error}{place}")

@@ -1,0 +1,91 @@
+"""Outputs of the system under test: recorded ones looked up, a live system asked, each output on disk as it comes."""
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout, suppress
+from typing import Any
+
+from judgekit.core.cases import SystemOutput
+from judgekit.core.masking import Masker
+from judgekit.core.runs import OUTPUTS, PARTIAL_OUTPUTS, Notices
+from judgekit.engine.passes import Observer
+from judgekit.engine.system_calls import TRANSIENT, SystemCalls
+from judgekit.metrics.gold_evidence import split_output
+from judgekit.storage.recorder import Recorder
+from judgekit.systems.recorded import Recorded
+from judgekit.workflows.job import RunJob
+
+
+async def collect_outputs(job: RunJob, observer: Observer) -> list[SystemOutput]:
+    """The output of each case, in the order of the cases; what is on disk already is not asked again.
+
+    Failures that may pass, such as a time-out, are asked again in a run that stopped before it had all outputs.
+
+    Raises:
+        ConfigError: the system cannot be asked so.
+        ProviderError: it cannot be reached, or failed too often in a row.
+        StorageError: an output cannot be written.
+    """
+    system = job.system
+    if isinstance(system, Recorded):
+        job.warnings.extend(system.warnings())
+        return [system.output(case) for case in job.cases]
+    folder = job.folder
+    if folder.has(OUTPUTS):
+        return list(folder.outputs())
+    folder.repair_tail(PARTIAL_OUTPUTS)
+    stored = folder.outputs(PARTIAL_OUTPUTS)
+    done = {output.case_id: output for output in stored if output.error is None or output.error.kind not in TRANSIENT}
+    left = [case for case in job.cases if case.id not in done]
+    calls = SystemCalls(system, job.system_facts, job.cache, observer, Masker(system.secrets(job.surroundings)))
+    if left:
+        sink = Recorder(folder.path / PARTIAL_OUTPUTS, job.cache)
+
+        def write(output: SystemOutput, reply: tuple[str, str] | None) -> None:
+            job.is_begun = True  # what was asked is kept, whatever comes later
+            done[output.case_id] = output
+            sink.put(output.model_dump_json(exclude_defaults=True).encode(), reply, None)
+
+        try:
+            with redirect_stdout(sys.stderr):  # what a system prints must not come between the lines of --json
+                async with system.session(job.surroundings) as ask:
+                    await calls.run(ask, left, write)
+        finally:
+            sink.close()
+    outputs = [split_output(done[case.id], job.heading_delimiter) for case in job.cases]
+    folder.write_lines(OUTPUTS, (output.model_dump_json(exclude_defaults=True).encode() for output in outputs))
+    with suppress(OSError):
+        (folder.path / PARTIAL_OUTPUTS).unlink(missing_ok=True)
+    record = _system_record(calls, outputs)
+    job.manifest = job.manifest.model_copy(update={"system": record})
+    return outputs
+
+
+def failure_notices(system: Mapping[str, Any], n_cases: int) -> Notices:
+    """A warning if a live system failed on some cases.
+
+    Args:
+        system: of manifest.json.
+        n_cases: cases of the run.
+    """
+    failures = system.get("failures")
+    if not failures:
+        return []
+    kinds = ", ".join(f"{kind} {n}" for kind, n in failures.items())
+    text = (
+        f"system {system['name']} failed on {sum(failures.values())} of {n_cases} cases ({kinds}); they are in n_error"
+    )
+    return [("system_failures", text)]
+
+
+def _system_record(calls: SystemCalls, outputs: Sequence[SystemOutput]) -> dict[str, Any]:
+    """What manifest.json says of a live system and of how it was asked, by the process that asked last."""
+    failed = Counter(output.error.kind for output in outputs if output.error is not None)
+    return {
+        "name": calls.system.name,
+        "version": calls.system.version,
+        "n_requests": calls.n_requests,
+        "n_from_cache": calls.tally.n_from_cache,
+        "failures": dict(sorted(failed.items())),
+    }

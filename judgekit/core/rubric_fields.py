@@ -20,7 +20,19 @@ SHOWN = ("question", "answer", "passages", "references", "key_facts", "citations
 """What a judge can be shown, beside `metadata.NAME` of case or output."""
 
 LONGEST_ASK = 20_000
-"""Characters of a question to a judge; more does not fit beside what is judged."""
+"""Characters of a question to a judge, and of what a level, label or criterion means; more does not fit beside what is
+judged."""
+
+_FIGURE_WORDS = frozenset(
+    {"pass", "pass_rate", CANNOT_TELL, "cannot_tell", "cannot_tell_rate", "coverage", "distribution", "expected"}
+)
+"""What follows the name of a judge in names of other figures and gates; no label or criterion may be called so."""
+
+_LOOK_ALIKE = str.maketrans(
+    "АВЕКМНОРСТУХІЈЅаеорсухіјѕһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧανιορτυχ",
+    "ABEKMHOPCTYXIJSaeopcyxijshdqwABEZHIKMNOPTYXavioptux",
+)
+"""Letters of Cyrillic and Greek that look like Latin ones."""
 
 CriteriaOf = Literal["case", "passages", "statements"]
 """Where criteria come from that are not the same for every case."""
@@ -195,13 +207,16 @@ class Rubric(BaseModel):
         if len(self.labels) < 2:
             raise ValueError("labels: one label says nothing; give two or more")
         folded: dict[str, str] = {}
+        looks: dict[str, str] = {}
         for label, text in self.labels.items():
             key = folded_word(label)
-            is_taken = key in ("pass", CANNOT_TELL, "cannot_tell", "cannot_tell_rate")
-            if not _LABEL.fullmatch(label) or not label.isprintable() or label != label.strip() or is_taken:
+            if key.rpartition(".")[2] in _FIGURE_WORDS:
+                hint = '; "cannot_tell": true adds that' if key == CANNOT_TELL else "; choose another label"
+                raise ValueError(f"labels: {label[:60]!r} cannot be a label, since another figure is called so{hint}")
+            if not _LABEL.fullmatch(label) or not label.isprintable() or label != label.strip():
                 raise ValueError(
                     f"labels: {label[:60]!r} cannot be a label; use up to 60 characters that can be seen, without "
-                    f"quotes, braces, <, > or @, and not 'pass' or {CANNOT_TELL!r} (\"cannot_tell\": true adds that)"
+                    "quotes, braces, <, > or @"
                 )
             if key in folded:
                 raise ValueError(
@@ -209,6 +224,9 @@ class Rubric(BaseModel):
                     "so replies mix them up"
                 )
             folded[key] = label
+            twin = looks.setdefault(folded_word(label.translate(_LOOK_ALIKE)), label)
+            if twin != label:
+                raise ValueError(f"labels: {twin!a} and {label!a} look alike, so nobody can tell them apart")
             _plain(f"labels.{label}", text)
 
     def _check_criteria(self) -> None:
@@ -280,7 +298,7 @@ def check_criteria(criteria: tuple[Criterion, ...]) -> None:
     for item in criteria:
         if item.id.casefold() in seen:
             raise ValueError(f"criteria: id {item.id!r} comes twice")
-        if item.id.casefold() in ("pass", "cannot_tell", "cannot_tell_rate", "distribution"):
+        if item.id.casefold() in _FIGURE_WORDS:
             raise ValueError(f"criteria: {item.id!r} is the name of another figure; choose another id")
         if not item.weight:
             raise ValueError(f"criteria: {item.id!r} has weight 0, so it would change nothing")
@@ -293,11 +311,13 @@ def check_criteria(criteria: tuple[Criterion, ...]) -> None:
 
 
 def _plain(where: str, text: str) -> str:
-    """The text, if it holds no template.
+    """The text, if it holds no template and is not too long.
 
     Raises:
-        ValueError: it does, which nothing would fill in.
+        ValueError: it holds a template, which nothing would fill in, or does not fit beside what is judged.
     """
+    if len(text) > LONGEST_ASK:
+        raise ValueError(f"{where}: expected at most {LONGEST_ASK} characters, found {len(text)}")
     found = _JINJA.search(text)
     if found is not None:
         raise ValueError(

@@ -133,7 +133,8 @@ class RubricJudge(Judge):
             case _:
                 key = name.removeprefix("metadata.")
                 value = case.metadata.get(key, output.metadata.get(key))
-                return NotApplicable(f"no {name}") if value is None else _as_text(value)
+                is_missing = is_blank(value) if isinstance(value, str) else value in (None, [], {})
+                return NotApplicable(f"no {name}") if is_missing else _as_text(value)
 
 
 def settled(kind: Criteria, verdict: Verdict, judge_input: JudgeInput) -> Verdict:

@@ -129,6 +129,35 @@ def test_a_disk_that_runs_full_stops_the_run_between_two_lines_and_it_goes_on_on
     assert_each_judged_once(results / "r")
 
 
+def test_criteria_asked_each_by_itself_survive_a_full_disk_whole(
+    tmp_path: Path, small_disk: Path, server: FaultServer
+) -> None:
+    """A judgment of several calls is there with all of them, or not at all."""
+    results = small_disk / "results"
+    path = results / "r" / "judgments.jsonl"
+    server.play(filling(small_disk, once=lambda: path.exists() and path.stat().st_size > 4096, leave_kilobytes=8))
+    criteria = {"short": "It is short.", "source": "It names its source."}
+    judge = {"name": "rules", "ask": "Does it keep the rules?", "criteria": criteria, "calls": "each", "model": "m"}
+    config = write_suite(tmp_path, server.base_url, n_cases=N_CASES, judges=[judge])
+
+    result = judgekit("run", str(config), "--run-id", "r", "--results-dir", str(results), "--no-cache")
+
+    assert result.returncode == 4, result.stderr
+    assert f"{path}: cannot be written: No space left on device; free space, then --resume" in one_error_line(result)
+    kept = path.read_bytes()
+    n_kept = len(read_lines(path))
+    assert 0 < n_kept < N_CASES
+    (small_disk / "filler").unlink()
+    assert judgekit("run", "--resume", str(results / "r"), "--no-cache").returncode == 0
+    assert path.read_bytes().startswith(kept)
+    judged = read_lines(path)
+    assert sorted(item["case_id"] for item in judged) == sorted(f"c{number}" for number in range(N_CASES))
+    assert {tuple(said["id"] for said in item["verdict"]["criteria"]) for item in judged} <= {
+        ("short", "source"),
+        ("source", "short"),
+    }
+
+
 @pytest.mark.parametrize(("when", "code"), [("before", "cache_not_used"), ("under way", "cache_not_written")])
 def test_a_reply_cache_on_a_full_disk_is_a_warning_and_nothing_is_lost(
     tmp_path: Path, small_disk: Path, server: FaultServer, when: str, code: str

@@ -10,11 +10,12 @@ import pytest
 import judgekit
 from judgekit.core.errors import ProviderError
 from judgekit.executors.local import run_local
-from judgekit.testing import FaultServer, Reply, Request, chat_reply
+from judgekit.testing import FaultServer, Reply, Request, chat_reply, server_error
 from judgekit.workflows.dry_run import dry_run
 from judgekit.workflows.models import Options
 from judgekit.workflows.setup import set_up
 from tests.builders import case, output, read_json, read_lines, write_suite
+from tests.doubles.storms import seeded_faults
 
 CRITERIA = [
     {"id": "short", "text": "It is short.", "weight": 2},
@@ -101,6 +102,39 @@ def test_a_part_without_a_verdict_makes_the_whole_one_a_failure(tmp_path: Path) 
     [failed] = [item for item in read_lines(run_dir / "judgments.jsonl") if item["failure"]]
     assert failed["case_id"] == "c1"
     assert failed["failure"]["message"] == "the reply says nothing of criterion source"
+
+
+def test_a_storm_of_rate_limits_costs_no_criterion_and_counts_each_request(tmp_path: Path) -> None:
+    storm = seeded_faults(0.6, 3, {"rate_limit": 1}, max_in_a_row=3, then=answer)
+    run_dir, n_requests = judged(tmp_path, "each", storm, n_cases=12)
+    metrics = read_json(run_dir / "metrics.json")
+    assert (metrics["overall"]["rules"]["n"], metrics["overall"]["rules"]["n_error"]) == (12, 0)
+    assert metrics["cost"]["n_calls"] == n_requests > 36
+    assert all(item["verdict"]["criteria"] for item in read_lines(run_dir / "judgments.jsonl"))
+
+
+def test_a_server_that_fails_at_one_criterion_stops_the_run_and_the_others_are_not_paid_again(tmp_path: Path) -> None:
+    is_up = False
+
+    def down_for_guesses(request: Request) -> Reply:
+        return answer(request) if is_up or "It guesses" not in request.text else server_error(500)
+
+    judge = {"name": "rules", "ask": "Does it keep the rules?", "criteria": CRITERIA, "calls": "each", "model": "m"}
+    with FaultServer(down_for_guesses) as server:
+        config = write_suite(tmp_path, server.base_url, n_cases=30, judges=[judge], metrics=["operations"])
+        document = json.loads(config.read_text(encoding="utf-8"))
+        document["models"]["m"]["max_attempts"] = 1
+        config.write_text(json.dumps(document), encoding="utf-8")
+        with pytest.raises(ProviderError, match="the first 20 calls all failed alike: HTTP 500"):
+            judgekit.run(config, run_id="r")
+        n_sound = sum(entry.status == 200 for entry in server.log.chat)
+        is_up = True
+        judgekit.run(config, run_id="s")
+        n_all = sum(entry.status == 200 and "keep the rules" in json.dumps(entry.body) for entry in server.log.chat)
+    found = read_json(tmp_path / "results" / "s" / "metrics.json")["overall"]["rules"]
+    assert (found["n"], found["n_error"]) == (30, 0)
+    assert n_sound > 20
+    assert n_all == 90
 
 
 def test_criteria_of_the_case_may_differ_and_carry_weights(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy, pooled_row
-from judgekit.core.comparison import COVERAGE, Delta
+from judgekit.core.comparison import COVERAGE, WHOLE_RUNS, Delta
 from judgekit.core.scores import SUM_METHOD, Column, Failed, NotApplicable, Outcome, Pooled
 from judgekit.stats.clusters import cluster_sums, clustered_mean
 from judgekit.stats.means import mean, mean_interval, pooled_estimate, standard_deviation
@@ -47,6 +47,8 @@ class Pairs:
     only_b: "array[float]" = field(default_factory=_floats)
     with_worst: "array[float]" = field(default_factory=_floats)
     """Differences of cases that failed in one run alone, with the worst value there."""
+    worst_clusters: "array[int]" = field(default_factory=lambda: array("q"))
+    """Cluster of each of these, if the runs have clusters."""
     n_failed_a: int = 0
     n_failed_b: int = 0
     n_unbounded: int = 0
@@ -70,11 +72,16 @@ class Pairs:
                 if self._worst is None:
                     self.n_unbounded += 1
                 else:
-                    self.with_worst.append(self._worst - a)
+                    self._add_worst(self._worst - a, cluster)
         elif isinstance(b, float):
             self.only_b.append(b)
             if isinstance(a, Failed) and self._worst is not None:
-                self.with_worst.append(b - self._worst)
+                self._add_worst(b - self._worst, cluster)
+
+    def _add_worst(self, difference: float, cluster: int | None) -> None:
+        self.with_worst.append(difference)
+        if cluster is not None:
+            self.worst_clusters.append(cluster)
 
     @property
     def _worst(self) -> float | None:
@@ -128,19 +135,52 @@ def paired_delta(name: str, pairs: Pairs) -> Delta:
         n_only_b=len(pairs.only_b),
         n_failed_a=pairs.n_failed_a,
         n_failed_b=pairs.n_failed_b,
-        delta_if_failed_worst=mean([*differences, *pairs.with_worst]) if pairs.with_worst else None,
         n_unbounded=pairs.n_unbounded,
+        n_units=len(set(pairs.clusters)) if pairs.clusters else n,
     )
+    if pairs.with_worst:
+        whole = [*differences, *pairs.with_worst]
+        low, high = difference_interval(whole, pairs.clusters + pairs.worst_clusters, is_binary=pairs.is_binary)
+        delta = replace(delta, delta_if_failed_worst=mean(whole), low_if_failed_worst=low, high_if_failed_worst=high)
     if not n:
         return delta
+    low, high = difference_interval(differences, pairs.clusters, is_binary=pairs.is_binary)
+    delta = replace(delta, low=low, high=high)
     if pairs.clusters:
         return _with_cluster_test(delta, differences, pairs.clusters)
     if pairs.is_binary:
-        n_down, n_up = sum(item < 0 for item in differences), sum(item > 0 for item in differences)
-        return _with_binary_test(delta, n_down, n_up, max(map(abs, differences)) or 1.0)
-    _, low, high = mean_interval(differences)
+        return _with_binary_test(delta, *_down_and_up(differences), max(map(abs, differences)) or 1.0)
     p, _ = sign_flip_p(differences, SEED, MOST_STEPS)
-    return replace(delta, low=low, high=high, p=p, mde=_mde(standard_deviation(differences), n))
+    return replace(delta, p=p, mde=_mde(standard_deviation(differences), n))
+
+
+def difference_interval(
+    differences: Sequence[float], clusters: Sequence[int], *, is_binary: bool
+) -> tuple[float | None, float | None]:
+    """The 95% interval of a mean paired difference, by the method of `paired_delta`.
+
+    Args:
+        differences: b - a, one for each pair, at least one.
+        clusters: the cluster of each; empty if pairs are independent.
+        is_binary: the score can only be its lowest or highest value.
+
+    Returns:
+        Lower and upper end; None where equal differences say nothing about their spread.
+
+    Source: as for `paired_delta`.
+    """
+    if clusters:
+        found = clustered_mean(differences, clusters)
+        return found.low, found.high
+    if is_binary:
+        low, high = paired_proportion_interval(*_down_and_up(differences), len(differences))
+        scale = max(map(abs, differences)) or 1.0
+        return low * scale, high * scale
+    return mean_interval(differences)[1:]
+
+
+def _down_and_up(differences: Sequence[float]) -> tuple[int, int]:
+    return sum(item < 0 for item in differences), sum(item > 0 for item in differences)
 
 
 def coverage_delta(delta: Delta) -> Delta:
@@ -161,15 +201,26 @@ def coverage_delta(delta: Delta) -> Delta:
         method=BINARY_METHOD,
         mixed=delta.mixed,
     )
-    return _with_binary_test(found, delta.n_only_a, delta.n_only_b, 1.0) if n else found
+    if not n:
+        return found
+    low, high = paired_proportion_interval(delta.n_only_a, delta.n_only_b, n)
+    return _with_binary_test(replace(found, low=low, high=high, n_units=n), delta.n_only_a, delta.n_only_b, 1.0)
+
+
+def named_delta(deltas: Iterable[Delta], name: str) -> Delta | None:
+    """The difference of a figure, or of `NAME.coverage` of any figure over cases; None if there is none."""
+    by_name = {delta.name: delta for delta in deltas}
+    of_figure = by_name.get(name.removesuffix(COVERAGE))
+    if name not in by_name and of_figure is not None and of_figure.method != WHOLE_RUNS:
+        return coverage_delta(of_figure)
+    return by_name.get(name)
 
 
 def _with_binary_test(delta: Delta, n_down: int, n_up: int, scale: float) -> Delta:
-    """Interval and test of a score that is 0 or `scale`, of which n_down cases fell and n_up rose."""
-    low, high = paired_proportion_interval(n_down, n_up, delta.n)
+    """Test of a score that is 0 or `scale`, of which n_down cases fell and n_up rose."""
     differences = [*[-scale] * n_down, *[scale] * n_up, *[0.0] * (delta.n - n_down - n_up)]
     mde = _mde(standard_deviation(differences), delta.n)
-    return replace(delta, low=low * scale, high=high * scale, p=mcnemar_exact(n_down, n_up), mde=mde)
+    return replace(delta, p=mcnemar_exact(n_down, n_up), mde=mde)
 
 
 def _with_cluster_test(delta: Delta, differences: Sequence[float], clusters: Sequence[int]) -> Delta:
@@ -177,7 +228,7 @@ def _with_cluster_test(delta: Delta, differences: Sequence[float], clusters: Seq
     sd = None if found.standard_error is None else found.standard_error * math.sqrt(found.n_clusters)
     sums = [row[0] for row in cluster_sums([(difference,) for difference in differences], clusters)]
     p, _ = sign_flip_p(sums, SEED, MOST_STEPS)
-    return replace(delta, low=found.low, high=found.high, p=p, mde=_mde(sd, found.n_clusters))
+    return replace(delta, p=p, mde=_mde(sd, found.n_clusters))
 
 
 def _mde(sd: float | None, n: int) -> float | None:

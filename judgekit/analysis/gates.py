@@ -1,17 +1,18 @@
 """Gates: conditions on the figures of a run, and what `compare --fail-on` asks of the differences between two."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judgekit.analysis.deltas import coverage_delta
+from judgekit.analysis.deltas import named_delta
 from judgekit.analysis.indexing_coverage import FIGURES_OVER, coverage_figure
 from judgekit.analysis.joint import joint_columns
 from judgekit.analysis.risk_coverage import risk_score
+from judgekit.analysis.run_deltas import USAGE_COLUMNS
 from judgekit.core.comparison import COVERAGE, WHOLE_RUNS, Comparison, Delta
 from judgekit.core.components import Component
-from judgekit.core.config import Gate
+from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.runs import GateResult, RunSummary
 from judgekit.core.scores import Estimate
@@ -27,6 +28,7 @@ INDEXING = "indexing_coverage."
 
 REGRESSION = "regression"
 SIGNIFICANT = "significant"
+GATES = "gates"
 
 OPERATION = frozenset({"error_rate", "timeout_rate", "empty_response_rate"})
 """0/1 scores that every run has, whatever it holds."""
@@ -34,13 +36,19 @@ OPERATION = frozenset({"error_rate", "timeout_rate", "empty_response_rate"})
 SHOWN = 5
 """Names in one line."""
 
+_WHOLE = ("cost.", "latency.judge.", INDEXING)
+"""Begin the names of figures that `compare` has without an interval."""
+
+_LATENCY = re.compile(r"latency\.(?!judge\.).+\.(p50|p95)_ms")
+"""Latency of the system by stage."""
+
 _CONDITION = re.compile(
     r"\s*(?P<metric>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<limit>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*"
 )
 
 
-def check_gates(gates: tuple[Gate, ...], summary: RunSummary) -> tuple[GateResult, ...]:
-    """Whether each gate holds; a figure without data fails it.
+def check_gates(gates: Sequence[Gate], summary: RunSummary) -> tuple[GateResult, ...]:
+    """Whether each gate on a limit holds; a figure without data fails it. For the others see `relative_gates`.
 
     A lower limit is held against the worst case where cases failed, so that failures can never help to pass.
     """
@@ -61,7 +69,9 @@ def check_gate_names(gates: Sequence[Gate], components: Sequence[Component], *, 
     indexing = {INDEXING + name for name in FIGURES_OVER}
     open_names = tuple(f"{component.name}." for component in components if component.has_open_columns)
     for number, gate in enumerate(gates):
-        if gate.metric in indexing:
+        if gate.not_worse_than is not None:
+            _check_relative_gate(gate, f"gates[{number}]", known, open_names)
+        elif gate.metric in indexing:
             _check_indexing_gate(gate, f"gates[{number}]: {gate.metric}", has_indexing=has_indexing)
         elif gate.metric.startswith(open_names):
             continue  # what a function gives is known once it has seen the cases; a figure that never comes fails
@@ -77,7 +87,18 @@ def _check_indexing_gate(gate: Gate, where: str, *, has_indexing: bool) -> None:
         raise ConfigError(f"{where} is counted over the whole corpus: it has no interval and no slices")
 
 
+def _check_relative_gate(gate: Gate, where: str, known: Collection[str], open_names: tuple[str, ...]) -> None:
+    name = gate.metric
+    if name in RELIABILITY_GATES or name == RISK_GATE or name.startswith(_WHOLE):
+        hint = 'it has no paired interval, so "not_worse_than" cannot be decided'
+        raise ConfigError(f'{where}: {name} is of the whole run: {hint}; use "op" and "value"')
+    is_of_the_system = _LATENCY.fullmatch(name) is not None or name in {column.name for column in USAGE_COLUMNS}
+    if not (is_of_the_system or name.removesuffix(COVERAGE) in known or name.startswith(open_names)):
+        raise ConfigError(f"{where}: no figure called {name!r} in this run{did_you_mean(name, known)}")
+
+
 def _check(gate: Gate, summary: RunSummary) -> GateResult:
+    op, limit = gate.limit
     figures, where = _figures(gate, summary)
     found = figures.get(gate.metric.removesuffix(COVERAGE))
     observed, n, note = None, 0, ""
@@ -91,13 +112,13 @@ def _check(gate: Gate, summary: RunSummary) -> GateResult:
         observed, n = float(found), _cases_behind(gate.metric, summary)
     else:
         note = "no data"
-    passed = observed is not None and _holds(observed, gate.op, gate.value)
-    shown = note if observed is None else f"{_digits(observed, gate.value)}{f' ({note})' if note else ''}"
-    message = f"{gate.metric}{where} {gate.op} {gate.value:g}: {'passed' if passed else 'missed'}, {shown}"
+    passed = observed is not None and _holds(observed, op, limit)
+    shown = note if observed is None else f"{_digits(observed, limit)}{f' ({note})' if note else ''}"
+    message = f"{gate.metric}{where} {op} {limit:g}: {'passed' if passed else 'missed'}, {shown}"
     return GateResult(
         metric=gate.metric,
-        op=gate.op,
-        value=gate.value,
+        op=op,
+        value=limit,
         bound=gate.bound,
         slice=dict(gate.slice),
         observed=observed,
@@ -131,7 +152,7 @@ def _observed(gate: Gate, found: Estimate) -> tuple[float | None, int, str]:
         return None, found.n, f"no data ({found.n} of {found.n + found.n_error + found.n_not_applicable} cases)"
     if found.n_error and found.worst is None:
         return None, found.n, f"{found.n_error} failed cases, and no bound on what they would add"
-    wants_high = gate.op in (">=", ">")
+    wants_high = gate.limit[0] in (">=", ">")
     if gate.bound == "lower":
         observed, note = found.low, "lower end of the interval"
     elif gate.bound == "upper":
@@ -184,26 +205,26 @@ class Condition:
 
 
 FailOn = str | Condition
-"""`regression`, `significant`, or a condition."""
+"""`regression`, `significant`, `gates`, or a condition."""
 
 
 def parse_fail_on(texts: Iterable[str]) -> tuple[FailOn, ...]:
     """What `--fail-on` asks.
 
     Raises:
-        ConfigError: none of the three forms.
+        ConfigError: none of the four forms.
     """
     return tuple(_parsed(text) for text in texts)
 
 
 def _parsed(text: str) -> FailOn:
-    if text in (REGRESSION, SIGNIFICANT):
+    if text in (REGRESSION, SIGNIFICANT, GATES):
         return text
     match = _CONDITION.fullmatch(text)
     if match is None:
-        hint = did_you_mean(text, (REGRESSION, SIGNIFICANT)) if text.isalpha() else ""
+        hint = did_you_mean(text, (REGRESSION, SIGNIFICANT, GATES)) if text.isalpha() else ""
         raise ConfigError(
-            f"--fail-on {text!r}: expected {REGRESSION}, {SIGNIFICANT}, or a difference b - a such as "
+            f"--fail-on {text!r}: expected {REGRESSION}, {SIGNIFICANT}, {GATES}, or a difference b - a such as "
             f"'recall_any@5<-0.02' or 'empty_result>0.02' (in quotes){hint}"
         )
     return Condition(match["metric"], match["op"], float(match["limit"]))
@@ -231,6 +252,8 @@ def _failure(comparison: Comparison, wanted: FailOn) -> str | None:
         return _condition(comparison, wanted)
     if wanted == REGRESSION:
         return _regression(comparison)
+    if wanted == GATES:
+        return _failed_gates(comparison)
     if all(delta.p_holm is None for delta in comparison.deltas):
         return "significant: no figure of the two runs can be tested"
     gap = _gap(comparison)
@@ -238,6 +261,14 @@ def _failure(comparison: Comparison, wanted: FailOn) -> str | None:
         return f"significant: {gap}"
     worse = [f"{delta.name} {delta.delta:+.4f}" for delta in comparison.deltas if delta.verdict == "worse"]
     return f"significant: {_some(worse, 'figures')} worse" if worse else None
+
+
+def _failed_gates(comparison: Comparison) -> str | None:
+    """Gates of b relative to a that are missed, or undecided where that fails."""
+    if not comparison.gates:
+        return f"{GATES}: the config of {comparison.run_b} has no gate with not_worse_than"
+    failed = [gate.message for gate in comparison.gates if gate.fails]
+    return f"{GATES}: {'; '.join(failed)}" if failed else None
 
 
 def _regression(comparison: Comparison) -> str | None:
@@ -275,22 +306,19 @@ def _is_anything_compared(comparison: Comparison) -> bool:
 
 
 def _condition(comparison: Comparison, wanted: Condition) -> str | None:
-    by_name = {delta.name: delta for delta in comparison.deltas}
-    of_figure = by_name.get(wanted.metric.removesuffix(COVERAGE))
-    if wanted.metric.endswith(COVERAGE) and of_figure is not None and of_figure.method != WHOLE_RUNS:
-        by_name.setdefault(wanted.metric, coverage_delta(of_figure))
+    delta = named_delta(comparison.deltas, wanted.metric)
+    names = [found.name for found in comparison.deltas]
     if wanted.metric in comparison.left_out:
-        spans = [name for name in by_name if "span" in name]
+        spans = [name for name in names if "span" in name]
         raise ConfigError(
             f"--fail-on {wanted.text!r}: {wanted.metric} goes by chunk id, and the runs have different chunkers, so it "
             f"is not compared; those by characters are: {', '.join(spans)}"
         )
     if wanted.metric in comparison.without_value:
         return f"{wanted.text}: {wanted.metric} has no value in either run"
-    if wanted.metric not in by_name:
-        hint = did_you_mean(wanted.metric, by_name)
+    if delta is None:
+        hint = did_you_mean(wanted.metric, names)
         raise ConfigError(f"--fail-on {wanted.text!r}: no figure called {wanted.metric!r} in these runs{hint}")
-    delta = by_name[wanted.metric]
     if delta.delta is None:
         values = ("no value" if value is None else f"{value:.4f}" for value in (delta.a, delta.b))
         where = " then ".join(values) if delta.method == WHOLE_RUNS else f"{delta.n} cases with a value in both runs"

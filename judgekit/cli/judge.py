@@ -226,7 +226,7 @@ def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:
         typer.echo(f"\n{folder}")
     announce(summary)
     _write_junit(folder, junit)
-    if not all(gate.passed for gate in summary.gates):
+    if any(gate.fails for gate in summary.gates):
         raise typer.Exit(1)
 
 

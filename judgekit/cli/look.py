@@ -112,7 +112,7 @@ def compare_command(
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        Option("--fail-on", help="regression, significant, or 'METRIC<-0.02'; exit 1. May be repeated."),
+        Option("--fail-on", help="regression, significant, gates, or 'METRIC<-0.02'; exit 1. May be repeated."),
     ] = None,
     format_: Annotated[FormatChoice, Option("--format", help="How it is written.")] = FormatChoice.TABLE,
     out: Annotated[Path | None, Option("--out", help="Write to this file, and print the table.")] = None,

@@ -112,7 +112,7 @@ def rescore_command(
         print_json(results)
     if errors:
         raise typer.Exit(max(error.exit_code for error in errors))
-    if not all(gate["passed"] for result in results for gate in result["gates"]):
+    if any(result["fails"] for result in results):
         raise typer.Exit(1)
 
 

@@ -81,7 +81,7 @@ def spotcheck_command(
         with ProgressObserver(quiet=shared.quiet) as observer:
             found = spotcheck(run, wanted, shared.options(), observer)
         _print_spot_check(found, as_json=shared.as_json)
-    if not all(gate.passed for gate in found.summary.gates):
+    if any(gate.fails for gate in found.summary.gates):
         raise typer.Exit(1)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from judgekit.core.runs import GateResult
+
 QueryKind = Literal["win", "loss", "regression", "draw", "changed_case", "not_applicable"]
 """`changed_case`: the case was edited between the runs; `not_applicable`: nothing says which hits are right."""
 
@@ -218,6 +220,11 @@ class Delta:
     n_failed_b: int = 0
     delta_if_failed_worst: float | None = None
     """The difference if every case that failed in one run alone had scored the worst there; None without such cases."""
+    low_if_failed_worst: float | None = None
+    """Lower end of the 95% interval of that difference."""
+    high_if_failed_worst: float | None = None
+    n_units: int = 0
+    """What the interval of a mean takes as independent: pairs, or clusters of them."""
     n_unbounded: int = 0
     """Cases with a value in a that failed in b, where nothing says what they could have added: no worst value."""
     mixed: tuple[str, ...] = ()
@@ -252,7 +259,7 @@ class Delta:
 _DELTA_NAMES = (
     *("a", "b", "delta", "n", "low", "high", "p", "p_holm", "mde", "verdict", "higher_is_better", "method"),
     *("a_overall", "a_n", "b_overall", "b_n", "n_only_a", "n_only_b", "n_failed_a", "n_failed_b"),
-    *("delta_if_failed_worst", "n_unbounded", "mixed"),
+    *("delta_if_failed_worst", "low_if_failed_worst", "high_if_failed_worst", "n_unbounded", "mixed"),
 )
 """What the document of a difference has, in its order."""
 
@@ -295,6 +302,8 @@ class Comparison:
     untold: Mapping[str, int] = field(default_factory=dict)
     """By name of a judge or 0/1 score, cases that failed in a and to which it applies in b, so that a change cannot be
     told."""
+    gates: tuple[GateResult, ...] = ()
+    """Gates of b with `not_worse_than`, held against a whatever baseline they name."""
 
     @property
     def counts(self) -> dict[QueryKind, int]:
@@ -340,6 +349,7 @@ class Comparison:
             "left_out": list(self.left_out),
             "dropped": list(self.dropped),
             "same_run": self.same_run,
+            "gates": [gate.model_dump(mode="json") for gate in self.gates],
             "k": self.k,
             "n_shared": self.n_shared,
             "notices": [{"code": code, "message": message} for code, message in self.notices],

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from judgekit.core.conditions import Gate
 from judgekit.core.data_files import CodeName, ComponentName, DataFile, Section
 from judgekit.core.repeats import REPEATS_TOGETHER
 from judgekit.core.request_fields import (
@@ -290,21 +291,6 @@ class SpotCheck(Section):
         if not self.repeat and self.prompt_version is None and self.model is None:
             raise ValueError('name a second prompt_version or model to check against, or set "repeat": true')
         return self
-
-
-class Gate(Section):
-    """A condition on a figure; missed, the command ends with exit code 1."""
-
-    metric: str
-    """Name in metrics.json, such as `recall_any@5`, `risk_coverage.aurc` or `indexing_coverage.no_chunks_rate`.
-
-    `<name>.coverage` is the share of the cases that a figure applies to for which there is a value."""
-    op: Literal[">=", ">", "<=", "<"]
-    value: float
-    bound: Literal["point", "lower", "upper"] = "point"
-    """Test the value itself, or an end of its 95% interval."""
-    slice: Annotated[dict[str, str], Field(max_length=1)] = {}
-    """One dimension and its value, such as {"category": "factual"}; left out: all cases."""
 
 
 class Budget(Section):

@@ -1,8 +1,8 @@
 """What CI servers show of a run: its gates as test cases in junit.xml, and annotations of GitHub Actions.
 
-junit.xml is red exactly where the command's exit code is not 0: a missed gate is a failure, a run that is not complete
-and a judge without one verdict are errors. Single failed judgments are counted in the text of their judge: they do not
-fail a run, so they do not fail its test cases.
+junit.xml is red exactly where the command's exit code is not 0: a missed gate is a failure (one that is undecided is
+skipped, unless it fails the command), a run that is not complete and a judge without one verdict are errors. Single
+failed judgments are counted in the text of their judge: they do not fail a run, so they do not fail its test cases.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from judgekit.core.runs import Manifest, RunSummary
+from judgekit.core.runs import AgainstBaseline, GateResult, Manifest, RunSummary
 from judgekit.reports.safe_text import inert, printable
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -22,7 +22,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 class _TestCase:
     suite: str
     name: str
-    outcome: Literal["passed", "failure", "error"] = "passed"
+    outcome: Literal["passed", "failure", "error", "skipped"] = "passed"
     message: str = ""
     output: str = ""
 
@@ -57,11 +57,22 @@ def _run(manifest: Manifest, summary: RunSummary | None) -> _TestCase:
 def _gates(summary: RunSummary | None) -> list[_TestCase]:
     found = []
     for gate in summary.gates if summary is not None else ():
+        if gate.baseline is not None:
+            found.append(_relative(gate, gate.baseline))
+            continue
         where = "".join(f" in {dimension}={value}" for dimension, value in gate.slice.items())
         bound = "" if gate.bound == "point" else f" ({gate.bound} end of the interval)"
         name = f"{gate.metric} {gate.op} {gate.value:g}{bound}{where}"
         found.append(_TestCase("gates", name, "passed" if gate.passed else "failure", gate.message, gate.message))
     return found
+
+
+def _relative(gate: GateResult, baseline: AgainstBaseline) -> _TestCase:
+    """A gate that is undecided is skipped, which is neither green nor red, unless it fails then."""
+    name = f"{gate.metric} not worse than {baseline.not_worse_than} by more than {gate.value:g}"
+    outcome: Literal["failure", "skipped", "passed"]
+    outcome = "failure" if gate.fails else "skipped" if gate.state == "undecided" else "passed"
+    return _TestCase("gates", name, outcome, gate.message, gate.message)
 
 
 def _judges(summary: RunSummary | None) -> list[_TestCase]:
@@ -84,7 +95,8 @@ def _element(name: str, case: _TestCase) -> str:
 def _counts(cases: Sequence[_TestCase]) -> str:
     n_failures = sum(case.outcome == "failure" for case in cases)
     n_errors = sum(case.outcome == "error" for case in cases)
-    return f'tests="{len(cases)}" failures="{n_failures}" errors="{n_errors}" skipped="0"'
+    n_skipped = sum(case.outcome == "skipped" for case in cases)
+    return f'tests="{len(cases)}" failures="{n_failures}" errors="{n_errors}" skipped="{n_skipped}"'
 
 
 def _clean(text: str) -> str:
@@ -100,9 +112,14 @@ def _attribute(text: str) -> str:
 
 
 def annotations(summary: RunSummary) -> list[str]:
-    """What GitHub Actions shows of a run: a line for each missed gate (an error) and each warning (a warning)."""
+    """What GitHub Actions shows of a run: a line for each gate that did not pass, and one for each warning.
+
+    What fails the command is an error, a gate that is undecided and does not fail a warning.
+    """
     lines = [
-        annotation("error", f"gate missed: {gate.metric}", gate.message) for gate in summary.gates if not gate.passed
+        annotation("error" if gate.fails else "warning", f"gate {gate.state}: {gate.metric}", gate.message)
+        for gate in summary.gates
+        if gate.state != "passed"
     ]
     return lines + [annotation("warning", item.code, item.message) for item in summary.warnings]
 

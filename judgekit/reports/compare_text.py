@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judgekit.core.comparison import Comparison
-from judgekit.core.runs import AGGREGATE_NAMES
+from judgekit.core.runs import AGGREGATE_NAMES, GateResult
 from judgekit.reports.compare_lines import (
     case_line,
     chunker_line,
@@ -22,6 +22,7 @@ from judgekit.reports.compare_lines import (
     table_of,
     unmoved_line,
 )
+from judgekit.reports.figures import several_gates
 from judgekit.reports.safe_text import printable
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 from judgekit.stats.means import round4
@@ -84,6 +85,7 @@ def _notes(comparison: Comparison) -> list[tuple[str, str]]:
     unmoved = unmoved_line(comparison)
     flip_lines = [*(aligned(flips) if len(flips) > 1 else []), *([unmoved] if unmoved else [])]
     for head, below in (
+        ("gates relative to a baseline", gate_notes(comparison.gates)),
         ("cases by judge and 0/1 score", flip_lines),
         (f"worst cases first (chunks lost within {comparison.k})", losing_lines(comparison)),
         ("what changed besides the answers", [cause.line for cause in comparison.causes]),
@@ -95,11 +97,18 @@ def _notes(comparison: Comparison) -> list[tuple[str, str]]:
     return [(kind, printable(line)) for kind, line in found]
 
 
+def gate_notes(gates: Sequence[GateResult]) -> list[str]:
+    """A line for each gate of b that was held against a, and what to know of several."""
+    note = several_gates(gates)
+    return [*(gate.message for gate in gates), *([note] if note else [])]
+
+
 def compare_markdown(comparison: Comparison, failed: Sequence[str] = ()) -> str:
     """The comparison and what `--fail-on` found as GitHub-flavoured markdown, to be read in a pull request."""
     parts = [f"# {cell(comparison.run_a)} and {cell(comparison.run_b)}", "", _verdicts(comparison)]
     parts += section("Failed", bullets(failed))
     parts += section("Warnings", [f"* `{code}`: {cell(message)}" for code, message in comparison.notices])
+    parts += section("Gates", bullets(gate_notes(comparison.gates)))
     parts += ["", "## Figures", "", *_figures(comparison)]
     parts += section("Cases", _cases(comparison))
     parts += section("What changed besides the answers", bullets([cause.line for cause in comparison.causes]))

@@ -1,11 +1,11 @@
 """How figures are written in every report: one wording, one number of digits."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
 
-from judgekit.core.runs import RunSummary
+from judgekit.core.runs import GateResult, GateState, RunSummary
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.stats.means import round4
 
@@ -105,13 +105,23 @@ def if_failed(figure: Estimate) -> str:
     return between(figure.worst, figure.best)
 
 
-def gate_lines(summary: RunSummary) -> list[tuple[bool | None, str]]:
-    """(passed, line) of each gate; None if nothing was checked, and why."""
+def gate_lines(summary: RunSummary) -> list[tuple[GateState | None, str]]:
+    """(state, line) of each gate; None for what is said of all of them, such as why nothing was checked."""
     if not summary.n_gates:
         return [(None, "no gate was set, so the exit code says nothing about the figures")]
     if not summary.gates:
         return [(None, f"gates set: {summary.n_gates}, not checked, since these are the figures of a part of the run")]
-    return [(gate.passed, gate.message) for gate in summary.gates]
+    found: list[tuple[GateState | None, str]] = [(gate.state, gate.message) for gate in summary.gates]
+    note = several_gates(summary.gates)
+    return [*found, (None, note)] if note else found
+
+
+def several_gates(gates: Sequence[GateResult]) -> str | None:
+    """What to know of several gates that are relative to a baseline; None if there is at most one."""
+    n = sum(gate.baseline is not None for gate in gates)
+    if n < 2:
+        return None
+    return f"{n} gates are relative to a baseline; each has its own 95% interval, not corrected for their number"
 
 
 SMALL_SLICES_NAMED = 8

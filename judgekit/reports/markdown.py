@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from html import escape
 
-from judgekit.core.runs import RunSummary, cases_text
+from judgekit.core.runs import GateState, RunSummary, cases_text
 from judgekit.core.scores import Estimate
 from judgekit.reports.calibration_report import calibration_section
 from judgekit.reports.figures import (
@@ -28,6 +28,8 @@ from judgekit.reports.tables import bullets, cell, section, table
 SMALL = ", small"
 """Behind a number of cases that is below `min_n`."""
 
+_BOLD: dict[GateState | None, str] = {"missed": "**missed**: ", "undecided": "**undecided**: "}
+
 EXTRACTION_FIELDS = 10
 """Rows of the table of fields."""
 
@@ -39,7 +41,7 @@ def render_markdown(summary: RunSummary) -> str:
     parts += section("Preference", bullets(preference_lines(summary)))
     if summary.reason:
         parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]
-    gates = [f"* {'**missed**: ' if passed is False else ''}{cell(line)}" for passed, line in gate_lines(summary)]
+    gates = [f"* {_BOLD.get(state, '')}{cell(line)}" for state, line in gate_lines(summary)]
     parts += section("Gates", gates)
     parts += section("Warnings", [f"* `{_code(item.code)}`: {cell(item.message)}" for item in summary.warnings])
     parts += ["", "## Figures", ""]

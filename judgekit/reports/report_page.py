@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from judgekit.core.kind import Kind, said_text
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.runs import CaseRecord, Manifest, RunSummary, cases_text, part_of
+from judgekit.core.runs import CaseRecord, GateState, Manifest, RunSummary, cases_text, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.reports.case_data import MOST_ROWS, CaseData
 from judgekit.reports.case_details import CaseViewer
@@ -42,6 +42,8 @@ HEAT_LEVELS = 8
 OPENED_SCORES = 5
 """Score columns that the table of cases shows before its reader picks others."""
 
+
+_NOTICES: dict[GateState | None, str] = {"passed": "good", "missed": "bad", "undecided": "warn"}
 
 Kinds = Mapping[str, Kind]
 """Kinds of verdict by judge."""
@@ -123,7 +125,7 @@ def _context(record: RunRecord) -> dict[str, Any]:
     blocks = judge_blocks(summary, record.histories, record.prompts)
     not_called = not summary.cost["n_calls"] and not summary.cost["n_from_cache"]
     return context | {
-        "gates": [({True: "good", False: "bad", None: "plain"}[passed], line) for passed, line in gate_lines(summary)],
+        "gates": [(_NOTICES.get(state, "plain"), line) for state, line in gate_lines(summary)],
         "min_n": summary.min_n,
         "warnings": summary.warnings,
         "tiles": [_row(kinds, summary, name, figure) for name, figure in _tiles(summary)],

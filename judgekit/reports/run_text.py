@@ -98,8 +98,8 @@ def _rows(summary: RunSummary) -> list[tuple[str, str, str, str]]:
 def _notes(summary: RunSummary) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `good` or `bad`."""
     found = [("plain", line) for line in [*instrument_lines(summary), small_slices_line(summary)] if line]
-    for passed, line in gate_lines(summary):
-        found.append(("plain", line) if passed is None else ("good" if passed else "bad", f"gate: {line}"))
+    for state, line in gate_lines(summary):
+        found.append(("plain", line) if state is None else ("good" if state == "passed" else "bad", f"gate: {line}"))
     found += [("bad", f"warning: {item.message} [{item.code}]") for item in summary.warnings]
     return [(kind, printable_line(line)) for kind, line in found]
 

@@ -25,7 +25,7 @@ MOST_RUNS = 1000
 
 
 class _Gate(msgspec.Struct, frozen=True):
-    passed: bool = False
+    passed: bool | None = False
 
 
 class _Cases(msgspec.Struct, frozen=True):
@@ -71,6 +71,7 @@ class RunEntry:
     n_cases_in_file: int | None = None
     n_gates: int = 0
     n_missed: int = 0
+    n_undecided: int = 0
     n_warnings: int = 0
     disagreement_rate: float | None = None
     is_unstable: bool = False
@@ -148,7 +149,8 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
         n_cases=metrics.cases.n,
         n_cases_in_file=metrics.cases.n_in_file,
         n_gates=len(metrics.gates),
-        n_missed=sum(not gate.passed for gate in metrics.gates),
+        n_missed=sum(gate.passed is False for gate in metrics.gates),
+        n_undecided=sum(gate.passed is None for gate in metrics.gates),
         n_warnings=len(metrics.warnings),
         disagreement_rate=reliability.disagreement_rate,
         is_unstable=reliability.fired,

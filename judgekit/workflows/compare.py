@@ -7,10 +7,12 @@ by one and says what differs, and `comparison_pieces` writes it in a format.
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.case_changes import by_loss
+from judgekit.analysis.relative_gates import held_against
 from judgekit.analysis.run_deltas import whole_run_deltas, whole_run_figures
 from judgekit.analysis.run_differences import causes, changed, query_notes
 from judgekit.analysis.stored_figures import run_aggregate
@@ -35,11 +37,24 @@ Notices = Iterator[tuple[str, str]]
 
 
 def compare(sides: Sides, how: CompareOptions) -> Comparison:
-    """Compare two runs over the cases that both have.
+    """Compare two runs over the cases that both have, hold the relative gates of b against a, and index both.
 
     Raises:
         ConfigError: the runs share no case, or they differ in what makes figures incomparable and that is not allowed.
         StorageError: a run is damaged.
+    """
+    found = compared(sides, how)
+    gates = [held_against(gate, found) for gate in sides[1].stored.config.gates if gate.not_worse_than is not None]
+    indexed = [notice for side in sides for notice in index_run(side.stored.folder.path, INDEX_SECONDS)]
+    return replace(found, gates=tuple(gates), notices=tuple(dict.fromkeys([*found.notices, *indexed])))
+
+
+def compared(sides: Sides, how: CompareOptions) -> Comparison:
+    """What `compare` finds in the folders of two runs, without the gates; nothing is written.
+
+    Raises:
+        ConfigError: as `compare`.
+        StorageError: as `compare`.
     """
     a, b = sides
     found = causes(a.identity, b.identity)
@@ -65,8 +80,6 @@ def compare(sides: Sides, how: CompareOptions) -> Comparison:
         *_case_notices(sides, cases, deltas),
         *_same_notices(same_run, shares_answers=shares_answers),
     ]
-    for side in sides:
-        notices += index_run(side.stored.folder.path, INDEX_SECONDS)
     return Comparison(
         run_a=a.identity.run_id,
         run_b=b.identity.run_id,

@@ -71,13 +71,14 @@ Sides = tuple[Side, Side]
 
 
 @contextmanager
-def open_runs(a: str, b: str, options: Options) -> Iterator[Sides]:
+def open_runs(a: str, b: str, options: Options, figures: Mapping[str, Any] | None = None) -> Iterator[Sides]:
     """Two stored runs, ready to be compared.
 
     Args:
         a: the baseline: a run id or folder; `latest` and `latest:TAG` leave the candidate out.
         b: the candidate.
         options: where runs are kept.
+        figures: metrics.json of the candidate, if it is about to be written; None: as it is stored.
 
     Raises:
         ConfigError: there is no run, or one of a newer format.
@@ -86,11 +87,12 @@ def open_runs(a: str, b: str, options: Options) -> Iterator[Sides]:
     with ExitStack() as files:
         candidate = open_stored(b, options)
         baseline = open_stored(a, options, without=candidate.manifest.run_id)
-        yield _side(a, baseline, files), _side(b, candidate, files)
+        yield _side(a, baseline, files), _side(b, candidate, files, figures)
 
 
-def _side(label: str, stored: StoredRun, files: ExitStack) -> Side:
-    metrics = stored.folder.read_json(METRICS) if stored.folder.has(METRICS) else {}
+def _side(label: str, stored: StoredRun, files: ExitStack, metrics: Mapping[str, Any] | None = None) -> Side:
+    if metrics is None:
+        metrics = stored.folder.read_json(METRICS) if stored.folder.has(METRICS) else {}
     components, notices = _components(stored, _part(metrics, "own_code"))
     identity = _identity(stored, metrics)
     return Side(label, stored, files.enter_context(ComparedRun(stored.folder)), metrics, identity, components, notices)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import judgekit
-from judgekit.analysis.gates import check_gates
 from judgekit.analysis.stored_figures import rounded
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, StorageError
@@ -19,6 +18,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import append_history
 from judgekit.workflows.case_scores import CaseScorers, Scored, Unjudged, judge_inputs, score_cases
 from judgekit.workflows.closing import closed, made_by, replaced_figures, write_summary
+from judgekit.workflows.gating import hold_gates
 from judgekit.workflows.models import Options
 from judgekit.workflows.own_code import code_changes
 from judgekit.workflows.stored import StoredRun, open_stored
@@ -55,7 +55,7 @@ def rescore(run: str, options: Options) -> dict[str, Any]:
 
     Returns:
         What `judgekit rescore --json` prints of the run: who made the old figures and the new ones, each figure over
-        all cases that has changed (null: the run does not have it), gates and warnings.
+        all cases that has changed (null: the run does not have it), gates, whether one of them fails, and warnings.
 
     Raises:
         ConfigError: no such run, or one that cannot be scored from its folder, or with a metric or judge that is not
@@ -87,6 +87,7 @@ def rescore(run: str, options: Options) -> dict[str, Any]:
         "new_version": _version(judgekit.__version__, METRICS_VERSION),
         "changes": changes or [],
         "gates": [gate.model_dump(mode="json") for gate in summary.gates],
+        "fails": any(gate.fails for gate in summary.gates),
         "warnings": [notice.model_dump(mode="json") for notice in summary.warnings],
     }
 
@@ -142,7 +143,8 @@ def _summary(stored: StoredRun, old: RunSummary, scored: Scored, warnings: Seque
         }
     )
     if summary.status == "complete" and stored.manifest.shard is None:
-        summary = summary.model_copy(update={"gates": check_gates(config.gates, summary)})
+        gates = hold_gates(config.gates, stored.folder, summary, old.gates)
+        summary = summary.model_copy(update={"gates": gates})
     return summary
 
 

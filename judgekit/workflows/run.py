@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence, Set
 from contextlib import suppress
 
-from judgekit.analysis.gates import check_gates
 from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
@@ -23,6 +22,7 @@ from judgekit.storage.run_records import append_history
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.case_scores import judge_inputs
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
+from judgekit.workflows.gating import hold_gates
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
 from judgekit.workflows.panel_rulings import rule, says_the_same
@@ -245,7 +245,8 @@ def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: 
     summary = summarise(job, status, reason)
     if status == "complete":
         if job.manifest.shard is None:
-            summary = summary.model_copy(update={"gates": check_gates(job.config.gates, summary)})
+            before = () if job.reopened is None else job.reopened.summary.gates
+            summary = summary.model_copy(update={"gates": hold_gates(job.config.gates, job.folder, summary, before)})
         notices = coverage_notices(job, summary) if job.parent is None else add_to_history(job, summary)
         summary = summary.model_copy(update={"warnings": (*summary.warnings, *notices)})
     write_summary(job.folder, summary)

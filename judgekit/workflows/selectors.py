@@ -2,10 +2,11 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
 from judgekit.core.runs import MANIFEST, Manifest
 from judgekit.storage.prompt_files import shipped
@@ -101,6 +102,20 @@ def select_run(run: str, results_dir: Path, without: str | None = None) -> Path:
         shown = ", ".join(path.name for path in found[:5]) + (", ..." if len(found) > 5 else "")
         raise ConfigError(f"run {run!r}: {len(found)} runs in {results_dir} begin so: {shown}; write more of the id")
     return found[0] if found else results_dir / run
+
+
+def check_baselines(gates: Sequence[Gate], results_dir: Path) -> None:
+    """Refuse a baseline that is named by id or folder and is not there; `latest:main` may have none yet.
+
+    Raises:
+        ConfigError: no such run.
+    """
+    for number, gate in enumerate(gates):
+        name = gate.not_worse_than
+        if name is not None and name.partition(":")[0] != LATEST and not _is_run(select_run(name, results_dir)):
+            raise ConfigError(
+                f"gates[{number}].not_worse_than: no run {name!r} in {results_dir}, nor a run folder there"
+            )
 
 
 def _latest(name: str, results_dir: Path, without: str | None) -> Path:

@@ -33,6 +33,7 @@ from judgekit.workflows.models import (
     surroundings_of,
 )
 from judgekit.workflows.panel_rulings import Panel
+from judgekit.workflows.selectors import check_baselines, results_dir_of
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
     """
     config = load_config(config_path)
     check_dimensions(config.slices)
+    check_baselines(config.gates, results_dir_of(config.results_dir, config_path, options))
     return assembled(config, config_path, judged_data(config, surroundings_of(config_path, options)), options)
 
 

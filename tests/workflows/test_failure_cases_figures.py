@@ -14,7 +14,7 @@ import pytest
 import judgekit
 from judgekit import Case, SystemOutput, aggregate
 from judgekit.analysis.gates import check_gates
-from judgekit.core.config import Gate
+from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Column, Estimate, Failed, NotApplicable

@@ -38,7 +38,7 @@ def test_forms(text: str, parsed: object) -> None:
 
 @pytest.mark.parametrize("text", ["", "mrr", "mrr<", "<0.1", "mrr<nan", "mrr<0.1x", "mrr=0.1", "regresion"])
 def test_other_forms_are_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="expected regression, significant, or a difference"):
+    with pytest.raises(ConfigError, match="expected regression, significant, gates, or a difference"):
         parse_fail_on([text])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from judgekit.analysis.gates import check_gate_names, check_gates
 from judgekit.analysis.indexing_coverage import indexing_coverage
-from judgekit.core.config import Gate
+from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError
 from judgekit.core.indexed_documents import IndexedDocument
 from judgekit.core.runs import GateResult, RunSummary

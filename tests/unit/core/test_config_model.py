@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from judgekit.core.config import Gate, ModelConfig, RunConfig
+from judgekit.core.conditions import Gate
+from judgekit.core.config import ModelConfig, RunConfig
 from judgekit.core.request_fields import is_local
 from judgekit.engine.pinning import is_floating
 

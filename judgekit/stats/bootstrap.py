@@ -171,10 +171,7 @@ def _pooled(counted: Counted, function: Function, limits: Limits, resampling: Re
         return _abc(counted, function, limits, resampling)
     centre = math.fsum([found * count for found, count in without]) / n
     acceleration, _ = _acceleration([(centre - found, count) for found, count in without])
-    rows, counts = zip(*counted, strict=True)
-    columns = [resampled_sums(column, counts, resampling.seed) for column in zip(*rows, strict=True)]
-    tally = Counter(zip(*columns, strict=True))
-    figures = [(function(*resampled), times) for resampled, times in tally.items()]
+    figures = [(function(*resampled), times) for resampled, times in _resamples(counted, resampling.seed).items()]
     defined = sorted([found for found, times in figures if found is not None for _ in range(times)])
     if len(defined) < (1.0 - MOST_UNDEFINED) * N_RESAMPLES:
         return Interval(None, None, "no interval: undefined in more than 5% of the resamples")
@@ -182,6 +179,14 @@ def _pooled(counted: Counted, function: Function, limits: Limits, resampling: Re
 
 
 _cached = lru_cache(maxsize=2048)(_pooled)
+
+
+@lru_cache(maxsize=4)  # several figures of the same units follow one another
+def _resamples(counted: Counted, seed: int) -> Counter[Row]:
+    """The sums of each resample, and how often each came."""
+    rows, counts = zip(*counted, strict=True)
+    columns = [resampled_sums(column, counts, seed) for column in zip(*rows, strict=True)]
+    return Counter(zip(*columns, strict=True))
 
 
 def _bca(

@@ -13,6 +13,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import ModelConfig
 from judgekit.core.data_files import CodeName
 from judgekit.core.judgments import FailureKind, ModelRequest, ModelResponse
+from judgekit.core.request_fields import is_secret_name
 
 
 class CallError(Exception):
@@ -255,9 +256,9 @@ class System(BaseModel):
         """
         return {}
 
-    def secrets(self, surroundings: Surroundings) -> Sequence[str]:  # noqa: ARG002  # a hook
+    def secrets(self, surroundings: Surroundings) -> Sequence[str]:
         """Values that it is given and that must not be stored; they are masked in what it says."""
-        return ()
+        return [value for name, value in surroundings.variables.items() if is_secret_name(name)]
 
     def sees(self, case: Case) -> Any:
         """What of a case the answer depends on, as JSON: with the version it is the key of a cached output."""

@@ -4,7 +4,7 @@ import ipaddress
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit
 
@@ -56,6 +56,11 @@ _KEY_START = re.compile(r"(sk|pk|rk|gsk|csk|hf|xai|r8|ghp|github_pat|nvapi|fw|tg
 """How keys of well-known services begin."""
 _MOST_BYTES = 100_000
 _DEEPEST = 20
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the name of a field or variable says that its value is a secret, as `OPENAI_API_KEY` does."""
+    return _SECRET_NAME.search(name) is not None
 
 
 def looks_like_a_key(text: str) -> bool:
@@ -127,8 +132,12 @@ def _not_json(value: Any) -> str | None:
     return None if is_plain else f"{type(value).__name__} is not JSON; put it in quotes to send it as text"
 
 
-def check_headers(headers: dict[str, str]) -> dict[str, str]:
+def check_headers(headers: dict[str, str], may_set: Collection[str] = ()) -> dict[str, str]:
     """The headers, if each may be set and no value is a secret written out.
+
+    Args:
+        headers: by name.
+        may_set: names that judgekit sets itself for a model, and that may be set here.
 
     Raises:
         ValueError: names the header, never its value.
@@ -138,7 +147,7 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
         own = name.lower()
         if not _HEADER_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not the name of a header")
-        if own in _OWN_HEADERS:
+        if own in _OWN_HEADERS and own not in may_set:
             instead = _OWN_HEADERS[own]
             raise ValueError(
                 f"{name!r} is set by judgekit itself" + (f"; use the key {instead!r} of the model" if instead else "")

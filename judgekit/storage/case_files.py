@@ -102,11 +102,17 @@ def reply_reader(fields: Mapping[str, str]) -> Callable[[Mapping[str, Any]], dic
     mapping = FieldMapping(DataFile(path="", fields=dict(fields)), SystemOutput)
     wanted = {*SystemOutput.model_fields, RETRIEVED_IDS, *fields.values(), *field_heads(fields.values())}
 
+    named = {ours.partition(".")[2] for ours in fields if ours.startswith("metadata.")}
+
     def read(reply: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            return mapping.apply(Row(0, "$", {name: value for name, value in reply.items() if name in wanted}))
+            found = mapping.apply(Row(0, "$", {name: value for name, value in reply.items() if name in wanted}))
         except (ValueError, RecursionError) as error:
             raise AskError(INVALID, str(error) or "nested too deeply") from None
+        own = reply.get("metadata")
+        kept = named | (own.keys() if isinstance(own, Mapping) else set())
+        metadata = {name: value for name, value in found.pop("metadata", {}).items() if name in kept}
+        return {**found, "metadata": metadata} if metadata else found
 
     return read
 

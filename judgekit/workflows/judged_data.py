@@ -11,7 +11,7 @@ import judgekit.systems
 from judgekit.analysis.indexing_coverage import indexing_coverage
 from judgekit.analysis.input_mismatches import check_positions
 from judgekit.core.cases import Case
-from judgekit.core.components import find, names_in
+from judgekit.core.components import find, names_of
 from judgekit.core.config import RunConfig, SystemConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
@@ -90,9 +90,9 @@ def live_system(wanted: SystemConfig) -> System:
     Raises:
         ConfigError: there is none of this name, or its arguments are wrong.
     """
-    names = names_in(judgekit.systems)
+    names = names_of(judgekit.systems, System)
     if wanted.name not in names:
-        raise ConfigError(f"system: no system called {wanted.name!r}{did_you_mean(wanted.name, names)}")
+        raise ConfigError(f"system: no system called {wanted.name!r}{did_you_mean(wanted.name, [*names, RECORDED])}")
     found = find(judgekit.systems, System, wanted.name, "system")
     try:
         return found(**wanted.args)

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Literal
 
 from judgekit.core.cases import Case
 from judgekit.core.comparison import QUERY_KINDS, FirstHits, QueryChange, QueryKind, ScoreChange, ScoreKind
+from judgekit.core.kind import Kind
 from judgekit.core.scores import Column, NotApplicable, Outcome
 
 _UNSCORED = frozenset({"id", "category", "difficulty", "lang", "tags", "vaults", "metadata"})
@@ -85,6 +87,8 @@ class KindRule:
     """The 0/1 score that says whether a verdict passes; None: a 0/1 score passes where it is best."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Of a judge that gives labels: the label of each of its 0/1 scores."""
+    words: tuple[str, str] | None = None
+    """Of a judge that answers yes or no: what 0 and 1 are called."""
 
     def said(self, scores: Scores) -> Outcome | str | None:
         """What a run says of a case: a score, or the label whose score is 1."""
@@ -98,7 +102,7 @@ class KindRule:
 def kind_rules(
     families: Mapping[str, Sequence[Column]],
     judges: Iterable[str],
-    labels: Mapping[str, Mapping[str, str]] | None = None,
+    kinds: Mapping[str, Kind] = MappingProxyType({}),
 ) -> tuple[KindRule, ...]:
     """One rule for each judge and each 0/1 score that is a figure of its own.
 
@@ -108,22 +112,24 @@ def kind_rules(
     Args:
         families: what is known of the scores that both runs have, by metric family or judge.
         judges: families that are judges.
-        labels: of judges that give labels, the label of each score.
+        kinds: of judges, the kind of verdict.
     """
-    judges, labels = frozenset(judges), labels or {}
+    judges = frozenset(judges)
     found: dict[str, KindRule] = {}
     for family, columns in families.items():
         by_name = {column.name: column for column in columns}
         passes = f"{family}_pass" if family in judges and f"{family}_pass" in by_name else None
         main = _main(family, columns) if family in judges else None
-        own = labels.get(family) or {}
+        kind = kinds.get(family)
+        own = {} if kind is None else kind.label_columns(family)
+        words = {} if kind is None else kind.score_words(family)
         if own:
             found[family] = KindRule(Column(family, has_direction=passes is not None), passes, own)
         for name, column in by_name.items():
             if name in own:
                 continue
             if name == main:
-                found[name] = KindRule(column, passes)
+                found[name] = KindRule(column, passes, words=words.get(name))
             elif column.binary and column.aggregate != "" and name != passes:
                 found[name] = KindRule(column)
     return tuple(found.values())
@@ -145,6 +151,15 @@ def score_change(rule: KindRule, case: Case | None, a: Scores, b: Scores) -> Sco
 
     Where neither way is better, and of two labels that both pass or both do not, another one is `changed`.
     """
+    change = _change(rule, case, a, b)
+    if change is None or rule.words is None:
+        return change
+    no, yes = rule.words
+    second = change.b if change.b is None else yes if change.b else no
+    return replace(change, a=yes if change.a else no, b=second)
+
+
+def _change(rule: KindRule, case: Case | None, a: Scores, b: Scores) -> ScoreChange | None:
     first, second = rule.said(a), rule.said(b)
     if not isinstance(first, float | str):
         return None

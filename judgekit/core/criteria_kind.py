@@ -165,6 +165,9 @@ class Criteria(Kind):
     def levels(self) -> tuple[int | str, ...]:
         return "not met", "met"
 
+    def score_words(self, name: str) -> dict[str, tuple[str, str]]:
+        return {**{f"{name}.{item.id}": ("not met", "met") for item in self.criteria}, **super().score_words(name)}
+
     @property
     def pass_from(self) -> float | None:
         return self.pass_share

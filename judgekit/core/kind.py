@@ -275,6 +275,10 @@ class Kind(BaseModel):
         """The label that each score stands for that is 1 for it, by the name of the score; none for most kinds."""
         return {}
 
+    def score_words(self, name: str) -> dict[str, tuple[str, str]]:
+        """What 0 and 1 of a score are called, by its name, where they are no amounts."""
+        return {f"{name}_pass": ("fail", "pass")} if self.has_pass else {}
+
     def scores(self, name: str, verdict: Verdict) -> Outcomes:
         """Outcome of every column; a verdict of another kind is a failure, never 0."""
         columns = self.columns(name)

@@ -160,6 +160,9 @@ class YesNo(Kind):
     def levels_are(self) -> str:
         return "no (0) and yes (1)"
 
+    def score_words(self, name: str) -> dict[str, tuple[str, str]]:
+        return {name: ("no", "yes"), **super().score_words(name)}
+
     def told_contradiction(self, first: Verdict, second: Verdict) -> Contradiction:
         if first.answer is None or second.answer is None:
             raise ValueError("two verdicts can be compared where both are yes/no answers")

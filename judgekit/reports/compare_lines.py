@@ -1,5 +1,6 @@
 """Lines and tables that every report of a comparison shows."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from judgekit.core.comparison import (
@@ -17,6 +18,9 @@ from judgekit.core.comparison import (
 )
 from judgekit.core.scores import SUM_METHOD
 from judgekit.reports.figures import is_headline, number
+
+MOST_LABELS = 12
+"""Labels that a table of changed ones has of its own."""
 
 SHOWN = 5
 """Cases named in one line."""
@@ -177,6 +181,39 @@ def flip_table(comparison: Comparison) -> list[tuple[str, ...]]:
     kinds = [kind for kind in SCORE_KINDS if any(kind in counts for _, counts in moved_kinds)]
     rows = sorted(moved_kinds, key=lambda row: [-row[1][kind] for kind in kinds])
     return [("score", *kinds), *((name, *(str(counts[kind]) for kind in kinds)) for name, counts in rows)]
+
+
+def label_tables(comparison: Comparison) -> list[tuple[str, list[list[str]]]]:
+    """Of each judge of labels, or yes and no, that changed one: its name, and a table of what a and then b says.
+
+    The labels stand by how often they were given, those beyond `MOST_LABELS` as one. Without a label in b there is the
+    column `no label`.
+    """
+    pairs: dict[str, Counter[tuple[str, str | None]]] = {}
+    for query in comparison.per_query:
+        for name, change in query.scores.items():
+            if isinstance(change.a, str):
+                second = change.b if isinstance(change.b, str) else None
+                pairs.setdefault(name, Counter())[change.a, second] += 1
+    return [(name, _confusion(counts)) for name, counts in pairs.items() if any(a != b for a, b in counts)]
+
+
+def _confusion(counts: Counter[tuple[str, str | None]]) -> list[list[str]]:
+    """Header and a row for each label of a, a column for each of b."""
+    given: Counter[str] = Counter()
+    for pair, n in counts.items():
+        for label in pair:
+            if label is not None:
+                given[label] += n
+    names = [label for label, _ in given.most_common(MOST_LABELS)]
+    others = f"{len(given) - len(names)} others"
+    kept = [*names, *([others] if len(given) > len(names) else [])]
+    shown: Counter[tuple[str, str | None]] = Counter()
+    for (a, b), n in counts.items():
+        shown[a if a in names else others, b if b is None or b in names else others] += n
+    columns: list[str | None] = [*kept, *([None] if any(b is None for _, b in shown) else [])]
+    rows = [[a, *(str(shown[a, b]) for b in columns)] for a in kept if any(shown[a, b] for b in columns)]
+    return [["in a, then in b", *("no label" if b is None else b for b in columns)], *rows]
 
 
 def unmoved_line(comparison: Comparison) -> str | None:

@@ -10,6 +10,7 @@ from judgekit.reports.compare_lines import (
     chunker_line,
     flip_table,
     headline_deltas,
+    label_tables,
     losing_cases,
     losing_lines,
     losses,
@@ -87,6 +88,7 @@ def _notes(comparison: Comparison) -> list[tuple[str, str]]:
     for head, below in (
         ("gates relative to a baseline", gate_notes(comparison.gates)),
         ("cases by judge and 0/1 score", flip_lines),
+        *((f"labels of {judge}", aligned(rows)) for judge, rows in label_tables(comparison)),
         (f"worst cases first (chunks lost within {comparison.k})", losing_lines(comparison)),
         ("what changed besides the answers", [cause.line for cause in comparison.causes]),
         ("cases that are not compared", set_lines(comparison)),
@@ -152,6 +154,13 @@ def _cases(comparison: Comparison) -> list[str]:
     header, *rows = flip_table(comparison)
     if rows:
         parts += ["", *table(header, [[f"`{cell(name)}`", *counts] for name, *counts in rows])]
+    for judge, (head, *changes) in label_tables(comparison):
+        parts += [
+            "",
+            f"Labels of `{cell(judge)}`:",
+            "",
+            *table([*map(cell, head)], [[*map(cell, row)] for row in changes]),
+        ]
     unmoved = unmoved_line(comparison)
     parts += ["", *bullets([unmoved])] if unmoved else []
     shown = [

@@ -1,4 +1,4 @@
-"""What a judge was asked, and how often it gave each of the answers that it may give: a part of report.html."""
+"""What a judge was asked, and how often it gave each of the answers that it may give: in report.html and summary.md."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,6 +12,9 @@ from judgekit.reports.figures import interval, number
 
 MOST_ANSWERS = 40
 """Scores, labels or criteria that are listed for each judge."""
+
+MOST_ASKED = 300
+"""Characters of a question in one line."""
 
 _FROM_THE_CASE = {
     "case": "each case brings its own",
@@ -32,6 +35,18 @@ def rubrics_of(summary: RunSummary, prompts: Wordings) -> dict[str, PromptTempla
 def kinds_of(summary: RunSummary, prompts: Wordings) -> dict[str, Kind]:
     """By judge its kind of verdict, where the wording says it."""
     return {name: prompt.kind for name, prompt in rubrics_of(summary, prompts).items()}
+
+
+def question_lines(summary: RunSummary, prompts: Wordings) -> list[str]:
+    """What each judge that is data was asked, what a verdict may be, and what passes: a line of foreign text each."""
+
+    def line(name: str, prompt: PromptTemplate) -> str:
+        kind, ask = prompt.kind, " ".join((prompt.ask or "").split())
+        short = ask if len(ask) <= MOST_ASKED else f"{ask[:MOST_ASKED]}..."
+        passes = f"; passes: {kind.pass_words}" if kind.pass_words else ""
+        return f"{name}: {short} ({kind.about}{passes})"
+
+    return [line(name, prompt) for name, prompt in rubrics_of(summary, prompts).items()]
 
 
 def question_part(name: str, summary: RunSummary, prompt: PromptTemplate | None) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from html import escape
+from types import MappingProxyType
 
 from judgekit.core.runs import GateState, RunSummary, cases_text
 from judgekit.core.scores import Estimate
@@ -19,6 +20,7 @@ from judgekit.reports.figures import (
     shown,
     slice_figures,
 )
+from judgekit.reports.judge_questions import Wordings, question_lines
 from judgekit.reports.preference_text import preference_lines
 from judgekit.reports.probe_report import probes_section
 from judgekit.reports.safe_text import printable
@@ -34,8 +36,8 @@ EXTRACTION_FIELDS = 10
 """Rows of the table of fields."""
 
 
-def render_markdown(summary: RunSummary) -> str:
-    """The summary as GitHub-flavoured markdown."""
+def render_markdown(summary: RunSummary, prompts: Wordings = MappingProxyType({})) -> str:
+    """The summary as GitHub-flavoured markdown; with the wordings of the run, it says what own judges were asked."""
     parts: list[str] = [f"# {cell(summary.name)}: {summary.status}", ""]
     parts.append(f"Run `{_code(summary.run_id)}`, {summary.created_at}, {cell(cases_text(summary.cases))}.")
     parts += section("Preference", bullets(preference_lines(summary)))
@@ -50,6 +52,7 @@ def render_markdown(summary: RunSummary) -> str:
         for name, figure in headline(summary)
     ]
     parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
+    parts += section("Questions", bullets(question_lines(summary, prompts)))
     parts += section("Instruments", bullets(instrument_lines(summary)))
     parts += reliability_section(summary.judge_reliability)
     parts += calibration_section(summary.judge_reliability)

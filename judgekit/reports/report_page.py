@@ -328,6 +328,7 @@ def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
             for name, scores in labels.items()
             if scores
         },
+        "words": {score: words for name, kind in kinds.items() for score, words in kind.score_words(name).items()},
         "scales": scales,
         "system": {name: inert(prompt.system) for name, prompt in record.prompts.items()},
         "checks": {

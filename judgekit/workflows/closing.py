@@ -24,7 +24,7 @@ def write_summary(folder: RunFolder, summary: RunSummary) -> None:
     """
     document = rounded(summary.model_dump(mode="json"))
     folder.write_json(METRICS, {key: _ordered(key, document[key]) for key in sorted(document)}, sort_keys=False)
-    folder.write_text(SUMMARY, render_markdown(summary))
+    folder.write_text(SUMMARY, render_markdown(summary, folder.prompts()))
 
 
 def _ordered(key: str, value: Any) -> Any:

@@ -18,6 +18,7 @@ from judgekit.core.comparison import FirstHits, JudgeIdentity, QueryChange, RunI
 from judgekit.core.components import Component, Judge
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
+from judgekit.core.kind import Kind
 from judgekit.core.runs import CONFIG, METRICS
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome
 from judgekit.metrics.first_hits import HitMatching, first_hits, span_names, span_outcomes
@@ -55,10 +56,9 @@ class Side:
         return {name: component.columns() for name, component in self.components.items()}
 
     @property
-    def labels(self) -> dict[str, dict[str, str]]:
-        """Of judges that give labels, the label of each score."""
-        judges = {name: found for name, found in self.components.items() if isinstance(found, Judge)}
-        return {name: labels for name, judge in judges.items() if (labels := judge.kind.label_columns(name))}
+    def kinds(self) -> dict[str, Kind]:
+        """The kind of verdict of each judge."""
+        return {name: found.kind for name, found in self.components.items() if isinstance(found, Judge)}
 
     @property
     def figures(self) -> dict[str, Any] | None:
@@ -263,9 +263,10 @@ class PairedCases:
             for name, columns in side.columns.items()
             if name in first & second
         }
-        labels = {name: found for side in (self._b, self._a) for name, found in side.labels.items()}
-        self._figures = {name: next(iter(labels.get(name, ())), name) for name in self._judges}
-        rules = [*kind_rules(families, self._judges, labels), *kind_rules({"": self.joint}, ())]
+        kinds = {**self._b.kinds, **self._a.kinds}
+        shares = {name: kind.label_columns(name) for name, kind in kinds.items()}
+        self._figures = {name: next(iter(shares.get(name, ())), name) for name in self._judges}
+        rules = [*kind_rules(families, self._judges, kinds), *kind_rules({"": self.joint}, ())]
         rules += kind_rules({"": [column for column in spans if column.binary]}, ())
         self._rules: list[KindRule] = [rule for rule in rules if rule.column.name not in self.left_out]
         lost = {name: columns for name, columns in self._a.columns.items() if name in first - second}

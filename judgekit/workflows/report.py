@@ -72,7 +72,7 @@ def _pieces(folder: RunFolder, form: str) -> Iterator[str]:
     if form == "html":
         yield from html_pieces(folder)
     elif form == "md":
-        yield render_markdown(_figures(folder))
+        yield render_markdown(_figures(folder), folder.prompts())
     elif form == "junit":
         yield render_junit(folder.manifest(), read_summary(folder))
     else:

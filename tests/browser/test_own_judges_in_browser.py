@@ -1,5 +1,6 @@
 """Judges of the user's own in the report: their question, their labels as texts, and no colour where nothing passes."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,24 @@ def test_a_judge_of_labels_is_one_column_of_texts_that_sorts_and_filters(watched
     page.locator("#histograms").get_by_role("button", name="voice off: 3 cases").click()
     settled(page, "3 of 12 cases")
     assert set(column.all_text_contents()) == {"off"}
+
+
+def test_yes_and_no_are_said_and_sort_and_filter(watched: Watched, own: Path) -> None:
+    page = watched.opened(own)
+    column = page.locator("#table td[aria-colindex='4']")
+    assert column.first.text_content() == "yes"
+    assert set(column.all_text_contents()) == {"no", "yes"}
+    page.get_by_role("button", name="medical", exact=True).click()
+    assert column.first.text_content() == "no"
+    page.locator("select[data-dimension='medical']").select_option(label="yes")
+    settled(page, "3 of 12 cases")
+    assert set(column.all_text_contents()) == {"yes"}
+    page.locator("#histograms").get_by_role("button", name="medical no: 9 cases").click()
+    settled(page, "9 of 12 cases")
+    page.locator("#table tr[data-row]").first.click()
+    listed = page.locator("#case .scores-list").last.inner_text()
+    assert re.search(r"faults\.short\s+met", listed)
+    assert re.search(r"medical_pass\s+pass", listed)
 
 
 def test_the_question_stands_with_the_figures_of_its_answers(watched: Watched, own: Path) -> None:

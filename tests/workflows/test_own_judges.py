@@ -16,6 +16,7 @@ from judgekit.core.comparison import Comparison
 from judgekit.core.errors import ProviderError
 from judgekit.core.judgments import Verdict
 from judgekit.engine.passes import Observer
+from judgekit.reports.compare_lines import label_tables
 from judgekit.reports.compare_text import compare_markdown, plain_text
 from judgekit.reports.probe_report import probe_lines
 from judgekit.storage.run_folder import RunFolder
@@ -95,6 +96,16 @@ def test_each_kind_has_its_figures_and_a_pass_rate(tmp_path: Path) -> None:
     assert (found["brand.on"], found["brand.off"], found["brand.mixed"]) == (0.5, 0.25, 0.25)
     assert found["brand_pass_rate"] == 0.5
     assert (found["rules.short"], found["rules.next_step"], found["rules"]) == (0.5, 0.6667, 0.5833)
+
+
+def test_the_summary_says_what_each_judge_was_asked_and_what_passes(tmp_path: Path) -> None:
+    run = own_run(tmp_path, TONE, MEDICAL, {**BRAND, "ask": f"{BRAND['ask']}\n# {'x' * 400}"}, RULES)
+    text = (run / "summary.md").read_text(encoding="utf-8")
+    assert "* tone: Is the answer polite and professional? (a whole number from 1 to 5; passes: 4 and above)\n" in text
+    assert "* medical: Does the answer give medical advice? (yes or no; passes: no)\n" in text
+    [line] = [line for line in text.splitlines() if line.startswith("* brand: Does the answer fit")]
+    assert line.endswith("xxx... (one of 3 labels, in no order; passes: on)")
+    assert len(line) < 400
 
 
 def test_without_a_pass_there_is_no_pass_rate(tmp_path: Path) -> None:
@@ -259,6 +270,19 @@ def test_a_comparison_counts_labels_once_and_by_what_passes(tmp_path: Path) -> N
     change = next(query.scores["brand"] for query in found.per_query if query.query_id == "c0")
     assert (change.a, change.b, change.kind) == ("on", "off", "regression")
     assert "regression of brand (on, then off)" in text
+    # on, on, off, mixed in turn became off, mixed, on, on
+    assert dict(label_tables(found)) == {
+        "medical": [["in a, then in b", "no", "yes"], ["no", "0", "9"], ["yes", "3", "0"]],
+        "brand": [
+            ["in a, then in b", "on", "off", "mixed"],
+            ["on", "0", "3", "3"],
+            ["off", "3", "0", "0"],
+            ["mixed", "3", "0", "0"],
+        ],
+    }
+    assert "regression of medical (no, then yes)" in text
+    assert "labels of brand:" in plain_text(found)
+    assert "| off | 3 | 0 | 0 |" in text
     assert "brand.coverage" in {delta.name for delta in found.deltas}
 
 
@@ -292,6 +316,7 @@ def test_labels_of_which_neither_passes_are_changed(tmp_path: Path) -> None:
     found, _ = compared(judged_again(tmp_path, BRAND, then=then))
     # on stays on; on to mixed; off to mixed; mixed to on
     assert found.kinds["brand"] == {"regression": 3, "loss": 0, "mended": 3, "win": 0, "changed": 3, "draw": 3}
+    assert label_tables(found)[0][1][1:] == [["on", "3", "3", "0"], ["mixed", "3", "0", "0"], ["off", "0", "3", "0"]]
 
 
 def test_a_verdict_that_is_missing_in_b_is_lost(tmp_path: Path) -> None:

@@ -21,6 +21,15 @@
     LABELS.set(judge, [...parts.map(([, label]) => label), ...(values.includes(parts.length) ? ["cannot tell"] : [])]);
     FILTERS.set(judge in DATA.dimensions ? `${judge} (judge)` : judge, judge);
   }
+  /* So is a judge of yes and no; criteria, and what passes, are only called so. */
+  const WORDS = new Map(Object.entries(DATA.words || {}));
+  for (const [judge, words] of WORDS) {
+    if (!(judge in DATA.scales) || !(judge in DATA.scores)) continue;
+    const values = DATA.scores[judge].map((value) => (CANNOT_TELL >= 0 && value === String(CANNOT_TELL) ? words.length : value));
+    DATA.scores[judge] = values;
+    LABELS.set(judge, [...words, ...(values.includes(words.length) ? ["cannot tell"] : [])]);
+    FILTERS.set(judge in DATA.dimensions ? `${judge} (judge)` : judge, judge);
+  }
   for (const [name, judge] of FILTERS) DATA.dimensions[name] = { values: LABELS.get(judge), of: DATA.scores[judge].map((value) => (typeof value === "number" ? [value] : [])) };
   const NAMES = Object.keys(DATA.scores);
   const ROW = 36;
@@ -46,7 +55,7 @@
 
   function cell(name, row) {
     const value = DATA.scores[name][row];
-    if (typeof value === "number") return { text: LABELS.has(name) ? LABELS.get(name)[value] : shown(value), kind: "" };
+    if (typeof value === "number") return { text: (LABELS.get(name) || WORDS.get(name) || [])[value] || shown(value), kind: "" };
     if (value === null) return { text: "", kind: "na", title: "no such score" };
     const reason = DATA.reasons[value];
     return FAILED[value] ? { text: "failed", kind: "bad-text", title: reason } : { text: "n/a", kind: "na", title: reason };

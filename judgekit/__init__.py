@@ -20,6 +20,8 @@ _PUBLIC = {
     "Judge": "judgekit.core.components",
     "bounds": "judgekit.metrics.functions",
     "Provider": "judgekit.core.protocols",
+    "System": "judgekit.core.protocols",
+    "AskError": "judgekit.core.protocols",
     "CharacterSpan": "judgekit.metrics.spans",
     "merge_overlapping_spans": "judgekit.metrics.spans",
     "calculate_overlap": "judgekit.metrics.spans",

@@ -33,7 +33,6 @@ FailureKind = Literal[
     "internal",  # our own fault; the message names the exception
 ]
 
-
 NO_REPLY_KINDS: frozenset[FailureKind] = frozenset(
     {"rate_limited", "server_error", "connection", "bad_request", "context_length", "panel_quorum", "internal"}
 )
@@ -118,6 +117,7 @@ class ModelResponse:
     usage: Usage | None = None
     cost_usd: float | None = None
     """What the reply says that it cost."""
+    response_id: str | None = None
     served_model: str | None = None
     fingerprint: str | None = None
     upstream: str | None = None

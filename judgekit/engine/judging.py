@@ -24,6 +24,7 @@ from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.judges.parsing import ParsedReply, parse_reply
 from judgekit.judges.token_probabilities import ProbabilityError, weighed
 from judgekit.storage.recorder import Recorder
+from judgekit.tracing import judgment_span, model_call_span
 
 ASKED_AGAIN = frozenset({"invalid", "ambiguous", "empty"})
 """Kinds of unreadable reply that are asked once more; a cut-off or refused one would come back the same."""
@@ -83,6 +84,7 @@ class JudgingPass:
         self._is_schema_taken = False
         self._flights: dict[str, asyncio.Future[Reply]] = {}
         self._requests = RequestMaker(plan, Capabilities())
+        self._facts: dict[str, str | None] = {}
         plan.runtime.provider.may_ask_again = spending.may_ask_again
 
     async def run(self, inputs: Iterator[JudgeInput], on_judgment: Callable[[], None]) -> None:
@@ -105,6 +107,7 @@ class JudgingPass:
         except JudgekitError as error:
             self._stop.set(error)
             raise
+        self._facts = self.plan.traced()
         stream = chain((first,), inputs)
         if self.plan.prompt.is_own and self._requests.capabilities.response_format == "json_schema":
             # A schema of the user's own may be refused, which one call shows as well as many.
@@ -126,7 +129,11 @@ class JudgingPass:
             if self._stop.error is not None:
                 return
             try:
-                judged = await self._judge(judge_input)
+                with judgment_span(self.plan.judge.name, judge_input.case_id, self._facts) as span:
+                    judged = await self._judge(judge_input)
+                    span.tell({"judgekit.from_cache": judged.from_cache})
+                    if judged.failure is not None:
+                        span.fail(judged.failure.kind)
                 self._sink.put(judged.line, judged.to_cache, judged.committed)
             except JudgekitError as error:
                 self._stop.set(error)
@@ -310,10 +317,12 @@ class JudgingPass:
         hold = self._spending.hold_for(runtime, request)
         await runtime.limiter.acquire(hold.tokens)
         try:
-            if not runtime.provider.needs_network:
-                response, bill = await runtime.provider.complete(request), None
-            else:
-                response, bill = await self._paid(request, hold)
+            with model_call_span(request, is_remote=runtime.provider.needs_network) as span:
+                if not runtime.provider.needs_network:
+                    response, bill = await runtime.provider.complete(request), None
+                else:
+                    response, bill = await self._paid(request, hold)
+                span.replied(response)
             self._is_schema_taken = True
         finally:
             runtime.limiter.release()

@@ -46,6 +46,17 @@ class JudgePlan:
         """The model, if the judge is a panel."""
         return self.runtime.model_id if self.role == "member" else None
 
+    def traced(self) -> dict[str, str | None]:
+        """What the spans of its judgments say of it."""
+        return {
+            "judgekit.role": self.role,
+            "judgekit.check": self.check,
+            "judgekit.model_id": self.runtime.model_id,
+            "judgekit.prompt.version": self.prompt.version,
+            "judgekit.prompt.sha256": self.prompt.sha256,
+            "judgekit.build": self.runtime.build_hash(),
+        }
+
     @property
     def label(self) -> str:
         """What a reader is told of a pass of this plan."""

@@ -21,6 +21,7 @@ from judgekit.core.masking import Masker
 from judgekit.core.protocols import Ask, AskError, ReplyCache, System
 from judgekit.engine.judging import Tally
 from judgekit.engine.passes import Observer
+from judgekit.tracing import system_call_span
 
 TRANSIENT = frozenset({"timeout", "connection", "rate_limited", "server_error", "crashed"})
 """Kinds of failures that may pass: a resumed recording asks these cases again."""
@@ -81,7 +82,9 @@ class SystemCalls:
                 self.tally.n_from_cache += 1
                 write(output, None)
             else:
-                output = await self._output(ask, case)
+                with system_call_span(case.id, self.system.name) as span:
+                    output = await self._output(ask, case)
+                    span.answered(output)
                 is_kept = key is not None and output.error is None
                 write(output, (key, output.model_dump_json(exclude_defaults=True)) if key and is_kept else None)
             self.tally.n_done += 1

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -39,7 +40,8 @@ def run_local(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         finally:
             started.cancel()
 
-    thread = threading.Thread(target=target, name="judgekit-loop")
+    # What stands around the call, such as the span that a run belongs to, stands around the thread as well.
+    thread = threading.Thread(target=copy_context().run, args=(target,), name="judgekit-loop")
     thread.start()
     try:
         # Not `join`, which takes the thread for ended once it was interrupted.

@@ -20,6 +20,7 @@ from judgekit.storage.id_lists import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
 from judgekit.systems.recorded import Recorded
+from judgekit.tracing import Traced, is_traced, run_span
 from judgekit.workflows.case_scores import judge_inputs
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.gating import hold_gates
@@ -38,6 +39,7 @@ from judgekit.workflows.run_spot_checks import (
     second_opinions,
 )
 from judgekit.workflows.summarise import coverage_notices, summarise
+from judgekit.workflows.traced_results import trace_scores
 
 ONLY_RECORDED = "the outputs are recorded, and no judge was asked yet"
 """Why a run has stopped that was to record outputs."""
@@ -63,7 +65,7 @@ async def run(job: RunJob, observer: Observer, *, only_record: bool = False) -> 
     """
     started = time.monotonic()
     try:
-        with job.folder.locked_as_found(job.found):
+        with _traced(job), job.folder.locked_as_found(job.found):
             try:
                 if job.reopened is not None:
                     append_history(job.folder, replaced_figures(job.reopened.summary, job.now()))
@@ -88,6 +90,20 @@ async def run(job: RunJob, observer: Observer, *, only_record: bool = False) -> 
             job.cache.close()
         for runtime in job.models.values():
             await runtime.provider.close()
+
+
+def _traced(job: RunJob) -> Traced:
+    """The span of the run, if the user traces."""
+    manifest = job.manifest
+    facts = {
+        "judgekit.run.id": manifest.run_id,
+        "judgekit.run.name": manifest.name,
+        "judgekit.run.parent": manifest.parent,
+        "judgekit.run.n_cases": len(job.cases),
+        "judgekit.run.config_sha256": manifest.config_sha256,
+        "judgekit.version": manifest.versions.get("judgekit"),
+    }
+    return run_span(manifest.kind, facts)
 
 
 async def prepare(job: RunJob, observer: Observer) -> None:
@@ -196,6 +212,8 @@ def conclude(job: RunJob, seconds: float) -> RunSummary:
         ProviderError: a judge has not one verdict; the figures are written all the same.
     """
     summary = _write_figures(job, "complete", None, seconds)
+    if is_traced():
+        trace_scores(job, summary)
     for name, record in summary.judges.items():
         if record["n_failed"] and not record["n_judged"]:
             kinds = ", ".join(f"{kind} ({n})" for kind, n in record["failures"].items())

@@ -8,12 +8,14 @@ from typing import Any
 from judgekit.analysis.deltas import named_delta
 from judgekit.analysis.indexing_coverage import FIGURES_OVER, coverage_figure
 from judgekit.analysis.joint import joint_columns
+from judgekit.analysis.repeated_answers import pass_names
 from judgekit.analysis.risk_coverage import risk_score
 from judgekit.analysis.run_deltas import USAGE_COLUMNS
 from judgekit.core.comparison import COVERAGE, WHOLE_RUNS, Comparison, Delta
 from judgekit.core.components import Component
 from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.repeats import pass_figure
 from judgekit.core.runs import GateResult, RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.stats.means import TOLERANCE
@@ -55,8 +57,16 @@ def check_gates(gates: Sequence[Gate], summary: RunSummary) -> tuple[GateResult,
     return tuple(_check(gate, summary) for gate in gates)
 
 
-def check_gate_names(gates: Sequence[Gate], components: Sequence[Component], *, has_indexing: bool = False) -> None:
-    """Refuse a gate on a figure that nothing in the run can give; `has_indexing`: the config names a file for coverage.
+def check_gate_names(
+    gates: Sequence[Gate], components: Sequence[Component], *, has_indexing: bool = False, n_answers: int = 1
+) -> None:
+    """Refuse a gate on a figure that nothing in the run can give.
+
+    Args:
+        gates: of the config.
+        components: metrics and judges of the run.
+        has_indexing: the config names a file for coverage.
+        n_answers: answers to the case that has most.
 
     Raises:
         ConfigError: names the nearest figure, or what a figure of indexing coverage lacks.
@@ -68,7 +78,10 @@ def check_gate_names(gates: Sequence[Gate], components: Sequence[Component], *, 
     known |= {RISK_GATE} if risk_score(columns) else set()
     indexing = {INDEXING + name for name in FIGURES_OVER}
     open_names = tuple(f"{component.name}." for component in components if component.has_open_columns)
+    known |= set(pass_names(columns, n_answers))
     for number, gate in enumerate(gates):
+        if pass_figure(gate.metric.removesuffix(COVERAGE)) is not None:
+            _check_pass_gate(gate, f"gates[{number}]: {gate.metric}", n_answers)
         if gate.not_worse_than is not None:
             _check_relative_gate(gate, f"gates[{number}]", known, open_names)
         elif gate.metric in indexing:
@@ -85,6 +98,17 @@ def _check_indexing_gate(gate: Gate, where: str, *, has_indexing: bool) -> None:
         raise ConfigError(f'{where} needs "indexing" in the config, the file that says what became of each document')
     if gate.bound != "point" or gate.slice:
         raise ConfigError(f"{where} is counted over the whole corpus: it has no interval and no slices")
+
+
+def _check_pass_gate(gate: Gate, where: str, n_answers: int) -> None:
+    if n_answers < 2:
+        raise ConfigError(f'{where} needs several answers to each case; add "repeats" to the config')
+    if gate.not_worse_than is not None:
+        raise ConfigError(
+            f'{where} has no paired interval, so "not_worse_than" cannot be decided; use "op" and "value"'
+        )
+    if gate.slice:
+        raise ConfigError(f"{where} is of all cases: it has no slices")
 
 
 def _check_relative_gate(gate: Gate, where: str, known: Collection[str], open_names: tuple[str, ...]) -> None:

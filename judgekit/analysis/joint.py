@@ -15,6 +15,8 @@ CORRECT = "correctness_pass"
 N_UNSUPPORTED = "groundedness.n_unsupported_claims"
 N_CLAIMS = "groundedness.n_claims"
 
+JOINT_JUDGES = "correctness and groundedness"
+
 
 def joint_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
     """The joint columns of a run with these columns; none unless both judges are among them."""

@@ -60,6 +60,43 @@ def _counted(values: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(value for value in values if value is not None).items()))
 
 
+@dataclass(frozen=True, slots=True)
+class PerVerdict:
+    """What one verdict of a judge takes."""
+
+    calls: float
+    """Calls to a model, of all members of a panel; 0 if none is asked, as of an embedded judge."""
+    usd: float | None
+    """None: not known."""
+
+
+def per_verdict(judgments: Iterable[Judgment]) -> dict[str, PerVerdict]:
+    """By judge, calls and cost of a verdict of the run, on average; spot checks are left out.
+
+    A verdict from the cache is a call, since the next one will be. Failed calls and retries count: they come again.
+
+    Args:
+        judgments: the judgment that counts for each question.
+    """
+    cases: defaultdict[str, set[str]] = defaultdict(set)
+    n_calls: Counter[str] = Counter()
+    priced: Counter[str] = Counter()
+    usd: defaultdict[str, float] = defaultdict(float)
+    for item in judgments:
+        if item.role in ("primary", "member"):
+            cases[item.judge].add(item.case_id)
+            n_calls[item.judge] += item.n_requests or int(item.from_cache)
+            if item.cost_usd is not None and item.n_requests:
+                priced[item.judge] += item.n_requests
+                usd[item.judge] += item.cost_usd
+    found = {}
+    for name, own in cases.items():
+        calls = n_calls[name] / len(own)
+        price = usd[name] / priced[name] if priced[name] else 0.0 if not calls else None
+        found[name] = PerVerdict(calls, None if price is None else calls * price)
+    return found
+
+
 def cost_record(judgments: Iterable[Judgment], price_list: str | None) -> dict[str, Any]:
     """Tokens and money of all judge calls; cached replies are counted apart and cost nothing.
 

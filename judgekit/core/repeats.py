@@ -1,5 +1,6 @@
 """Several answers to one case: each is a case of its own, and `metadata.repeat_of` says what it repeats."""
 
+import re
 from collections.abc import Sequence
 
 from judgekit.core.cases import Case
@@ -10,6 +11,11 @@ REPEAT_OF = "repeat_of"
 
 REPEATS_TOGETHER = f"metadata.{REPEAT_OF}"
 """What cases with several answers are clustered by, unless the config says otherwise."""
+
+ALL_PASS, ANY_PASSES = "pass^", "pass@"
+"""Figures of several answers: `NAME.pass^3`, all of 3 answers pass; `NAME.pass@3`, at least one of 3 does."""
+
+_OF_ANSWERS = re.compile(r"(.+)\.pass[\^@](\d+)")
 
 
 def repeated(cases: Sequence[Case], n: int) -> list[Case]:
@@ -41,3 +47,9 @@ def repeated(cases: Sequence[Case], n: int) -> list[Case]:
 def asked_id(case: Case) -> str:
     """The id of the case that a case is an answer to: its own, unless it is a repeat."""
     return str(case.metadata.get(REPEAT_OF, case.id))
+
+
+def pass_figure(name: str) -> tuple[str, int] | None:
+    """Of the name of a figure of several answers what passes, and how many are drawn; None of any other name."""
+    found = _OF_ANSWERS.fullmatch(name)
+    return None if found is None else (found[1], int(found[2]))

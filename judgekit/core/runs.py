@@ -284,6 +284,8 @@ class RunSummary(Frozen):
     overall: dict[str, Estimate | dict[str, int]]
     slices: dict[str, dict[str, dict[str, Estimate | dict[str, int]]]]
     judge_reliability: dict[str, Any] | None
+    repeats: dict[str, Any] | None = None
+    """How much the answers to one case differ, and what follows from that; None if each case has one answer."""
     rejudged: dict[str, Any] | None = None
     """How the verdicts differ from those of the parent; None if the run is not a rejudge."""
     judges: dict[str, dict[str, Any]]

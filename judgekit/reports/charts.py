@@ -3,6 +3,7 @@
 A drawing repeats what stands beside it as text, so it is hidden from screen readers.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,6 +55,16 @@ def difference_bar(delta: float | None, ends: Ends, reach: float) -> Markup:
 def span_bar(low: float, high: float, top: float) -> Markup:
     """A band on a track from 0 to `top`, such as from p50 to p95 of a latency."""
     return _svg(_track() + _band((low, high), 0.0, top)) if top > 0 else Markup("")
+
+
+def stacked_bar(parts: Sequence[tuple[str, float]]) -> Markup:
+    """Shares that sum to 1 side by side, each in the colour of its name; empty if all are 0."""
+    drawn, start = "", 0.0
+    for name, share in parts:
+        kind, left, width = re.sub(r"\W+", "-", name), start * WIDTH, share * WIDTH
+        drawn += f'<rect class="part-{kind}" x="{left:.1f}" y="2" width="{width:.1f}" height="{HEIGHT - 4}"/>'
+        start += share
+    return _svg(drawn) if start > 0 else Markup("")
 
 
 def _track() -> str:

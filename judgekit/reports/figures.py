@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
 
+from judgekit.core.repeats import pass_figure
 from judgekit.core.runs import GateResult, GateState, RunSummary
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.stats.means import round4
@@ -19,6 +20,9 @@ Figures = Mapping[str, Estimate | dict[str, int]]
 
 SLICE_FIGURES = 6
 """Columns of a slice table."""
+
+MAIN_FIGURES = 6
+"""Figures shown large at the top of a report."""
 
 HEADLINE_CUTOFF = 5
 """Of the names with a cut-off, only those at this one are shown on one screen."""
@@ -35,6 +39,26 @@ def headline(summary: RunSummary) -> list[tuple[str, Estimate]]:
     ]
 
 
+def main_figures(summary: RunSummary) -> list[tuple[str, Estimate]]:
+    """The most important figures: judges, then those of gates, then others."""
+    figures = dict(headline(summary))
+    wanted = [
+        *(_main(name, figures) for name in summary.judges),
+        *(gate.metric for gate in summary.gates if not gate.slice),
+        *figures,
+    ]
+    return [(name, figures[name]) for name in dict.fromkeys(wanted) if name in figures][:MAIN_FIGURES]
+
+
+def _main(judge: str, figures: Figures) -> str:
+    """The figure that says most of a judge: its own, else its pass rate, else the share of its commonest label."""
+    if judge in figures or f"{judge}_pass_rate" in figures:
+        return judge if judge in figures else f"{judge}_pass_rate"
+    shares = {name: item.value or 0.0 for name, item in figures.items() if isinstance(item, Estimate)}
+    parts = [name for name in shares if name.startswith(f"{judge}.") and not name.endswith(".cannot_tell_rate")]
+    return max(parts, key=lambda name: shares[name], default=judge)
+
+
 def slice_figures(summary: RunSummary, values: Mapping[str, Figures]) -> list[str]:
     """Columns of a slice table: judges, then the usual figures of retrieval; only those with data in a slice."""
     judged = [name for judge in summary.judges for name in _figures_of(summary, judge)]
@@ -47,7 +71,7 @@ def _figures_of(summary: RunSummary, judge: str) -> list[str]:
     """The figure of a judge's name, or the shares of its labels if it has none."""
     if judge in summary.overall:
         return [judge]
-    shares = [name for name in summary.overall if name.startswith(f"{judge}.")]
+    shares = [name for name in summary.overall if name.startswith(f"{judge}.") and pass_figure(name) is None]
     return [name for name in shares if not name.endswith(".cannot_tell_rate")]
 
 
@@ -57,7 +81,9 @@ def _has_data(figures: Figures, name: str) -> bool:
 
 
 def is_headline(name: str) -> bool:
-    """Whether a figure is shown on one screen: it has no cut-off, or the one of headlines."""
+    """Whether a figure is shown on one screen: it has no cut-off, or the one of headlines, and is of single answers."""
+    if pass_figure(name) is not None:
+        return False
     cutoff = re.search(r"@(\d+)$", name)
     return cutoff is None or int(cutoff[1]) == HEADLINE_CUTOFF
 

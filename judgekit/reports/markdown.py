@@ -23,6 +23,7 @@ from judgekit.reports.figures import (
 from judgekit.reports.judge_questions import Wordings, question_lines
 from judgekit.reports.preference_text import preference_lines
 from judgekit.reports.probe_report import probes_section
+from judgekit.reports.repeats_report import repeats_section
 from judgekit.reports.safe_text import printable
 from judgekit.reports.spot_check_report import reliability_section
 from judgekit.reports.tables import bullets, cell, section, table
@@ -52,6 +53,7 @@ def render_markdown(summary: RunSummary, prompts: Wordings = MappingProxyType({}
         for name, figure in headline(summary)
     ]
     parts += table(["figure", "value", "95% interval", "cases", "if the failed were worst / best"], rows)
+    parts += repeats_section(summary)
     parts += section("Questions", bullets(question_lines(summary, prompts)))
     parts += section("Instruments", bullets(instrument_lines(summary)))
     parts += reliability_section(summary.judge_reliability)

@@ -21,6 +21,7 @@ from judgekit.reports.figures import (
     if_failed,
     indexing_lines,
     interval,
+    main_figures,
     money_text,
     number,
     reliability_line,
@@ -31,10 +32,8 @@ from judgekit.reports.figures import (
 from judgekit.reports.judge_questions import kinds_of
 from judgekit.reports.page_judges import bridge_part, judge_blocks, rejudged_text
 from judgekit.reports.pages import render
+from judgekit.reports.repeats_report import repeats_part
 from judgekit.reports.safe_text import inert
-
-TILES = 6
-"""Figures shown large at the top."""
 
 HEAT_LEVELS = 8
 """Shades of a slice table."""
@@ -128,7 +127,7 @@ def _context(record: RunRecord) -> dict[str, Any]:
         "gates": [(_NOTICES.get(state, "plain"), line) for state, line in gate_lines(summary)],
         "min_n": summary.min_n,
         "warnings": summary.warnings,
-        "tiles": [_row(kinds, summary, name, figure) for name, figure in _tiles(summary)],
+        "tiles": [_row(kinds, summary, name, figure) for name, figure in main_figures(summary)],
         "figures": [_row(kinds, summary, name, figure) for name, figure in headline(summary)],
         "others": [_row(kinds, summary, name, figure) for name, figure in _others(summary)],
         "judges": list(summary.judges.items()),
@@ -137,6 +136,7 @@ def _context(record: RunRecord) -> dict[str, Any]:
         "has_spot_checks": any(block["spot_checks"] for block in blocks),
         "rejudged": rejudged_text(summary),
         "bridge": bridge_part(record.bridge),
+        "repeats": repeats_part(summary),
         "slices": [_slice(kinds, summary, dimension, values) for dimension, values in summary.slices.items() if values],
         "latency": _latency(summary),
         "cost": summary.cost,
@@ -168,26 +168,6 @@ def _partial(record: RunRecord) -> str | None:
     state = "running, or was killed" if manifest.status == "running" else manifest.status
     done = f" {judged[0].upper()}{judged[1:]}." if judged else ""
     return f"Partial: this run is {state}{why}.{done} {figures} Resume it with: judgekit run --resume {manifest.run_id}"
-
-
-def _tiles(summary: RunSummary) -> list[tuple[str, Estimate]]:
-    """The most important figures: judges, then those of gates, then others."""
-    figures = dict(headline(summary))
-    wanted = [
-        *(_main(name, figures) for name in summary.judges),
-        *(gate.metric for gate in summary.gates if not gate.slice),
-        *figures,
-    ]
-    return [(name, figures[name]) for name in dict.fromkeys(wanted) if name in figures][:TILES]
-
-
-def _main(judge: str, figures: Figures) -> str:
-    """The figure that says most of a judge: its own, else its pass rate, else the share of its commonest label."""
-    if judge in figures or f"{judge}_pass_rate" in figures:
-        return judge if judge in figures else f"{judge}_pass_rate"
-    shares = {name: item.value or 0.0 for name, item in figures.items() if isinstance(item, Estimate)}
-    parts = [name for name in shares if name.startswith(f"{judge}.") and not name.endswith(".cannot_tell_rate")]
-    return max(parts, key=lambda name: shares[name], default=judge)
 
 
 def _row(kinds: Kinds, summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
@@ -319,7 +299,7 @@ def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     scales = {} if summary is None else {name: _bounds(kinds, summary, name) for name in judges}
     labels = {name: kind.label_columns(name) for name, kind in kinds.items()}
     judge_of = {score: name for name, scores in labels.items() for score in scores}
-    tiles = [] if summary is None else [name for name, _ in _tiles(summary) if name in columns]
+    tiles = [] if summary is None else [name for name, _ in main_figures(summary) if name in columns]
     return {
         "n_cases": record.n_cases,
         "opened": list(dict.fromkeys(judge_of.get(name, name) for name in [*tiles, *columns]))[:OPENED_SCORES],

@@ -17,6 +17,7 @@ from judgekit.reports.figures import (
     sources_text,
 )
 from judgekit.reports.preference_text import preference_lines
+from judgekit.reports.repeats_report import repeat_lines
 from judgekit.reports.safe_text import printable, printable_line
 from judgekit.reports.tables import aligned
 
@@ -97,7 +98,11 @@ def _rows(summary: RunSummary) -> list[tuple[str, str, str, str]]:
 
 def _notes(summary: RunSummary) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `good` or `bad`."""
-    found = [("plain", line) for line in [*instrument_lines(summary), small_slices_line(summary)] if line]
+    found = [
+        ("plain", line)
+        for line in [*repeat_lines(summary), *instrument_lines(summary), small_slices_line(summary)]
+        if line
+    ]
     for state, line in gate_lines(summary):
         found.append(("plain", line) if state is None else ("good" if state == "passed" else "bad", f"gate: {line}"))
     found += [("bad", f"warning: {item.message} [{item.code}]") for item in summary.warnings]

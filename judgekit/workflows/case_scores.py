@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgekit.analysis.estimates import FigureRules, Figures
-from judgekit.analysis.joint import joint_columns, joint_outcomes
+from judgekit.analysis.joint import JOINT_JUDGES, joint_columns, joint_outcomes
+from judgekit.analysis.judge_calls import per_verdict
+from judgekit.analysis.repeated_answers import RepeatedAnswers, most_answers
 from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
@@ -22,6 +24,7 @@ from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.abstention import Decided, whether_abstained
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.own_code import code_record
+from judgekit.workflows.verdicts_again import columns_by_judge, verdicts_again
 
 Unjudged = dict[str, dict[str, NotApplicable | Failed]]
 """By judge and case id: why a case is not put before a judge."""
@@ -78,6 +81,8 @@ class Scored:
     """What decided which outputs are abstentions; None if no output has an answer."""
     own_code: dict[str, dict[str, Any]]
     """What is known of the metrics and judges from Python files."""
+    repeats: dict[str, Any] | None
+    """How much answers to one case differ; None if each case has one."""
 
 
 def score_cases(
@@ -109,6 +114,9 @@ def score_cases(
     reports = {metric.name: report for metric in metrics if (report := metric.open_report()) is not None}
     families = [(metric, reports.get(metric.name, metric)) for metric in metrics]
     deciding = _Abstentions()
+    repeats = RepeatedAnswers(columns, config.errors, rules) if most_answers(cases) > 1 else None
+    of_judges = {**columns_by_judge(scorers.judges), **{column.name: JOINT_JUDGES for column in joint}}
+    again = None if repeats is None else verdicts_again(scorers.judges, folder.spot_checks(), judgments)
 
     def lines() -> Iterator[bytes]:
         for case, output in zip(cases, folder.outputs(), strict=False):
@@ -119,13 +127,15 @@ def score_cases(
                 )
                 for judge in scorers.judges
             }
-            outcomes, sources = _metric_outcomes(families, case, output, verdicts, scorers.warnings)
+            outcomes, sources = _metric_outcomes(families, case, output, verdicts, scorers.warnings, of_judges)
             decided = deciding.of(case, output, verdicts)
             for judge in scorers.judges:
                 outcomes.update(_judge_outcomes(judge, case, decided, verdicts[judge.name], scorers.warnings))
             if joint:
                 outcomes.update(joint_outcomes(outcomes))
             tally.add(case, output, outcomes)
+            if repeats is not None and again is not None:
+                repeats.add(case, outcomes, again.scores.get(case.id))
             for name, outcome in outcomes.items():
                 yield _score_line(case.id, name, outcome, sources.get(name))
 
@@ -133,13 +143,18 @@ def score_cases(
     _add_latencies(tally, judgments.values())
     overall = tally.overall()
     digests = _write_reports(folder, reports, overall)
+    record = None
+    if repeats is not None and again is not None:
+        overall |= repeats.pass_figures()
+        record = repeats.record(of_judges, per_verdict(judgments.values()), again.n_later)
     warnings = [
         *tally.warnings,
         *_without_text(unjudged),
         *(deciding.warnings() if _follows_abstentions(scorers) else ()),
         *[warning for report in reports.values() for warning in report.warnings()],
+        *(() if repeats is None else repeats.warnings()),
     ]
-    return Scored(tally, overall, digests, warnings, deciding.record(), code_record(components))
+    return Scored(tally, overall, digests, warnings, deciding.record(), code_record(components), record)
 
 
 def _settled(metrics: Sequence[Metric], cases: Sequence[Case], folder: RunFolder) -> list[Metric]:
@@ -186,8 +201,12 @@ def _metric_outcomes(
     output: SystemOutput,
     verdicts: Verdicts,
     warnings: Notices,
+    of_judges: dict[str, str],
 ) -> tuple[Outcomes, dict[str, str]]:
-    """Every score of one case by a metric family, and what those rest on that say so."""
+    """Every score of one case by a metric family, and what those rest on that say so.
+
+    The judges of scores that take a verdict are added to `of_judges`.
+    """
     found: Outcomes = {}
     sources: dict[str, str] = {}
     for family, metric in families:
@@ -195,7 +214,9 @@ def _metric_outcomes(
             outcomes = metric.calculate(case, output)
             wanted = {name: verdicts[name] for name in family.judges_wanted if name in verdicts}
             if wanted:
-                outcomes = {**outcomes, **family.calculate_judged(case, output, wanted)}
+                judged = family.calculate_judged(case, output, wanted)
+                outcomes = {**outcomes, **judged}
+                of_judges.update(dict.fromkeys(judged, " and ".join(wanted)))
             found.update(outcomes if family.is_shipped else _checked(family, outcomes))
             sources.update(family.sources(output, wanted))
         except Exception as error:  # noqa: BLE001  # one case must not cost the figures of all

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.gates import check_gate_names
+from judgekit.analysis.repeated_answers import most_answers
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric
@@ -130,7 +131,9 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     metrics = build_metrics(config, [base], data.corpus_chunk_ids)
     components = [*metrics, *(plan.judge for plan in judges)]
     check_columns(components)
-    check_gate_names(config.gates, components, has_indexing=data.indexing is not None)
+    check_gate_names(
+        config.gates, components, has_indexing=data.indexing is not None, n_answers=most_answers(all_cases)
+    )
     # The plain run after the shards checks and judges the whole; a shard would only check its part.
     wanted = None if options.shard else config.spot_check
     spot_checks = [] if wanted is None else _spot_checks(config, prompts, models, judges)

@@ -40,6 +40,7 @@ from judgekit.workflows.judge_reliability import (
 from judgekit.workflows.models import Options, open_cache, price_models, ready_models
 from judgekit.workflows.run_spot_checks import fresh_seed
 from judgekit.workflows.stored import StoredRun, finished_summary, models_of, open_stored, stored_models
+from judgekit.workflows.verdicts_again import repeats_judged_again
 
 DEFAULT_N = 20
 
@@ -249,6 +250,7 @@ def _write_figures(
     summary = summary.model_copy(
         update={
             "judge_reliability": reliability,
+            "repeats": repeats_judged_again(stored, summary, records, judgments),
             "warnings": tuple(warnings),
             "cost": cost_record(folder.judgments(), summary.cost.get("price_list")),
         }

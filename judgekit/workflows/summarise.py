@@ -77,6 +77,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         overall=scored.overall,
         slices=scored.tally.slices(),
         judge_reliability=reliability,
+        repeats=scored.repeats,
         rejudged=rejudged(job, of_parent, judgments),
         judges=_with_preferences(job, _judge_records(job.judges, job.panels, judgments), judgments),
         latency=scored.tally.latency(),

@@ -1,6 +1,7 @@
 """A function of yours, in this process: `"system": {"name": "python", "call": "app.py:ask"}`."""
 
 import asyncio
+import hashlib
 import inspect
 import threading
 import traceback
@@ -9,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from judgekit.core.answers import INVALID
 from judgekit.core.cases import Case
@@ -30,6 +31,15 @@ class Python(System):
     function: Callable[[Case], Any] | None = Field(default=None, exclude=True)
     """The function itself, where there is no config."""
 
+    @field_validator("function", mode="before")
+    @classmethod
+    def _is_not_a_name(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise ValueError(
+                f"the system was the function {value} in Python; resume with judgekit.evaluate(resume=...)"
+            )
+        return value
+
     @model_validator(mode="after")
     def _names_a_function(self) -> "Python":
         if self.function is None:
@@ -38,9 +48,22 @@ class Python(System):
             CodeName.of(CODE + self.call)
         return self
 
+    def settings(self) -> dict[str, Any]:
+        """As of every system, with the name of the function."""
+        found = super().settings()
+        if self.function is not None:
+            found["function"] = getattr(self.function, "__qualname__", type(self.function).__qualname__)
+        return found
+
     def facts(self, surroundings: Surroundings) -> Mapping[str, Any]:
-        """The hash of the file; a resumed run is refused if it has changed."""
-        return {} if self.function is not None else {"code_sha256": self._loaded(surroundings)[1]}
+        """The hash of the file or function; a resumed run is refused if it has changed."""
+        if self.function is None:
+            return {"code_sha256": self._loaded(surroundings)[1]}
+        try:
+            source = inspect.getsource(self.function)
+        except (OSError, TypeError):  # typed into an interpreter, or an object
+            return {}
+        return {"code_sha256": hashlib.sha256(source.encode()).hexdigest()}
 
     def _loaded(self, surroundings: Surroundings) -> tuple[Callable[[Case], Any], str]:
         path, _, name = self.call.rpartition(":")

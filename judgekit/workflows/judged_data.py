@@ -47,8 +47,13 @@ class JudgedData:
     """Where headings of live outputs are split beside ` > `."""
 
 
-def judged_data(config: RunConfig, surroundings: Surroundings) -> JudgedData:
+def judged_data(config: RunConfig, surroundings: Surroundings, instead: System | None = None) -> JudgedData:
     """The files that a config names, and its system.
+
+    Args:
+        config: the config.
+        surroundings: what a live system may use.
+        instead: takes the place of the config's system.
 
     Raises:
         ConfigError: there is no such system, or a file is missing.
@@ -62,11 +67,11 @@ def judged_data(config: RunConfig, surroundings: Surroundings) -> JudgedData:
     all_cases = repeated([split_case(case, delimiter) for case in all_cases], config.repeats or 1)
     system: Recorded | System
     facts: Mapping[str, Any] = {}
-    if config.system.name == RECORDED:
+    if instead is None and config.system.name == RECORDED:
         system, record = _recorded(config, base, [case.id for case in all_cases], notices, delimiter)
         files = {"outputs": record}
     else:
-        system = live_system(config.system)
+        system = instead or live_system(config.system)
         facts = system.facts(surroundings)
         files = {"system": dict(facts)} if facts else {}
     corpus = _corpus_chunk_ids(config.corpus_chunk_ids, base)

@@ -20,7 +20,8 @@ from judgekit.workflows.job import RunJob
 async def collect_outputs(job: RunJob, observer: Observer) -> list[SystemOutput]:
     """The output of each case, in the order of the cases; what is on disk already is not asked again.
 
-    Failures that may pass, such as a time-out, are asked again in a run that stopped before it had all outputs.
+    In a run that stopped before it had all outputs, failures are asked again that may pass, such as a time-out, and
+    those over which it stopped.
 
     Raises:
         ConfigError: the system cannot be asked so.
@@ -35,8 +36,7 @@ async def collect_outputs(job: RunJob, observer: Observer) -> list[SystemOutput]
     if folder.has(OUTPUTS):
         return list(folder.outputs())
     folder.repair_tail(PARTIAL_OUTPUTS)
-    stored = folder.outputs(PARTIAL_OUTPUTS)
-    done = {output.case_id: output for output in stored if output.error is None or output.error.kind not in TRANSIENT}
+    done = {output.case_id: output for output in _kept(list(folder.outputs(PARTIAL_OUTPUTS)))}
     left = [case for case in job.cases if case.id not in done]
     calls = SystemCalls(system, job.system_facts, job.cache, observer, Masker(system.secrets(job.surroundings)))
     if left:
@@ -77,6 +77,19 @@ def failure_notices(system: Mapping[str, Any], n_cases: int) -> Notices:
         f"system {system['name']} failed on {sum(failures.values())} of {n_cases} cases ({kinds}); they are in n_error"
     )
     return [("system_failures", text)]
+
+
+def _kept(stored: Sequence[SystemOutput]) -> list[SystemOutput]:
+    """Of the outputs of a recording that stopped, those that stand.
+
+    Failures that may pass do not, nor those at the end, one after the other, over which it may have stopped.
+    """
+    n_last = next((number for number, output in enumerate(reversed(stored)) if output.error is None), len(stored))
+    return [
+        output
+        for output in stored[: len(stored) - n_last]
+        if output.error is None or output.error.kind not in TRANSIENT
+    ]
 
 
 def _system_record(calls: SystemCalls, outputs: Sequence[SystemOutput]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from judgekit.core.errors import ConfigError, JudgekitError
+from judgekit.core.protocols import System
 from judgekit.core.runs import CONFIG, JUDGMENTS, REPORT, Manifest, config_changes
 from judgekit.engine.passes import unanswered
 from judgekit.storage.config_files import load_config
@@ -21,13 +22,14 @@ from judgekit.workflows.setup import Setup, set_up
 from judgekit.workflows.stored import StoredRun, open_stored
 
 
-def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
+def resume_job(run: str, config_path: Path | None, options: Options, system: System | None = None) -> RunJob:
     """A run that stopped early, or a complete one of which calls failed on the way, ready to be resumed.
 
     Args:
         run: a run id, or the path of a run folder.
         config_path: left out, the config that the run was started with; a rejudge takes none.
         options: where runs are kept, and whether cached replies are used.
+        system: takes the place of the config's, as in `set_up`.
 
     Raises:
         ConfigError: no such run, a complete run of which nothing is to be asked again, or a config that has changed
@@ -47,7 +49,7 @@ def resume_job(run: str, config_path: Path | None, options: Options) -> RunJob:
     reopened = _reopened(folder, manifest) if manifest.status == "complete" else None
     part = replace(options, run_id=None, limit=manifest.limit, sample=manifest.sample, shard=manifest.shard)
     if manifest.kind == "run":
-        job = _resume_run(folder, manifest, set_up(config_path or config_of(folder, manifest), part), part)
+        job = _resume_run(folder, manifest, set_up(config_path or config_of(folder, manifest), part, system), part)
     elif manifest.kind == "prefer":
         job = _resume_run(folder, manifest, prefer_again(folder, manifest, part), part)
     else:

@@ -92,8 +92,13 @@ class Setup:
         return list({plan.judge.name: plan.judge for plan in self.judges}.values())
 
 
-def set_up(config_path: Path, options: Options) -> Setup:
+def set_up(config_path: Path, options: Options, system: System | None = None) -> Setup:
     """Load and check everything that a config names, without a call and without writing.
+
+    Args:
+        config_path: the config.
+        options: what is said beside it.
+        system: takes the place of the config's, such as a function that no config can name.
 
     Raises:
         ConfigError: anything that you can correct in a file or a flag.
@@ -101,7 +106,7 @@ def set_up(config_path: Path, options: Options) -> Setup:
     config = load_config(config_path)
     check_dimensions(config.slices)
     check_baselines(config.gates, results_dir_of(config.results_dir, config_path, options))
-    return assembled(config, config_path, judged_data(config, surroundings_of(config_path, options)), options)
+    return assembled(config, config_path, judged_data(config, surroundings_of(config_path, options), system), options)
 
 
 def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: Options) -> Setup:

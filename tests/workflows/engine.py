@@ -87,7 +87,7 @@ def again(config: Path, server: FaultServer, *, run_id: str = "r", use_cache: bo
     """A run of a suite that is written already."""
     summary, error = None, None
     try:
-        summary = judgekit.run(config, run_id=run_id, use_cache=use_cache)
+        summary = judgekit.run(config, run_id=run_id, use_cache=use_cache).summary
     except JudgekitError as raised:
         error = raised
     return Ran(config, config.parent / "results" / run_id, summary, error, server)

@@ -44,7 +44,7 @@ class Bench:
         return write_suite(self.folder / "suite", **{**suite, "gates": [ANSWERED], **config})
 
     def run(self, run_id: str, **suite: Any) -> RunSummary:
-        found: RunSummary = judgekit.run(self.config(**suite), run_id=run_id, results_dir=self.results)
+        found: RunSummary = judgekit.run(self.config(**suite), run_id=run_id, results_dir=self.results).summary
         return found
 
     def tag(self, run_id: str) -> None:
@@ -100,7 +100,7 @@ def test_other_cases_leave_every_gate_undecided(bench: Bench) -> None:
         stream.write(json.dumps(case("new")) + "\n")
     with (path.parent / "outputs.jsonl").open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(output("new")) + "\n")
-    found = judgekit.run(path, run_id="grown", results_dir=bench.results).gates[0]
+    found = judgekit.run(path, run_id="grown", results_dir=bench.results).summary.gates[0]
     assert found.state == "undecided"
     assert "the runs cannot be compared, data set (" in found.message
 

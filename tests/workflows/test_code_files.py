@@ -49,7 +49,9 @@ class Project:
         return path
 
     def run(self, *metrics: Any, run_id: str = "a", **more: Any) -> RunSummary:
-        summary: RunSummary = judgekit.run(self.config(*metrics, **more), results_dir=self.results, run_id=run_id)
+        summary: RunSummary = judgekit.run(
+            self.config(*metrics, **more), results_dir=self.results, run_id=run_id
+        ).summary
         return summary
 
     def judgekit(self, *arguments: str) -> Any:

@@ -143,11 +143,11 @@ def test_a_file_is_looked_at_and_run_as_it_is(
     assert code == 0, error
     assert said.splitlines()[1].split() == ["column", "taken", "for", "example"]
     config = tmp_path / "suite" / f"config.{format_}"
-    summary = judgekit.run(config, results_dir=tmp_path / "results", run_id="r")
-    assert summary.cases["n"] == len(GLAZES)
-    assert set(summary.judges) == judged
+    result = judgekit.run(config, results_dir=tmp_path / "results", run_id="r")
+    assert result.summary.cases["n"] == len(GLAZES)
+    assert set(result.summary.judges) == judged
     for judge in judged:
-        assert summary.overall[judge].n == len(GLAZES)
+        assert result.overall[judge].n == len(GLAZES)
     cases = read_lines(tmp_path / "results" / "r" / "cases.jsonl")
     assert [case["question"] for case in cases] == [question for question, _, _ in GLAZES]
 
@@ -292,7 +292,7 @@ def test_names_of_columns_may_hold_anything(tmp_path: Path, format_: str) -> Non
     code, said, error = init(tmp_path / "odd.csv", tmp_path / "suite", "--format", format_)
     assert code == 0, error
     assert "\x1b" not in said
-    summary = judgekit.run(tmp_path / "suite" / f"config.{format_}", results_dir=tmp_path / "results")
+    summary = judgekit.run(tmp_path / "suite" / f"config.{format_}", results_dir=tmp_path / "results").summary
     assert summary.cases["n"] == 2
 
 
@@ -312,7 +312,7 @@ def test_the_golden_set_in_yaml_says_what_an_empty_list_of_documents_means(tmp_p
     header = text.partition("\n- ")[0]
     assert all(line.startswith("#") for line in header.splitlines() if line)
     assert "`expected_doc_ids: []` means that it should refuse to answer" in header
-    summary = judgekit.run(tmp_path / "suite" / "config.yaml", results_dir=tmp_path / "results")
+    summary = judgekit.run(tmp_path / "suite" / "config.yaml", results_dir=tmp_path / "results").summary
     assert summary.cases["n"] == 3
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, InputError, ProviderError
 from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
@@ -272,5 +272,6 @@ def test_a_wrong_config_is_one_line_before_anything_is_asked(
 
 def test_a_function_itself_may_be_the_system() -> None:
     system = python.Python(function=lambda case: case.question)
-    assert system.settings() == {"name": "python", "call": ""}
-    assert Case(id="q1", question="x")
+    assert system.settings()["function"].endswith("<lambda>")
+    with pytest.raises(ValidationError, match=r"was the function ask in Python; resume with judgekit.evaluate"):
+        python.Python.model_validate({"function": "ask"})

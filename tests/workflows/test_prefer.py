@@ -451,7 +451,7 @@ def test_a_run_whose_outputs_bring_the_other_answer_needs_no_second_run(tmp_path
         judgekit.run(alone)
     both = [{**row, "other": {"case_id": row["case_id"], "answer": f"A of {row['case_id']}"}} for row in rows]
     config = write_suite(tmp_path / "both", wins_b.base_url, n_cases=3, output_rows=both, **suite)
-    summary = judgekit.run(config, run_id="r")
+    summary = judgekit.run(config, run_id="r").summary
     assert summary.judges["preference"]["preference"]["n_b"] == 3
     folder = tmp_path / "both" / "results" / "r"
     assert "B is better in 3 of 3 decided pairs (44-100%)" in (folder / "report.html").read_text(encoding="utf-8")

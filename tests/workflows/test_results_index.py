@@ -32,7 +32,7 @@ SCRIPTS = Path(__file__).parents[2]
 
 
 def ran(folder: Path, run_id: str = "r", **suite: Any) -> RunSummary:
-    summary: RunSummary = judgekit.run(write_suite(folder, **suite), run_id=run_id)
+    summary: RunSummary = judgekit.run(write_suite(folder, **suite), run_id=run_id).summary
     return summary
 
 

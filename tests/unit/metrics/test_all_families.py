@@ -101,6 +101,8 @@ def test_failed_cases_are_left_out_or_counted_as_the_worst_as_asked() -> None:
     scores = [family.calculate(CASE, output) for output in outputs]
     name = "keyword_groundedness"
     left_out, as_zero = (aggregate(family, scores, errors=policy)[name] for policy in ("exclude", "as_zero"))
+    assert isinstance(left_out, Estimate)
+    assert isinstance(as_zero, Estimate)
     assert (left_out.value, left_out.n, left_out.n_error) == (1.0, 1, 1)
     assert (as_zero.value, as_zero.n, as_zero.n_error) == (0.5, 2, 0)
 

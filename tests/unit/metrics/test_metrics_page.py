@@ -98,10 +98,10 @@ def numbers(want: str) -> set[str]:
 
 def test_names_that_a_library_is_promised_are_there() -> None:
     spans = [judgekit.CharacterSpan("d", 0, 4)]
-    for metric in (judgekit.span_recall, judgekit.span_precision, judgekit.span_iou):
-        assert metric.calculate(spans, spans) == 1.0
-    for metric in (judgekit.chunk_recall, judgekit.chunk_precision, judgekit.chunk_f1):
-        assert metric.calculate(["c"], ["c"]) == 1.0
+    for on_spans in (judgekit.span_recall, judgekit.span_precision, judgekit.span_iou):
+        assert on_spans.calculate(spans, spans) == 1.0
+    for on_chunks in (judgekit.chunk_recall, judgekit.chunk_precision, judgekit.chunk_f1):
+        assert on_chunks.calculate(["c"], ["c"]) == 1.0
     names = ("chunk_recall", "chunk_precision", "chunk_f1", "span_recall", "span_precision", "span_iou")
     assert [getattr(judgekit, name).name for name in names] == list(names)
     assert judgekit.merge_overlapping_spans(spans) == spans

@@ -1,4 +1,4 @@
-"""judgekit as a library: the same run as the command line's, and the same figures, from a script or a notebook."""
+"""Figures without a run: of scores, of rankings in memory, and of files of rankings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -6,55 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from judgekit.core.components import Component
-    from judgekit.core.runs import RunSummary
     from judgekit.core.scores import Estimate, Outcomes
     from judgekit.workflows.score import RankingScores
-
-
-def run(
-    config: str | Path,
-    *,
-    results_dir: str | Path | None = None,
-    limit: int | None = None,
-    sample: int | None = None,
-    run_id: str | None = None,
-    use_cache: bool = True,
-) -> "RunSummary":
-    """Judge everything that a config names, into a new run folder.
-
-    Works from inside a running event loop too, such as a notebook's.
-
-    Args:
-        config: path of a config file, or `quickstart`.
-        results_dir: folder of runs; left out: the config's, or `results` in the current folder.
-        limit: take only the first cases.
-        sample: take only so many cases, drawn at random with the config's seed.
-        run_id: name of the run folder.
-        use_cache: False asks every question again and stores no replies.
-
-    Returns:
-        The figures, as in metrics.json but not yet rounded.
-
-    Raises:
-        JudgekitError: see `judgekit.core.errors`.
-    """
-    from judgekit.engine.passes import Observer
-    from judgekit.executors.local import run_local
-    from judgekit.workflows.job import start
-    from judgekit.workflows.models import Options
-    from judgekit.workflows.run import run as run_workflow
-    from judgekit.workflows.selectors import config_path_of
-    from judgekit.workflows.setup import set_up
-
-    options = Options(
-        results_dir=None if results_dir is None else Path(results_dir),
-        run_id=run_id,
-        limit=limit,
-        sample=sample,
-        use_cache=use_cache,
-    )
-    job = start(set_up(config_path_of(str(config)), options), options)
-    return run_local(lambda: run_workflow(job, Observer()))
 
 
 def aggregate(

@@ -1,0 +1,226 @@
+"""What Python gets back: a view of a run folder, read when it is asked for, and never a second store."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judgekit.api.case_filter import parse_condition
+from judgekit.core.errors import ConfigError
+from judgekit.core.runs import CaseRecord, GateResult, Manifest, Notice, RunSummary
+from judgekit.core.scores import Estimate, Score
+from judgekit.reports.figures import coverage, gate_lines, headline, interval, shown
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.stored_cases import StoredCases
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_FIGURES = 7
+"""Figures that a result shows of itself; all are in `overall`."""
+
+
+class GatesMissed(AssertionError):
+    """Gates that a run does not pass, one line for each."""
+
+    def __init__(self, gates: Sequence[GateResult]) -> None:
+        super().__init__("\n".join(gate.message for gate in gates))
+        self.gates = tuple(gates)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a command found about stored runs: the text that it prints, and the document behind it."""
+
+    text: str
+    document: Mapping[str, Any]
+    """As of the command's `--json`."""
+    folder: Path | None = None
+    """The run that it was written into; None if it was not written."""
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+class RunResult:
+    """A run: its figures at hand, its cases, scores and failures read from the folder when they are asked for."""
+
+    def __init__(self, folder: Path, summary: RunSummary) -> None:
+        self.folder = folder
+        """The run folder."""
+        self.summary = summary
+        """Every figure, as in metrics.json."""
+
+    @property
+    def run_id(self) -> str:
+        """Name of the folder."""
+        return self.summary.run_id
+
+    @property
+    def status(self) -> str:
+        """`complete`, or `interrupted` if it can be resumed."""
+        return self.summary.status
+
+    @cached_property
+    def overall(self) -> Mapping[str, Estimate]:
+        """The figures over all cases by name; distributions are in `summary`."""
+        return _estimates(self.summary.overall)
+
+    @cached_property
+    def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Estimate]]]:
+        """The figures by dimension and value, such as `slices["category"]["factual"]["groundedness"]`."""
+        return {
+            dimension: {value: _estimates(figures) for value, figures in values.items()}
+            for dimension, values in self.summary.slices.items()
+        }
+
+    @property
+    def gates(self) -> Sequence[GateResult]:
+        """Gates of the config, and how they came out."""
+        return self.summary.gates
+
+    @property
+    def warnings(self) -> Sequence[Notice]:
+        """What a reader of the figures must know, each with a code and a message."""
+        return self.summary.warnings
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the run is, and what it was made with."""
+        return self._folder.manifest()
+
+    @cached_property
+    def scores(self) -> Sequence[Score]:
+        """Every score of every case: a value, or the reason why there is none."""
+        return list(self._folder.scores())
+
+    def cases(self, condition: str | None = None) -> list[CaseRecord]:
+        """The cases with output, scores and judgments.
+
+        Args:
+            condition: comparisons of scores with numbers, such as `groundedness < 3 and not correctness_pass = 1`; a
+                score without a value meets none. Left out: all cases.
+
+        Raises:
+            ConfigError: it cannot be read, or names a score that there is none of.
+        """
+        with StoredCases(self._folder) as stored:
+            if condition is None:
+                return list(stored)
+            met = parse_condition(condition, stored.score_names())
+            return [record for record in stored if met({name: value for name, (value, _) in record.scores.items()})]
+
+    @property
+    def failures(self) -> list[tuple[str, str]]:
+        """Case id and what failed of each case with a failure, such as `("q7", "system: timeout")`."""
+        with StoredCases(self._folder) as stored:
+            return [(record.case_id, failure) for record in stored for failure in record.failures]
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row a case: id, question, answer, category, a column for each score, and what failed.
+
+        Raises:
+            ConfigError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ConfigError("to_pandas takes pandas, which is not installed: pip install pandas") from None
+        with StoredCases(self._folder) as stored:
+            return pd.DataFrame([_flat(record) for record in stored])
+
+    def compare(self, baseline: "RunResult | str | Path", *, allow_mismatch: bool = False) -> Finding:
+        """This run beside an earlier one: differences with intervals, and what else changed.
+
+        Args:
+            baseline: the earlier run.
+            allow_mismatch: compare although judge, wording, parser or data set differ.
+
+        Raises:
+            ConfigError: the runs cannot be compared; the message says what to do.
+        """
+        from judgekit.api.runs import compare
+
+        return compare(baseline, self, allow_mismatch=allow_mismatch)
+
+    def assert_gates(self, *, undecided: bool = False) -> None:
+        """Check the gates of the config.
+
+        Args:
+            undecided: whether a gate that too few cases decide is an error too.
+
+        Raises:
+            GatesMissed: one is missed; each line has the figure, its interval and n.
+            ConfigError: the run has no gates, or is not complete.
+        """
+        if not self.summary.n_gates:
+            raise ConfigError(f"{self.run_id}: the config has no gates; add some under `gates`")
+        if self.status != "complete":
+            raise ConfigError(f"{self.run_id}: is {self.status}, so its gates are not checked; resume it")
+        missed = [gate for gate in self.gates if gate.fails or (undecided and gate.passed is None)]
+        if missed:
+            raise GatesMissed(missed)
+
+    @property
+    def _folder(self) -> RunFolder:
+        return RunFolder.open(self.folder)
+
+    def _lead(self) -> str:
+        """The run in one sentence."""
+        n_cases = self.summary.cases["n"]
+        n_failed = max((figure.n_error for figure in self.overall.values()), default=0)
+        text = f"{self.summary.name}: {n_cases} case{'' if n_cases == 1 else 's'} judged"
+        if self.status != "complete":
+            text = f"{self.summary.name}: {self.status}, {self.summary.reason}"
+        elif n_failed:
+            text += f", at most {n_failed} failed for a figure"
+        missed = sum(gate.fails for gate in self.gates)
+        if self.gates:
+            text += f"; {missed} of {len(self.gates)} gates missed" if missed else "; all gates passed"
+        return f"{text}."
+
+    def _rows(self) -> Iterator[tuple[str, str, str, str]]:
+        for name, figure in headline(self.summary)[:_MOST_FIGURES]:
+            yield name, shown(figure), interval(figure), coverage(figure)
+
+    def __repr__(self) -> str:
+        rows = list(self._rows())
+        width = max((len(name) for name, *_ in rows), default=0)
+        lines = [f"  {name:<{width}}  {value:>7}  {ends:<16}  {cases}".rstrip() for name, value, ends, cases in rows]
+        n_more = len(self.overall) - len(rows)
+        more = [f"  and {n_more} more in .overall"] if n_more > 0 else []
+        return "\n".join([self._lead(), *lines, *more, f"  {self.folder}"])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td>{escape(name)}</td><td><b>{escape(value)}</b></td><td>{escape(ends)}</td><td>{escape(cases)}</td></tr>"
+            for name, value, ends, cases in self._rows()
+        )
+        head = "<tr><th>figure</th><th>value</th><th>95% interval</th><th>cases</th></tr>"
+        gates = "".join(f"<div>{escape(line)}</div>" for _, line in gate_lines(self.summary))
+        warned = "".join(f"<div>warning: {escape(notice.message)}</div>" for notice in self.warnings[:3])
+        place = escape(str(self.folder))
+        return (
+            f"<div><b>{escape(self._lead())}</b><table>{head}{cells}</table>{gates}{warned}<code>{place}</code></div>"
+        )
+
+
+def _estimates(figures: Mapping[str, Estimate | dict[str, int]]) -> dict[str, Estimate]:
+    return {name: figure for name, figure in figures.items() if isinstance(figure, Estimate)}
+
+
+def _flat(record: CaseRecord) -> dict[str, Any]:
+    case, output = record.case, record.output
+    return {
+        "case_id": record.case_id,
+        "question": None if case is None else case.question,
+        "answer": None if output is None else output.answer,
+        "category": None if case is None else case.category,
+        **{name: value for name, (value, _) in record.scores.items()},
+        "failure": "; ".join(record.failures) or None,
+    }

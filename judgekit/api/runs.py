@@ -1,0 +1,393 @@
+"""Runs from Python: what the commands of the same name do, with results in place of exit codes.
+
+Errors are those of `judgekit.core.errors`. Everything works inside a running event loop, such as a notebook's.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from judgekit.api.in_memory import records_of, write_config, write_inputs
+from judgekit.api.results import Finding, RunResult
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.errors import ConfigError
+from judgekit.core.protocols import System
+from judgekit.engine.passes import Observer
+from judgekit.executors.local import run_local
+from judgekit.storage.dotted import field_heads
+from judgekit.systems.python import Python
+from judgekit.workflows.job import RunJob, start
+from judgekit.workflows.models import Options
+from judgekit.workflows.resuming import resume_job
+from judgekit.workflows.run import run as run_workflow
+from judgekit.workflows.selectors import config_path_of, find_run
+from judgekit.workflows.setup import set_up
+from judgekit.workflows.stored_runs import stored_figures
+
+Run = RunResult | str | Path
+"""A run: a result, a path, a run id or the beginning of one, `latest`, or `latest:TAG`."""
+
+Answers = Callable[[Case], Any]
+"""A system as a function of a case: sync, async or a generator."""
+
+
+def run(
+    config: str | Path | Mapping[str, Any] | RunConfig,
+    *,
+    base: str | Path = ".",
+    results_dir: str | Path | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    run_id: str | None = None,
+    resume: str | None = None,
+    use_cache: bool = True,
+    observer: Observer | None = None,
+) -> RunResult:
+    """Judge everything that a config names, into a new run folder.
+
+    Args:
+        config: path of a config file, `quickstart`, or a config as a mapping or `RunConfig`.
+        base: where relative paths of a config that is not a file start.
+        results_dir: folder of runs; left out: the config's, or `results` in the current folder.
+        limit: take only the first cases.
+        sample: take only so many cases, drawn at random with the config's seed.
+        run_id: name of the run folder.
+        resume: a run that stopped, in place of a new one.
+        use_cache: False asks every question again and stores no replies.
+        observer: is told how the run goes.
+
+    Returns:
+        The run. Its figures are those of metrics.json, not yet rounded.
+
+    Raises:
+        JudgekitError: see `judgekit.core.errors`.
+    """
+    options = Options(_path(results_dir), run_id=run_id, limit=limit, sample=sample, use_cache=use_cache)
+    job = _job(_config_path(config, Path(base), options), options, resume)
+    return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
+
+
+async def arun(config: str | Path | Mapping[str, Any] | RunConfig, **arguments: Any) -> RunResult:
+    """`run` in the event loop that is running; arguments and errors are the same."""
+    return await _awaited(run, config, **arguments)
+
+
+def evaluate(
+    cases: Any,
+    outputs: Any = None,
+    *,
+    system: Answers | System | Mapping[str, Any] | None = None,
+    judges: Sequence[str | Mapping[str, Any] | JudgeConfig] = (),
+    models: Mapping[str, Mapping[str, Any] | ModelConfig] | None = None,
+    metrics: Sequence[str | Mapping[str, Any]] | None = None,
+    name: str = "evaluate",
+    fields: Mapping[str, str] | None = None,
+    results_dir: str | Path | None = None,
+    run_id: str | None = None,
+    resume: str | None = None,
+    use_cache: bool = True,
+    observer: Observer | None = None,
+    **config: Any,
+) -> RunResult:
+    """Judge cases and outputs that are in memory, or ask a system about them first, into a new run folder.
+
+    Args:
+        cases: mappings with the fields of a case, `Case` objects, or a frame with a row for each.
+        outputs: the same of outputs. Left out: a system is asked, or without one, `cases` holds the answers too.
+        system: a function of a `Case` that returns a text, a mapping with fields of `SystemOutput`, or one; or the
+            `system` of a config.
+        judges: as in a config. The model of a judge may be left out where there is only one.
+        models: as in a config.
+        metrics: as in a config; left out: all that apply.
+        name: of the suite.
+        fields: our field name -> name in `cases` and `outputs`.
+        results_dir: folder of runs; left out: `results` in the current folder.
+        run_id: name of the run folder.
+        resume: a run of the same arguments that stopped, in place of a new one.
+        use_cache: False asks every question again and stores no replies.
+        observer: is told how the run goes.
+        config: further keys of a config, such as `gates`, `spot_check`, `slices`, `repeats` or `budget`.
+
+    Returns:
+        The run.
+
+    Raises:
+        InputError: one line for each thing that is wrong with cases or outputs.
+        JudgekitError: see `judgekit.core.errors`.
+    """
+    if outputs is not None and system is not None:
+        raise ConfigError("evaluate: give outputs or a system, not both")
+    data = list(cases) if isinstance(cases, Iterator) else cases
+    asked = records_of(data, Case, _own(fields, Case))
+    answers = None
+    if system is None:
+        answers = records_of(data if outputs is None else outputs, SystemOutput, _own(fields, SystemOutput))
+    document: dict[str, Any] = {"name": name, **config}
+    document["models"] = {key: _plain(model) for key, model in (models or {}).items()}
+    document["judges"] = [_judge(judge, list(models or {})) for judge in judges]
+    if metrics is not None:
+        document["metrics"] = list(metrics)
+    if system is not None:
+        document["system"] = _system_entry(system)
+    options = Options(_path(results_dir) or Path("results"), run_id=run_id, use_cache=use_cache)
+    path = write_inputs(options.results_dir or Path("results"), document, asked, answers)
+    live = Python(function=system) if callable(system) else system if isinstance(system, System) else None
+    job = _job(path, options, resume, live)
+    return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
+
+
+async def aevaluate(cases: Any, outputs: Any = None, **arguments: Any) -> RunResult:
+    """`evaluate` in the event loop that is running; arguments and errors are the same."""
+    return await _awaited(evaluate, cases, outputs, **arguments)
+
+
+def open_run(run: Run, *, results_dir: str | Path | None = None) -> RunResult:
+    """A stored run.
+
+    Raises:
+        ConfigError: there is no such run, or it has no figures yet.
+        StorageError: it is damaged.
+    """
+    if isinstance(run, RunResult):
+        return run
+    from judgekit.storage.run_folder import RunFolder
+
+    folder = RunFolder.open(find_run(str(run), Options(_path(results_dir))))
+    return RunResult(folder.path, stored_figures(folder)[1])
+
+
+def rejudge(
+    run: Run,
+    *,
+    judge: str | Sequence[str] = (),
+    model: str | None = None,
+    prompt_version: str | None = None,
+    config: str | Path | None = None,
+    results_dir: str | Path | None = None,
+    run_id: str | None = None,
+    use_cache: bool = True,
+    observer: Observer | None = None,
+) -> RunResult:
+    """Judge the stored inputs of a run again, into a new run; the system is not asked.
+
+    Args:
+        run: the run.
+        judge: names of judges; none: all of the run.
+        model: key of the model to ask.
+        prompt_version: wording to ask with.
+        config: another config, for models and wordings that the run's does not have.
+        results_dir: folder of runs; left out: beside the run.
+        run_id: name of the new run.
+        use_cache: False asks every question again.
+        observer: is told how it goes.
+
+    Raises:
+        JudgekitError: see `judgekit.core.errors`.
+    """
+    from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
+
+    names = (judge,) if isinstance(judge, str) else tuple(judge)
+    options = Options(_path(results_dir), run_id=run_id, use_cache=use_cache)
+    job = open_rejudge(_name(run), RejudgeWanted(names, model, prompt_version, _path(config)), options)
+    return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
+
+
+def prefer(
+    *runs: Run,
+    judge: str | None = None,
+    model: str | None = None,
+    prompt_version: str | None = None,
+    config: str | Path | None = None,
+    results_dir: str | Path | None = None,
+    run_id: str | None = None,
+    use_cache: bool = True,
+    observer: Observer | None = None,
+) -> RunResult:
+    """Ask a judge which of two or more runs has the better answers, into a new run.
+
+    Args:
+        runs: the runs, A first.
+        judge: a judge of preference; left out: the config's, else `preference`.
+        model: key of the model to ask.
+        prompt_version: wording to ask with.
+        config: a config with judge, models and gates.
+        results_dir: folder of runs.
+        run_id: name of the new run.
+        use_cache: False asks every question again.
+        observer: is told how it goes.
+
+    Raises:
+        JudgekitError: see `judgekit.core.errors`.
+    """
+    from judgekit.workflows.prefer import PreferWanted, open_comparison
+
+    options = Options(_path(results_dir), run_id=run_id, use_cache=use_cache)
+    wanted = PreferWanted(judge, model, prompt_version, _path(config))
+    job = open_comparison([_name(item) for item in runs], wanted, options).start()
+    return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
+
+
+def spotcheck(
+    run: Run,
+    *,
+    judge: str | None = None,
+    n: int | str | None = None,
+    against: str | None = None,
+    seed: int | None = None,
+    threshold: float | None = None,
+    adaptive: bool = False,
+    config: str | Path | None = None,
+    results_dir: str | Path | None = None,
+    observer: Observer | None = None,
+) -> Finding:
+    """Ask for a second opinion on a sample of a run's verdicts; it is written into the run.
+
+    Args:
+        run: the run.
+        judge: only this judge.
+        n: verdicts to check, or a share such as `5%`.
+        against: `model:ID`, `prompt:VERSION` or `repeat`; left out: the best that there is.
+        seed: of the sample; left out: a fresh one.
+        threshold: rate of disagreement that is too much.
+        adaptive: draw more until it is decided.
+        config: another config, for models and wordings that the run's does not have.
+        results_dir: folder of runs.
+        observer: is told how it goes.
+
+    Raises:
+        JudgekitError: see `judgekit.core.errors`.
+    """
+    from judgekit.analysis.stored_figures import rounded
+    from judgekit.reports.spot_check_report import reliability_lines
+    from judgekit.workflows.comparators import SpotCheckWanted
+    from judgekit.workflows.spotcheck import spotcheck as spotcheck_workflow
+
+    wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, _path(config))
+    found = spotcheck_workflow(_name(run), wanted, Options(_path(results_dir)), observer or Observer())
+    text = "\n".join(reliability_lines(found.summary.judge_reliability, found.spot_checks))
+    document = {"run_id": found.summary.run_id, "judge_reliability": found.summary.judge_reliability}
+    return Finding(text, rounded(document), found.path)
+
+
+def calibrate(
+    run: Run,
+    labels: str | Path | None = None,
+    *,
+    judge: str | None = None,
+    cluster_by: str | None = None,
+    baseline: Run | None = None,
+    results_dir: str | Path | None = None,
+) -> Finding:
+    """Hold the judges of a run against human labels; the result is written into the run.
+
+    Args:
+        run: the run.
+        labels: file of labels; left out: the one that `judgekit label` wrote into the run.
+        judge: only this judge.
+        cluster_by: field whose cases may be alike.
+        baseline: another run, whose verdicts are the baseline.
+        results_dir: folder of runs.
+
+    Raises:
+        JudgekitError: see `judgekit.core.errors`.
+    """
+    from judgekit.reports.calibration_report import calibration_lines
+    from judgekit.workflows.calibrate import CalibrationWanted
+    from judgekit.workflows.calibrate import calibrate as calibrate_workflow
+
+    before = None if baseline is None else _name(baseline)
+    wanted = CalibrationWanted(_path(labels), judge, cluster_by, baseline=before)
+    folder, found = calibrate_workflow(_name(run), wanted, Options(_path(results_dir)), Observer())
+    return Finding("\n".join(calibration_lines(found["judges"])), found, folder)
+
+
+def compare(
+    baseline: Run, candidate: Run, *, allow_mismatch: bool = False, results_dir: str | Path | None = None
+) -> Finding:
+    """Compare two runs: differences with intervals, cases won and lost, and what else changed.
+
+    Args:
+        baseline: the earlier run.
+        candidate: the later run.
+        allow_mismatch: compare although judge, wording, parser or data set differ.
+        results_dir: folder of runs.
+
+    Raises:
+        ConfigError: the runs cannot be compared; the message says what to do.
+    """
+    from judgekit.reports.compare_text import plain_text
+    from judgekit.workflows.compare import compare as compare_workflow
+    from judgekit.workflows.compare import comparison_pieces
+    from judgekit.workflows.compared_runs import CompareOptions, open_runs
+
+    how = CompareOptions(allows_mismatch=allow_mismatch)
+    with open_runs(_name(baseline), _name(candidate), Options(_path(results_dir))) as sides:
+        comparison = compare_workflow(sides, how)
+        document = json.loads("".join(comparison_pieces(sides, comparison, (), "json")))
+    return Finding(plain_text(comparison), document)
+
+
+def _job(path: Path, options: Options, resume: str | None, system: System | None = None) -> RunJob:
+    if resume is not None:
+        return resume_job(resume, path, replace(options, run_id=None), system)
+    return start(set_up(path, options, system), options)
+
+
+def _result(job: RunJob, summary: Any) -> RunResult:
+    return RunResult(job.folder.path, summary)
+
+
+async def _awaited(function: Callable[..., RunResult], *arguments: Any, **named: Any) -> RunResult:
+    """A run in a thread of its own, so that its reading and writing does not hold up the loop that waits for it."""
+    import asyncio
+
+    return await asyncio.to_thread(function, *arguments, **named)
+
+
+def _config_path(config: Any, base: Path, options: Options) -> Path:
+    if isinstance(config, str | Path):
+        return config_path_of(str(config))
+    if not isinstance(config, Mapping | RunConfig):
+        raise ConfigError(f"config: expected a path, a mapping or a RunConfig, found {type(config).__name__}")
+    return write_config(options.results_dir or Path("results"), config, base)
+
+
+def _path(value: str | Path | None) -> Path | None:
+    return None if value is None else Path(value)
+
+
+def _name(run: Run) -> str:
+    return str(run.folder if isinstance(run, RunResult) else run)
+
+
+def _plain(value: Any) -> Any:
+    """A part of a config as JSON, whether it is given as a mapping or as an object."""
+    return value.model_dump(mode="json", by_alias=True, exclude_unset=True) if hasattr(value, "model_dump") else value
+
+
+def _judge(judge: Any, models: Sequence[str]) -> Any:
+    """A judge of a config; the only model is meant where none is named."""
+    entry = {"name": judge} if isinstance(judge, str) else dict(_plain(judge))
+    if len(models) == 1 and not {"model", "panel"} & entry.keys():
+        entry["model"] = models[0]
+    return entry
+
+
+def _system_entry(system: Any) -> dict[str, Any]:
+    if isinstance(system, Mapping):
+        return dict(system)
+    if isinstance(system, System):
+        return system.settings()
+    if not callable(system):
+        raise ConfigError(f"system: expected a function of a case, found {type(system).__name__}")
+    return Python(function=system).settings()
+
+
+def _own(fields: Mapping[str, str] | None, model: type[BaseModel]) -> dict[str, str]:
+    """Those of the names that are fields of cases, or of outputs."""
+    return {ours: theirs for ours, theirs in (fields or {}).items() if field_heads([ours]) & model.model_fields.keys()}

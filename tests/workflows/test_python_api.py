@@ -1,0 +1,227 @@
+"""Runs from Python: what is given in memory becomes a run folder like any other, and a result is a view of it."""
+
+import ast
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judgekit
+from judgekit.api.case_filter import parse_condition
+from judgekit.core.cases import Case, SystemOutput
+from judgekit.core.config import RunConfig
+from judgekit.core.errors import ConfigError, InputError, ProviderError
+from judgekit.systems.python import Python
+from tests.builders import case, output, write_suite
+
+MODELS = {"m": {"provider": "lexical", "model": "overlap-2"}}
+CASES = [case(f"c{number}") for number in range(1, 5)]
+OUTPUTS = [output(f"c{number}") for number in range(1, 5)]
+WRONG = {"case_id": "c2", "answer": "It is cold.", "retrieved": [{"text": "Kiln c2 is fired at 1240 degrees."}]}
+
+
+def judged(tmp_path: Path, **more: Any) -> judgekit.RunResult:
+    given = {"cases": CASES, "outputs": OUTPUTS, "judges": ["groundedness"], "models": MODELS, **more}
+    return judgekit.evaluate(**given, results_dir=tmp_path)
+
+
+def test_lists_are_judged_into_a_run_folder_that_every_command_reads(tmp_path: Path) -> None:
+    result = judged(tmp_path, outputs=[OUTPUTS[0], WRONG, *OUTPUTS[2:]])
+    assert result.status == "complete"
+    assert result.overall["groundedness"].n == 4
+    assert result.folder.parent == tmp_path
+    assert {score.case_id for score in result.scores} == {"c1", "c2", "c3", "c4"}
+    again = judgekit.open_run(result.run_id, results_dir=tmp_path)
+    assert again.overall["groundedness"].value == result.overall["groundedness"].value
+    assert judgekit.rejudge(result, judge="groundedness").overall["groundedness"].n == 4
+    assert [record.case_id for record in result.cases("groundedness < 3")] == ["c2"]
+    assert len(result.cases()) == 4
+
+
+def test_models_and_objects_are_taken_as_they_are(tmp_path: Path) -> None:
+    cases = [Case.model_validate(row) for row in CASES]
+    outputs = [SystemOutput.model_validate(row) for row in OUTPUTS]
+    result = judged(tmp_path, cases=cases, outputs=iter(outputs), judges=[{"name": "groundedness", "model": "m"}])
+    assert result.overall["groundedness"].n == 4
+
+
+def test_one_list_may_hold_questions_and_answers_under_other_names(tmp_path: Path) -> None:
+    rows = [{"qid": "q1", "q": "How hot?", "a": "1240 degrees.", "ctx": ["It is 1240 degrees."]}]
+    fields = {"id": "qid", "question": "q", "case_id": "qid", "answer": "a", "retrieved": "ctx"}
+    result = judged(tmp_path, cases=rows, outputs=None, fields=fields)
+    (record,) = result.cases()
+    assert record.output is not None
+    assert (record.case_id, record.output.answer, record.output.retrieved[0].text) == (
+        "q1", "1240 degrees.", "It is 1240 degrees."
+    )  # fmt: skip
+
+
+def test_a_function_is_the_system_and_a_run_that_stopped_is_resumed(tmp_path: Path) -> None:
+    asked: list[str] = []
+    up = False
+
+    def ask(item: Case) -> dict[str, Any]:
+        if len(asked) == 2 and not up:
+            raise ConnectionError("down")
+        asked.append(item.id)
+        return {"answer": item.question, "retrieved": [{"text": item.question}]}
+
+    pace = {"stop_after": 2, "max_concurrency": 1}
+    with pytest.raises(ProviderError, match="2 calls in a row failed"):
+        judged(tmp_path, outputs=None, system=Python(function=ask, **pace), run_id="r")
+    up = True
+    system = Python(function=ask, **pace)
+    result = judged(tmp_path, outputs=None, system=system, resume="r")
+    assert result.run_id == "r"
+    assert sorted(asked) == ["c1", "c2", "c3", "c4"]
+    assert result.overall["groundedness"].n == 4
+
+
+def test_results_of_a_function_are_recorded_with_its_name(tmp_path: Path) -> None:
+    def ask(item: Case) -> str:
+        return item.question
+
+    result = judged(tmp_path, outputs=None, system=ask, judges=[], metrics=["operations"])
+    config = json.loads((result.folder / "config.json").read_text())
+    assert config["system"]["function"].endswith("ask")
+    assert len(config["resolved"]["system"]["code_sha256"]) == 64
+
+
+def test_a_config_may_be_a_mapping_or_an_object_with_paths_from_a_folder(tmp_path: Path) -> None:
+    path = write_suite(tmp_path)
+    document = json.loads(path.read_text())
+    by_path = judgekit.run(path, results_dir=tmp_path / "r")
+    by_mapping = judgekit.run(document, base=tmp_path, results_dir=tmp_path / "r")
+    by_object = judgekit.run(RunConfig.model_validate(document), base=tmp_path, results_dir=tmp_path / "r")
+    assert by_path.overall == by_mapping.overall == by_object.overall
+    assert by_mapping.compare(by_path).document["deltas"]
+
+
+def test_a_running_loop_can_await_runs_side_by_side(tmp_path: Path) -> None:
+    async def both() -> tuple[judgekit.RunResult, judgekit.RunResult]:
+        path = write_suite(tmp_path)
+        one = judgekit.arun(path, results_dir=tmp_path / "r", run_id="one")
+        two = judgekit.aevaluate(CASES, OUTPUTS, judges=["groundedness"], models=MODELS, results_dir=tmp_path / "r")
+        return await asyncio.gather(one, two)
+
+    assert [result.status for result in asyncio.run(both())] == ["complete", "complete"]
+
+
+def test_gates_raise_with_figure_and_limit(tmp_path: Path) -> None:
+    gate = {"metric": "groundedness_pass_rate", "op": ">=", "value": 0.99}
+    judged(tmp_path, gates=[gate]).assert_gates()
+    missed = judged(tmp_path, outputs=[OUTPUTS[0], WRONG, *OUTPUTS[2:]], gates=[gate])
+    with pytest.raises(judgekit.GatesMissed, match=r"groundedness_pass_rate >= 0.99: missed, 0.75"):
+        missed.assert_gates()
+    with pytest.raises(ConfigError, match="the config has no gates"):
+        judged(tmp_path).assert_gates()
+
+
+def test_a_result_shows_itself_in_ten_lines_with_a_sentence_first_and_escapes_in_html(tmp_path: Path) -> None:
+    result = judged(tmp_path, name="x")
+    lines = repr(result).splitlines()
+    assert lines[0] == "x: 4 cases judged."
+    assert len(lines) <= 10
+    assert str(result.folder) in lines[-1]
+    assert "<table>" in result._repr_html_()
+    finding = judgekit.Finding("<b>1 & 2</b>", {})
+    assert finding._repr_html_() == "<pre>&lt;b&gt;1 &amp; 2&lt;/b&gt;</pre>"
+
+
+def test_failures_are_listed_with_their_case(tmp_path: Path) -> None:
+    outputs = [*OUTPUTS[:3], {"case_id": "c4", "error": {"kind": "timeout"}}]
+    assert judged(tmp_path, outputs=outputs).failures == [("c4", "system: timeout")]
+
+
+def test_second_opinions_labels_and_comparisons_are_findings(tmp_path: Path) -> None:
+    result = judged(tmp_path)
+    checked = judgekit.spotcheck(result, against="repeat")
+    assert checked.text.startswith("groundedness against itself")
+    assert checked.document["judge_reliability"]["disagreement_rate"] == 0.0
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(json.dumps({"case_id": f"c{n}", "score": 5}) + "\n" for n in range(1, 5)))
+    found = judgekit.calibrate(result, labels)
+    assert found.folder is not None
+    assert "groundedness" in found.document["judges"]
+    assert judged(tmp_path).compare(result).text
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"cases": []}, "cases: there are none"),
+        ({"cases": [{"id": "a"}, {"id": "a"}]}, r"cases: \[1\]: id 'a' is already"),
+        ({"cases": [{"id": "a"}, 4]}, r"cases: \[1\]: expected a mapping or a Case, found int 4"),
+        ({"cases": [{"id": "a", "answerable": "maybe"}]}, r"cases: \[0\].answerable"),
+        ({"cases": "cases.jsonl"}, "expected a list or a frame, found str; a file goes to judgekit.run"),
+        ({"cases": 4}, "expected a list or a frame, found int"),
+        ({"outputs": [{"answer": "x"}]}, r"outputs: \[0\].case_id"),
+        ({"outputs": [{"case_id": "zz", "answer": "x"}]}, "no output belongs to a case"),
+    ],
+)
+def test_wrong_data_is_named_by_its_place_in_the_list(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        judged(tmp_path, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"system": lambda _: "x"}, "outputs or a system, not both"),
+        ({"outputs": None, "system": 4}, "expected a function of a case, found int"),
+        ({"judges": ["groundednes"]}, "did you mean 'groundedness'"),
+        ({"gats": []}, "gats"),
+    ],
+)
+def test_wrong_arguments_are_one_line(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        judged(tmp_path, **given)
+
+
+NAMES = ["groundedness", "correctness_pass", "recall_any@5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "met"),
+    [
+        ("groundedness < 3", {"groundedness": 2.0}, True),
+        ("groundedness<3", {"groundedness": 3.0}, False),
+        ("groundedness < 3", {"groundedness": None}, False),
+        ("not groundedness < 3", {"groundedness": None}, False),
+        ("not groundedness < 3", {"groundedness": 4.0}, True),
+        ("groundedness < 3 and correctness_pass = 1", {"groundedness": 1.0, "correctness_pass": 1.0}, True),
+        ("groundedness < 3 or correctness_pass == 1", {"groundedness": None, "correctness_pass": 1.0}, True),
+        ("(groundedness > 3 or recall_any@5 = 1) and correctness_pass != 0",
+         {"groundedness": 1.0, "recall_any@5": 1.0, "correctness_pass": 1.0}, True),
+        ("groundedness >= 3 and groundedness <= 4", {"groundedness": 5.0}, False),
+    ],
+)  # fmt: skip
+def test_a_condition_says_which_cases_are_meant(text: str, values: dict[str, float | None], met: bool) -> None:
+    assert parse_condition(text, NAMES)(values) is met
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("groundednes < 3", "no score called 'groundednes'; did you mean 'groundedness'?"),
+        ("groundedness", "expected one of <, <=, >, >=, = and !=, found the end"),
+        ("groundedness < x", "expected a number, found 'x'"),
+        ("groundedness < 3 3", "expected and, or, or the end, found '3'"),
+        ("(groundedness < 3", "expected a closing bracket, found the end"),
+        ("", "expected the name of a score, found the end"),
+        ("__import__('os')", "cannot be read|no score|expected"),
+    ],
+)
+def test_a_condition_that_is_none_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_condition(text, NAMES)
+
+
+def test_public_names_have_types_and_no_other_name_has() -> None:
+    (block,) = [node for node in ast.parse(Path(judgekit.__file__).read_text()).body if isinstance(node, ast.If)]
+    typed = {
+        alias.asname: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert typed == judgekit._PUBLIC

@@ -63,13 +63,13 @@ def write_config(results_dir: Path, config: Mapping[str, Any] | RunConfig, base:
     if isinstance(config, RunConfig):
         config = config.model_dump(mode="json", by_alias=True, exclude_unset=True)
     try:
-        text = json.dumps(_anchored(dict(config), base.resolve()), indent=2, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(anchored(dict(config), base.resolve()), indent=2, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"config: not JSON: {error}") from None
     return _written(results_dir, {"config.json": text.encode()}) / "config.json"
 
 
-def _anchored(config: dict[str, Any], base: Path) -> dict[str, Any]:
+def anchored(config: dict[str, Any], base: Path) -> dict[str, Any]:
     """The config with absolute paths."""
     for key in _DATA:
         config[key] = _data(config[key], base) if key in config else None

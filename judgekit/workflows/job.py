@@ -121,7 +121,7 @@ def job_of(
 ) -> RunJob:
     """The run of a setup in a folder that is there, with the reply cache beside it."""
     is_kept = not isinstance(setup.system, Recorded) and setup.system.version is not None
-    cache, notices = open_cache(folder.path.parent, setup.models, options, for_outputs=is_kept)
+    cache, notices = open_cache(options.cache_dir or folder.path.parent, setup.models, options, for_outputs=is_kept)
     known = vars(setup) | {"warnings": [*setup.warnings, *notices]}
     return RunJob(
         **known, folder=folder, resolved=resolved, manifest=manifest, cache=cache, now=options.now, found=found

@@ -50,6 +50,8 @@ class Options:
     shard: str | None = None
     """`2/4`: the second of four runs that share the cases between them."""
     use_cache: bool = True
+    cache_dir: Path | None = None
+    """The folder of runs whose cache is used; left out: the one of the run."""
     environment: Mapping[str, str] | None = None
     """Where keys are looked up; left out: the process environment."""
     needs_keys: bool = True

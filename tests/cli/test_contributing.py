@@ -50,6 +50,7 @@ def test_the_page_has_an_example_of_everything_that_can_be_added() -> None:
         "judgekit/judges/language_match.py",
         "prompts/language_match/v1.toml",
         "judgekit/providers/constant.py",
+        "judgekit/systems/echo.py",
         "judgekit/storage/formats/chatlog.py",
         "judgekit/workflows/longest.py",
         "judgekit/cli/look.py",
@@ -76,6 +77,10 @@ def test_every_example_of_the_page_works_where_it_is_put(checkout: Path) -> None
     figures = json.loads(judgekit(checkout, "run", "try.json", "--run-id", "t1", "--json"))["metrics"]["overall"]
     assert figures["brevity"]["value"] == 0.5  # two words, then three
     assert figures["correctness"]["value"] == 4
+    (checkout / "live.json").write_text(json.dumps({**config, "system": {"name": "echo", "prefix": "Q: "}}))
+    live = json.loads(judgekit(checkout, "run", "live.json", "--run-id", "t2", "--json"))
+    outputs = [json.loads(line) for line in (Path(live["run_dir"]) / "outputs.jsonl").read_text().splitlines()]
+    assert [output["answer"] for output in outputs] == ["Q: How long?", "Q: Who?"]
     assert judgekit(checkout, "longest", "t1", "--n", "1").splitlines() == ["characters  case", "14          q2"]
     assert "longest" in judgekit(checkout, "--help")
     quick = judgekit(checkout, "quickstart", "--json")

@@ -79,7 +79,7 @@ def test_every_example_of_the_page_works_where_it_is_put(checkout: Path) -> None
     assert figures["correctness"]["value"] == 4
     (checkout / "live.json").write_text(json.dumps({**config, "system": {"name": "echo", "prefix": "Q: "}}))
     live = json.loads(judgekit(checkout, "run", "live.json", "--run-id", "t2", "--json"))
-    outputs = [json.loads(line) for line in (Path(live["run_dir"]) / "outputs.jsonl").read_text().splitlines()]
+    outputs = [json.loads(line) for line in (checkout / live["run_dir"] / "outputs.jsonl").read_text().splitlines()]
     assert [output["answer"] for output in outputs] == ["Q: How long?", "Q: Who?"]
     assert judgekit(checkout, "longest", "t1", "--n", "1").splitlines() == ["characters  case", "14          q2"]
     assert "longest" in judgekit(checkout, "--help")

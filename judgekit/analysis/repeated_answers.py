@@ -258,7 +258,7 @@ class RepeatedAnswers:
             "n_judged_again": len(answers.verdicts),
             **found,
             "notes": list(variance_notes(found["components"], len(by_case), n_later)),
-            "differ": _differing(by_case, self._first_ids),
+            "differ": _differing(answers.column, by_case, self._first_ids),
         }
 
     def _rows(self, answers: _Answers, by_case: Mapping[int, Sequence[float]]) -> list[Row]:
@@ -283,8 +283,9 @@ class _Passed:
     n_failed: int
 
 
-def _differing(by_case: Mapping[int, Sequence[float]], ids: Sequence[str]) -> dict[str, Any]:
+def _differing(column: Column, by_case: Mapping[int, Sequence[float]], ids: Sequence[str]) -> dict[str, Any]:
     """Cases whose answers differ in this score, those that differ most first."""
+    passes = can_pass(column)
     spread = {
         case: found / len(scores) for case, scores in by_case.items() if (found := squared_deviations(scores)) > 0
     }
@@ -295,6 +296,7 @@ def _differing(by_case: Mapping[int, Sequence[float]], ids: Sequence[str]) -> di
             {
                 "case_id": ids[case],
                 "n": len(by_case[case]),
+                "n_passed": by_case[case].count(column.best) if passes else None,
                 "mean": mean(by_case[case]),
                 "low": min(by_case[case]),
                 "high": max(by_case[case]),

@@ -19,7 +19,7 @@ N_CALLS = 1000
 """Calls of which is said what they would buy."""
 
 FEWEST_CASES = 30
-"""Below, 95% intervals of variances cover less: 83 to 94 of 100 in simulations with 12 cases."""
+"""Below, 95% intervals of variances cover less: in simulations with 12 cases down to 83%."""
 
 TOGETHER = "system and judge"
 """What varies between answers to a case where nothing tells whether the system did or the judge."""

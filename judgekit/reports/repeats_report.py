@@ -13,6 +13,9 @@ from judgekit.reports.tables import bullets, cell, section, table
 MOST_LINES = 3
 """Figures of which the text says how much their answers differ."""
 
+MOST_LISTED = 3
+"""Figures of which the cases are listed whose answers differ."""
+
 MOST_PASSED = 8
 """Rows of the table of pass^k."""
 
@@ -28,6 +31,11 @@ PASS_HELP = (
 )
 
 TITLE = "Answers that differ"
+
+VARIANCES = "Share of the variance (the variance, its 95% interval)"
+
+Cell = tuple[str, str]
+"""What a cell shows, and what stands below it."""
 
 
 def repeat_lines(summary: RunSummary) -> list[str]:
@@ -48,37 +56,40 @@ def repeat_lines(summary: RunSummary) -> list[str]:
 
 def repeats_section(summary: RunSummary) -> list[str]:
     """The section of summary.md; nothing if each case has one answer."""
-    if summary.repeats is None:
+    part = repeats_part(summary)
+    if part is None:
         return []
-    figures = summary.repeats["figures"]
-    names = _shown(summary)
-    rows = [[f"`{cell(name)}`", *_cells(figures[name])] for name in names]
-    parts = [_counts(summary.repeats), ""]
-    if rows:
-        parts += ["Share of the variance, with the variance and its 95% interval:", "", *table(_HEADER, rows)]
-    passed = _passed(summary)
-    if passed:
-        ks = _columns(passed)
-        parts += ["", PASS_HELP, ""]
-        parts += table(
-            ["passes", *(f"pass^{k}" for k in ks), *(f"pass@{k}" for k in ks[1:])],
-            ([f"`{cell(name)}`", *_pass_cells(found, ks)] for name, found in passed.items()),
-        )
-    notes = bullets(_notes(summary, names))
+    parts = [part["counts"], *(["", cell(part["advice"])] if part["advice"] else [])]
+    if part["rows"]:
+        rows = [[f"`{cell(row['name'])}`", *map(_joined, row["cells"])] for row in part["rows"]]
+        parts += ["", f"{VARIANCES}:", "", *table(_HEADER, rows)]
+    if part["passed"]:
+        rows = [[f"`{cell(name)}`", *map(_joined, cells)] for name, cells in part["passed"]]
+        parts += ["", PASS_HELP, "", *table(["passes", *part["pass_header"]], rows)]
+    notes = bullets(part["notes"])
     return section(TITLE, [*parts, *(["", *notes] if notes else [])])
 
 
+def _joined(found: Cell) -> str:
+    value, under = found
+    return f"{value} ({under})" if under else value
+
+
 def repeats_part(summary: RunSummary) -> dict[str, Any] | None:
-    """What report.html shows; None if each case has one answer."""
+    """What report.html shows, and summary.md in part; None if each case has one answer."""
     if summary.repeats is None:
         return None
     figures = summary.repeats["figures"]
     names = _shown(summary)
     passed = _passed(summary)
     ks = _columns(passed)
+    listed = [name for name in dict.fromkeys([*passed, *names]) if name in figures and figures[name]["differ"]["n"]]
+    advice = _advice(summary)
     return {
         "title": TITLE,
         "counts": _counts(summary.repeats),
+        "advice": advice and f"{advice[0].upper()}{advice[1:]}.",
+        "variances": VARIANCES,
         "header": _HEADER,
         "rows": [
             {"name": name, "bar": stacked_bar(_shares(figures[name])), "cells": _cells(figures[name])} for name in names
@@ -87,15 +98,14 @@ def repeats_part(summary: RunSummary) -> dict[str, Any] | None:
         "pass_header": [*(f"pass^{k}" for k in ks), *(f"pass@{k}" for k in ks[1:])],
         "passed": [(name, _pass_cells(found, ks)) for name, found in passed.items()],
         "pass_help": PASS_HELP,
-        "notes": _notes(summary, names),
+        "notes": _notes(figures, names),
         "differ": [
             {
                 "name": name,
                 "n": figures[name]["differ"]["n"],
                 "cases": list(map(_case, figures[name]["differ"]["cases"])),
             }
-            for name in [*names, *(name for name in passed if name in figures and name not in names)]
-            if figures[name]["differ"]["n"]
+            for name in listed[:MOST_LISTED]
         ],
     }
 
@@ -130,32 +140,30 @@ def _variance_line(name: str, found: Mapping[str, Any]) -> str:
     return f"{name}: variance {parts}; the answers to {found['differ']['n']} of {found['n_cases']} cases differ"
 
 
-def _cells(found: Mapping[str, Any]) -> list[str]:
+def _cells(found: Mapping[str, Any]) -> list[Cell]:
     """The cells of one figure behind its name."""
     parts = found["components"]
     if "system and judge" in parts:
-        told = [_component(parts["case"]), f"with the judge: {_component(parts['system and judge'])}", "not known"]
+        share, variance = _component(parts["system and judge"])
+        told = [_component(parts["case"]), (f"{share} with judge", variance), ("not known", "")]
     else:
         told = [_component(parts["case"]), _component(parts["system"])]
-        told.append(_component(parts["judge"]) if "judge" in parts else "none")
-    coefficient = found["generalizability"]
-    value = number(coefficient["value"] if coefficient["value"] is None else max(0.0, coefficient["value"]), 2)
-    ends = between(coefficient["low"], coefficient["high"])
-    same = found["same_system"]
+        told.append(_component(parts["judge"]) if "judge" in parts else ("none", ""))
+    coefficient, same = found["generalizability"], found["same_system"]
+    value = coefficient["value"]
     return [
         *told,
-        f"{value} ({ends})" if ends else value,
-        "n/a" if same is None else f"±{number(same)}",
-        f"{found['differ']['n']} of {found['n_cases']}",
+        (number(value if value is None else max(0.0, value), 2), between(coefficient["low"], coefficient["high"])),
+        ("n/a" if same is None else f"±{number(same)}", ""),
+        (f"{found['differ']['n']} of {found['n_cases']}", ""),
     ]
 
 
-def _component(part: Mapping[str, Any]) -> str:
-    if part["variance"] is None:
-        return "n/a"
+def _component(part: Mapping[str, Any]) -> Cell:
+    if part["share"] is None:
+        return "n/a", ""
     ends = between(part["low"], part["high"])
-    share = "" if part["share"] is None else f"{part['share']:.0%}: "
-    return f"{share}{number(part['variance'])}{f' ({ends})' if ends else ''}"
+    return f"{part['share']:.0%}", f"{number(part['variance'])}{f', {ends}' if ends else ''}"
 
 
 Passed = dict[int, tuple[Estimate, Estimate]]
@@ -163,7 +171,7 @@ Passed = dict[int, tuple[Estimate, Estimate]]
 
 
 def _passed(summary: RunSummary) -> dict[str, Passed]:
-    """By figure what passes, judges first; only figures of the first screen that have data."""
+    """By figure what passes: those of judges, then others of the first screen in which answers to a case differ."""
     found: dict[str, Passed] = {}
     for name in summary.overall:
         part = pass_figure(name)
@@ -172,9 +180,10 @@ def _passed(summary: RunSummary) -> dict[str, Passed]:
         both = summary.overall[name], summary.overall.get(f"{part[0]}.{ANY_PASSES}{part[1]}")
         if isinstance(both[0], Estimate) and isinstance(both[1], Estimate) and both[0].value is not None:
             found.setdefault(part[0], {})[part[1]] = both[0], both[1]
-    first = tuple(summary.judges)
-    ordered = sorted(found, key=lambda name: not (first and name.startswith(first)))
-    return {name: dict(sorted(found[name].items())) for name in ordered[:MOST_PASSED]}
+    first = [name for name in found if name.startswith(tuple(summary.judges))]
+    figures = (summary.repeats or {}).get("figures", {})
+    others = [name for name in found if name not in first and name in figures and figures[name]["differ"]["n"]]
+    return {name: dict(sorted(found[name].items())) for name in [*first, *others][:MOST_PASSED]}
 
 
 def _columns(passed: Mapping[str, Passed]) -> list[int]:
@@ -183,8 +192,9 @@ def _columns(passed: Mapping[str, Passed]) -> list[int]:
     return ks if len(ks) <= MOST_K else [*ks[: MOST_K - 1], ks[-1]]
 
 
-def _pass_cells(found: Passed, ks: Sequence[int]) -> list[str]:
-    return [_with_interval(found[k][place]) if k in found else "n/a" for place in (0, 1) for k in ks[place:]]
+def _pass_cells(found: Passed, ks: Sequence[int]) -> list[Cell]:
+    figures = [found[k][place] if k in found else None for place in (0, 1) for k in ks[place:]]
+    return [("n/a", "") if item is None else (number(item.value), between(item.low, item.high)) for item in figures]
 
 
 def _with_interval(figure: Estimate) -> str:
@@ -192,15 +202,13 @@ def _with_interval(figure: Estimate) -> str:
     return f"{number(figure.value)}{f' ({ends})' if ends else ''}"
 
 
-def _notes(summary: RunSummary, names: Sequence[str]) -> list[str]:
-    """What to do next, and what a reader of the variances must know; what holds for several figures is said once."""
-    figures = {} if summary.repeats is None else summary.repeats["figures"]
+def _notes(figures: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """What a reader of the variances must know; what holds for several figures is said once."""
     by_note: dict[str, list[str]] = {}
     for name in names:
         for note in figures[name]["notes"]:
             by_note.setdefault(note, []).append(name)
-    advice = _advice(summary)
-    return [*([advice] if advice else []), *(f"{', '.join(of)}: {note}" for note, of in by_note.items())]
+    return [f"{', '.join(of)}: {note}" for note, of in by_note.items()]
 
 
 def _advice(summary: RunSummary) -> str | None:
@@ -228,7 +236,7 @@ def _options(found: Mapping[str, Any], without: str | None) -> Iterator[tuple[st
     words = {
         "cases": "new cases",
         "answers": "more answers to the same cases",
-        "verdicts": "more verdicts on each answer",
+        "verdicts": "more verdicts on the same answers",
     }
     for key, what in words.items():
         if found[key] is not None and key != without:
@@ -237,12 +245,8 @@ def _options(found: Mapping[str, Any], without: str | None) -> Iterator[tuple[st
 
 
 def _case(found: Mapping[str, Any]) -> dict[str, Any]:
-    """One case whose answers differ: `1 of 3 are 1` where a score is 0 or 1, else its range."""
-    low, high = found["low"], found["high"]
-    if (low, high) == (0, 1) and abs(found["mean"] * found["n"] - round(found["mean"] * found["n"])) < 1e-3 * found[
-        "n"
-    ]:
-        text = f"{found['mean']:.0%} of {found['n']}"
-    else:
-        text = f"{number(low, 2)} to {number(high, 2)}, mean {number(found['mean'], 2)} of {found['n']}"
+    """One case whose answers differ: how many of them pass, or the range of their scores."""
+    text = f"{number(found['low'], 2)} to {number(found['high'], 2)}, mean {number(found['mean'], 2)}"
+    if found["n_passed"] is not None:
+        text = f"{found['n_passed']} of {found['n']} pass"
     return {"case_id": found["case_id"], "text": text}

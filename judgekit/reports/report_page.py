@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from judgekit.core.kind import Kind, said_text
 from judgekit.core.prompts import PromptTemplate
+from judgekit.core.repeats import pass_figure
 from judgekit.core.runs import CaseRecord, GateState, Manifest, RunSummary, cases_text, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.reports.case_data import MOST_ROWS, CaseData
@@ -201,12 +202,12 @@ def _top(summary: RunSummary, name: str, figure: Estimate | None) -> float:
 
 
 def _others(summary: RunSummary) -> list[tuple[str, Estimate]]:
-    """Figures that are not on the first screen, those without data last."""
+    """Figures that are not on the first screen and have no section of their own, those without data last."""
     first = {name for name, _ in headline(summary)}
     found = [
         (name, figure)
         for name, figure in {**summary.overall, **summary.operational}.items()
-        if isinstance(figure, Estimate) and name not in first
+        if isinstance(figure, Estimate) and name not in first and pass_figure(name) is None
     ]
     return sorted(found, key=lambda item: item[1].n == 0)
 

@@ -197,7 +197,19 @@ def test_cases_that_differ_most_come_first() -> None:
     found = record(gathered({"a": [3.0, 3.0], "b": [3.0, 4.0], "c": [0.0, 5.0], "d": [2.0, 3.0]}, SCORE))
     assert found["differ"]["n"] == 3
     assert [case["case_id"] for case in found["differ"]["cases"]] == ["c", "b", "d"]
-    assert found["differ"]["cases"][0] == {"case_id": "c", "n": 2, "mean": 2.5, "low": 0.0, "high": 5.0}
+    assert found["differ"]["cases"][0] == {
+        "case_id": "c",
+        "n": 2,
+        "n_passed": None,
+        "mean": 2.5,
+        "low": 0.0,
+        "high": 5.0,
+    }
+
+
+def test_of_what_passes_the_number_of_answers_that_do_is_listed() -> None:
+    found = record(gathered({"a": [1.0, 0.0, 0.0], "b": [1.0, 1.0, 1.0]}))
+    assert [(case["case_id"], case["n_passed"], case["n"]) for case in found["differ"]["cases"]] == [("a", 1, 3)]
 
 
 # what more calls would buy

@@ -9,10 +9,12 @@ import pytest
 
 import judgekit
 from judgekit.testing import FaultServer
+from judgekit.workflows.report import write_report
 from tests.browser.conftest import Watched
 from tests.browser.test_accessibility import violations
 from tests.browser.test_report_in_browser import settled
-from tests.own_judges import BRAND, MEDICAL, RULES, STEADY, TONE, answering, own_suite, telling, without_pass
+from tests.builders import read_lines, seal_again, write_lines
+from tests.own_judges import BRAND, MEDICAL, OWN, RULES, STEADY, TONE, answering, own_suite, telling, without_pass
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +43,56 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         config = own_suite(folder, server, *JUDGES)
         judgekit.run(config, results_dir=folder / "results", run_id="own")
     yield folder / "results" / "own" / "report.html"
+
+
+TOPIC = {"name": "topic", "ask": "Which topic has it?", "labels": {f"topic {n}": f"of kind {n}" for n in range(20)}}
+CHECKS = {"name": "checks", "ask": "What holds?", "criteria": {f"c{n}": f"rule {n} holds" for n in range(12)}}
+SIX = (*OWN, {**TOPIC, "model": "m"}, {**CHECKS, "model": "m"})
+SIX_SAY = {
+    **STEADY,
+    "topic": lambda n: f"topic {n % 20}",
+    "checks": lambda n: {f"c{place}": n % (place + 2) == 0 for place in range(12)},
+}
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 50 cases with six judges that are data, each of its lines two hundred times, for 10,000 cases."""
+    folder = tmp_path_factory.mktemp("large")
+    with FaultServer(answering(SIX_SAY, judges=SIX)) as server:
+        judgekit.run(own_suite(folder, server, *SIX, n_cases=50, report=False), results_dir=folder, run_id="own")
+    run = folder / "own"
+    for name in ("cases", "outputs", "judge_inputs", "judgments", "scores"):
+        path, key = run / f"{name}.jsonl", "id" if name == "cases" else "case_id"
+        rows = read_lines(path)
+        write_lines(path, [{**row, key: f"{row[key]}-{copy}"} for copy in range(200) for row in rows])
+    seal_again(run)
+    return write_report(run)
+
+
+def test_ten_thousand_cases_of_six_judges_are_shown_sorted_and_filtered_while_one_looks(
+    watched: Watched, large: Path
+) -> None:
+    assert large.stat().st_size < 16_000_000
+    page = watched.opened(large)
+    assert page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") < 2000
+    assert page.locator("#count").text_content() == "10,000 cases"
+    assert page.locator("#table tbody tr[data-row]").count() < 60
+    seconds = page.evaluate(
+        """async () => {
+          const start = performance.now();
+          [...document.querySelectorAll('#table thead button')].find((one) => one.textContent === 'medical').click();
+          const sorted = performance.now();
+          const topic = document.querySelector("select[data-dimension='topic']");
+          topic.value = [...topic.options].find((option) => option.textContent === 'topic 7').value;
+          topic.dispatchEvent(new Event('input', { bubbles: true }));
+          topic.dispatchEvent(new Event('change', { bubbles: true }));
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          return [sorted - start, performance.now() - sorted];
+        }"""
+    )
+    assert max(seconds) < 1000, seconds
+    settled(page, "600 of 10,000 cases")
 
 
 def opinion(page: Any, judge: str) -> Any:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import judgekit
-
 from judgekit.reports.run_text import plain_text
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary

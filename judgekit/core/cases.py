@@ -283,6 +283,8 @@ class SystemOutput(Record):
     case_id: Id
     answer: OptionalText = None
     """None: no answer came back; blank: the system answered with nothing."""
+    answer_left_out: bool = False
+    """The text of the answer is not stored, or only its beginning, as `store_text` asked for."""
     retrieved: ListOf[Hit] = ()
     references: ListOf[DocumentPlace] = ()
     citations: OptionalListOf[Citation] = None

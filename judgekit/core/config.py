@@ -27,6 +27,7 @@ from judgekit.core.request_fields import (
 )
 from judgekit.core.rubric_fields import Rubric
 from judgekit.core.spot_checks import SampleSize
+from judgekit.core.stored_text import STORE_TEXT, characters_kept
 
 DEFAULT_SLICES = ("category", "difficulty", "tags", "vaults", "answerable")
 
@@ -313,6 +314,9 @@ class RunConfig(Section):
     system: SystemConfig
     repeats: Annotated[int, Field(ge=1, le=100)] | None = None
     """Answers of the system to each case, to see how much they differ: `q1`, `q1#2`, ... in files; left out: one."""
+    store_text: Annotated[str, Field(pattern=f"^(?:{STORE_TEXT.pattern})$".replace("?P<n>", ""))] | None = None
+    """How much of what the system said a run keeps: `full`, `truncated(200)` (the first 200 characters of each text) or
+    `none`. A judge needs all of it. Left out: `full`."""
     corpus_chunk_ids: str | DataFile | None = None
     """File of the ids of all chunks of the corpus, which citations are resolved against; left out: the run's hits."""
     indexing: str | DataFile | None = None
@@ -360,6 +364,16 @@ class RunConfig(Section):
     def indexing_file(self) -> DataFile | None:
         """The indexing entry in its long form."""
         return DataFile(path=self.indexing) if isinstance(self.indexing, str) else self.indexing
+
+    @model_validator(mode="after")
+    def _judges_what_is_stored(self) -> "RunConfig":
+        if characters_kept(self.store_text) is not None and self.judges:
+            names = ", ".join(judge.name for judge in self.judges)
+            raise ValueError(
+                f"store_text: {self.store_text!r} leaves out texts that the judges read ({names}), and every judge "
+                'input is stored; use "full", or leave the judges out'
+            )
+        return self
 
     @model_validator(mode="after")
     def _keeps_repeats_together(self) -> "RunConfig":

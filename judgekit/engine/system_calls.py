@@ -19,6 +19,7 @@ from judgekit.core.cases import Case, OutputError, SystemOutput
 from judgekit.core.errors import ProviderError
 from judgekit.core.masking import Masker
 from judgekit.core.protocols import Ask, AskError, ReplyCache, System
+from judgekit.core.stored_text import as_stored
 from judgekit.engine.judging import Tally
 from judgekit.engine.passes import Observer
 from judgekit.tracing import system_call_span
@@ -48,6 +49,8 @@ class SystemCalls:
     observer: Observer
     masker: Masker
     """Takes secrets out of what the system says."""
+    n_kept: int | None = None
+    """Characters of each text that are stored; None: all."""
     tally: Tally = field(default_factory=Tally)
     n_requests: int = 0
     _in_a_row: list[AskError] = field(default_factory=list)
@@ -83,7 +86,7 @@ class SystemCalls:
                 write(output, None)
             else:
                 with system_call_span(case.id, self.system.name) as span:
-                    output = await self._output(ask, case)
+                    output = as_stored(await self._output(ask, case), self.n_kept)
                     span.answered(output)
                 is_kept = key is not None and output.error is None
                 write(output, (key, output.model_dump_json(exclude_defaults=True)) if key and is_kept else None)
@@ -96,7 +99,8 @@ class SystemCalls:
     def _key(self, case: Case) -> str | None:
         if self.cache is None or self.system.version is None:
             return None
-        return output_key({**self.system.settings(), **self.facts}, self.system.sees(case), case.id)
+        kept = {} if self.n_kept is None else {"n_kept": self.n_kept}
+        return output_key({**self.system.settings(), **self.facts, **kept}, self.system.sees(case), case.id)
 
     def _cached(self, key: str | None, case: Case) -> SystemOutput | None:
         text = None if key is None or self.cache is None else self.cache.get(key)

@@ -8,6 +8,7 @@ from judgekit.core.components import Metric, Verdicts
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
 from judgekit.core.sentences import abstention_rule
+from judgekit.core.stored_text import TEXT_NOT_STORED
 from judgekit.core.text import is_blank
 
 AbstentionSource = Literal["flag", "grounded", "judge", "rule", "blank", "no_answer", "error"]
@@ -61,6 +62,8 @@ def whether_abstained(output: SystemOutput, said: Said | None) -> Decided:
         return value, source
     if output.answer is None:
         return _NO_ANSWER, source
+    if output.answer_left_out:
+        return TEXT_NOT_STORED, "no_answer"
     if said is None:
         return abstention_rule(output.answer), "rule"
     if not isinstance(said, Verdict):

@@ -5,6 +5,7 @@ from typing import ClassVar
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes
+from judgekit.core.stored_text import TEXT_NOT_STORED
 from judgekit.core.text import nfc
 
 _NO_KEYWORDS = NotApplicable("no must_contain and no forbidden")
@@ -33,6 +34,8 @@ class AnswerChecks(Metric):
             return {"keyword_groundedness": Failed(output.error.kind)}
         if output.answer is None:
             return {"keyword_groundedness": _NO_ANSWER}
+        if output.answer_left_out:
+            return {"keyword_groundedness": TEXT_NOT_STORED}
         answer = nfc(output.answer)
         kept = all(nfc(text) in answer for text in case.must_contain) and not any(
             nfc(text) in answer for text in case.forbidden

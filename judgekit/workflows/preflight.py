@@ -31,12 +31,24 @@ def check_data(setup: "Setup", outputs: Sequence[SystemOutput]) -> Notices:
         InputError: something that the config names needs a field that no record has, one line for each; or the text of
             an expected span is not what a hit has at this place.
     """
+    _check_texts(setup, outputs)
     notices = _check_fields(setup, outputs)
     for case, output in zip(setup.cases, outputs, strict=True):
         problem = _span_conflict(case, output)
         if problem is not None:
             raise InputError(problem)
     return [*notices, *_offset_notices(setup.cases, outputs), *_heading_notices(setup.cases, outputs)]
+
+
+def _check_texts(setup: "Setup", outputs: Sequence[SystemOutput]) -> None:
+    """Refuse to judge outputs whose texts were not stored when they were recorded."""
+    n_without = sum(output.answer_left_out for output in outputs)
+    if n_without and setup.judge_components:
+        names = ", ".join(judge.name for judge in setup.judge_components)
+        raise InputError(
+            f"{n_without} of {len(outputs)} answers were recorded without their text (store_text), which judges need "
+            f"({names}); record them again with store_text: full, or leave the judges out"
+        )
 
 
 def _check_fields(setup: "Setup", outputs: Sequence[SystemOutput]) -> Notices:

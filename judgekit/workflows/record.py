@@ -9,6 +9,7 @@ from typing import Any
 from judgekit.core.cases import SystemOutput
 from judgekit.core.masking import Masker
 from judgekit.core.runs import OUTPUTS, PARTIAL_OUTPUTS, Notices
+from judgekit.core.stored_text import as_stored, characters_kept
 from judgekit.engine.passes import Observer
 from judgekit.engine.system_calls import TRANSIENT, SystemCalls
 from judgekit.metrics.gold_evidence import split_output
@@ -28,17 +29,18 @@ async def collect_outputs(job: RunJob, observer: Observer) -> list[SystemOutput]
         ProviderError: it cannot be reached, or failed too often in a row.
         StorageError: an output cannot be written.
     """
-    system = job.system
+    system, n_kept = job.system, characters_kept(job.config.store_text)
     if isinstance(system, Recorded):
         job.warnings.extend(system.warnings())
-        return [system.output(case) for case in job.cases]
+        return [as_stored(system.output(case), n_kept) for case in job.cases]
     folder = job.folder
     if folder.has(OUTPUTS):
         return list(folder.outputs())
     folder.repair_tail(PARTIAL_OUTPUTS)
     done = {output.case_id: output for output in _kept(list(folder.outputs(PARTIAL_OUTPUTS)))}
     left = [case for case in job.cases if case.id not in done]
-    calls = SystemCalls(system, job.system_facts, job.cache, observer, Masker(system.secrets(job.surroundings)))
+    masker = Masker(system.secrets(job.surroundings))
+    calls = SystemCalls(system, job.system_facts, job.cache, observer, masker, n_kept)
     if left:
         sink = Recorder(folder.path / PARTIAL_OUTPUTS, job.cache)
 

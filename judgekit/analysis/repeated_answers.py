@@ -157,6 +157,8 @@ class RepeatedAnswers:
 
     def _pass_figures(self, answers: _Answers) -> Figures:
         name, counts = answers.column.aggregate or answers.column.name, self._counts(answers)
+        if not any(item.n + item.n_failed for item in counts):
+            return {}
         return {
             f"{name}.{sign}{k}": self._pass_figure(sign, k, counts)
             for sign in (ALL_PASS, ANY_PASSES)

@@ -54,7 +54,7 @@ def variance_record(
 def _components(
     rows: Sequence[Row], sums: Sequence[float], judge: str | None, resampling: Resampling
 ) -> dict[str, dict[str, Any]]:
-    """By source of variance: the variance, never below 0, its interval and its share of all three."""
+    """By source of variance: the variance, never below 0, its interval and its share of all, if all are known."""
     figures: dict[str, Function] = {"case": case_variance}
     if judge is None:
         figures["system"] = answer_variance
@@ -67,10 +67,10 @@ def _components(
         part = _estimated(rows, sums, function, _VARIANCE, resampling)
         estimate = part.pop("value")
         found[name] = {"variance": None if estimate is None else max(0.0, estimate), "estimate": estimate, **part}
-    total = math.fsum(part["variance"] or 0.0 for part in found.values())
+    variances = [part["variance"] for part in found.values()]
+    total = 0.0 if None in variances else math.fsum(variances)
     for part in found.values():
-        is_known = total > 0 and part["variance"] is not None
-        part["share"] = part["variance"] / total if is_known else None
+        part["share"] = part["variance"] / total if total > 0 else None
     return found
 
 

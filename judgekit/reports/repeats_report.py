@@ -13,6 +13,12 @@ from judgekit.reports.tables import bullets, cell, section, table
 MOST_LINES = 3
 """Figures of which the text says how much their answers differ."""
 
+MOST_CASES = 0.8
+"""Share of the cases that must have k answers for their pass^k to be printed."""
+
+FEWEST_ADVISED = 10
+"""Below so many cases the variances are too uncertain to spend 1,000 calls on."""
+
 MOST_LISTED = 3
 """Figures of which the cases are listed whose answers differ."""
 
@@ -45,7 +51,7 @@ def repeat_lines(summary: RunSummary) -> list[str]:
     names = _shown(summary)
     lines = [_variance_line(name, summary.repeats["figures"][name]) for name in names[:MOST_LINES]]
     for name, found in list(_passed(summary).items())[:MOST_LINES]:
-        k = max(found)
+        k = max(k for k, (figure, _) in found.items() if figure.n >= MOST_CASES * found[1][0].n)
         all_of, one_of = (_with_interval(figure) for figure in found[k])
         lines.append(
             f"{name}: pass^{k} {all_of}, all of {k} answers to a case; pass@{k} {one_of}, at least one of them"
@@ -128,16 +134,20 @@ def _counts(repeats: Mapping[str, Any]) -> str:
 
 
 def _shares(found: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """By source, its share; none if they are not known."""
     parts = found["components"]
-    return [(name, parts[name]["share"] or 0.0) for name in SOURCES if name in parts]
+    return [(name, parts[name]["share"]) for name in SOURCES if name in parts and parts[name]["share"] is not None]
 
 
 def _variance_line(name: str, found: Mapping[str, Any]) -> str:
+    differ = f"the answers to {found['differ']['n']} of {found['n_cases']} cases differ"
     shares = _shares(found)
-    if not any(share for _, share in shares):
-        return f"{name}: all answers have the same score"
-    parts = ", ".join(f"{share:.0%} {source}" for source, share in shares)
-    return f"{name}: variance {parts}; the answers to {found['differ']['n']} of {found['n_cases']} cases differ"
+    if not shares:
+        same = all(part["variance"] == 0 for part in found["components"].values())
+        return f"{name}: {'all answers have the same score' if same else f'variances are not known; {differ}'}"
+    below = {source for source, _ in shares if found["components"][source]["estimate"] < 0}
+    parts = (f"{share:.0%} {source}{' (estimated below 0)' if source in below else ''}" for source, share in shares)
+    return f"{name}: variance {', '.join(parts)}; {differ}"
 
 
 def _cells(found: Mapping[str, Any]) -> list[Cell]:
@@ -145,7 +155,7 @@ def _cells(found: Mapping[str, Any]) -> list[Cell]:
     parts = found["components"]
     if "system and judge" in parts:
         share, variance = _component(parts["system and judge"])
-        told = [_component(parts["case"]), (f"{share} with judge", variance), ("not known", "")]
+        told = [_component(parts["case"]), (f"{share} with the judge", variance), ("not known", "")]
     else:
         told = [_component(parts["case"]), _component(parts["system"])]
         told.append(_component(parts["judge"]) if "judge" in parts else ("none", ""))
@@ -216,7 +226,7 @@ def _advice(summary: RunSummary) -> str | None:
     figures = {} if summary.repeats is None else summary.repeats["figures"]
     for name in _shown(summary):
         found = figures[name]["next_calls"]
-        if found is not None:
+        if found is not None and figures[name]["n_cases"] >= FEWEST_ADVISED:
             return _sentence(name, found)
     return None
 

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from judgekit.core.cases import Hit
@@ -71,6 +71,12 @@ _WHOLE = frozenset(
 """What an object called like a field calls the field itself."""
 _SEPARATORS = ("; ", ";", " | ", "|")
 _SIGNS = re.compile(r"[\W_]+")
+
+
+def first_called(field: str, names: Iterable[str]) -> str | None:
+    """The one of some names that is what others call a field of ours; None if none is."""
+    known = {_SIGNS.sub("", name).casefold(): name for name in names}
+    return next((known[name] for name in _NAMES[field] if name in known), None)
 
 
 class Guess(NamedTuple):

@@ -9,6 +9,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,11 @@ def _json_form(file: DataFile, path: Path) -> str:
 
 
 def first_row(file: DataFile, path: Path) -> Row | None:
-    """The first row of a path; None if it cannot be read."""
-    try:
-        return next(container_rows(file, path), None)
-    except InputError:
-        return None
+    """The first row of a path, also of a `.json` file with an object a line; None if it cannot be read."""
+    for lenient in (False, True):
+        with suppress(InputError):
+            return next(container_rows(file, path, lenient=lenient), None)
+    return None
 
 
 def _holds_json_files(path: Path) -> bool:

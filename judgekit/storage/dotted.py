@@ -35,7 +35,13 @@ def look_up(data: Mapping[str, Any], dotted: str) -> Any:
         rest = dotted.rpartition(EACH)[2].removeprefix(".")
         found = [part_of(item, rest) for item in items]
         return ABSENT if items and all(value is ABSENT for value in found) else [_given(value) for value in found]
-    return _walked(data, dotted)
+    found = _walked(data, dotted)
+    head = dotted.rpartition(".")[0]
+    while found is ABSENT and head:  # a name with dots of its own, and what is inside its value
+        if head in data:
+            found = _walked(data[head], dotted[len(head) + 1 :])
+        head = head.rpartition(".")[0]
+    return found
 
 
 def items_of(data: Mapping[str, Any], dotted: str) -> Any:

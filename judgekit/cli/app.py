@@ -12,6 +12,7 @@ from judgekit.cli import (  # noqa: F401
     calibrate_and_label,
     judge,
     look,
+    planning,
     runs_commands,
     score_commands,
     start,

@@ -271,28 +271,31 @@ def _in_order(
     return result
 
 
-def minimum_detectable_effect(sd: float, n: int) -> float | None:
-    """Smallest mean difference that n pairs would find: `(t_{0.975} + t_{0.8}) sd / sqrt(n)`, n - 1 df.
+def minimum_detectable_effect(sd: float, n: int, power: float = _POWER) -> float | None:
+    """Smallest mean difference that n pairs would find: `(t_{0.975} + t_power) sd / sqrt(n)`, n - 1 df.
 
-    Assumptions: a two-sided Student test of the mean paired difference at 0.05, with a power of 0.8; within 0.03 of the
-    exact power from n = 10.
+    Assumptions: a two-sided Student test of the mean paired difference at 0.05; within 0.03 of the exact power from
+    n = 10.
 
     Args:
         sd: standard deviation of the paired differences, at least 0.
         n: number of pairs.
+        power: chance of finding it, in (0.5, 1).
 
     Returns:
         Above 0.0, in units of the score. None for fewer than two pairs, and for sd = 0: equal differences say nothing
         about their spread.
 
     Raises:
-        ValueError: a negative or infinite sd.
+        ValueError: a negative or infinite sd, or another power.
 
     Source: Bloom 1995, "Minimum Detectable Effects: a Simple Way to Report the Statistical Power of Experimental
     Designs".
     """
     if not 0.0 <= sd < math.inf:
         raise ValueError(f"a standard deviation is at least 0 and finite, not {sd}")
+    if not 0.5 < power < 1:
+        raise ValueError(f"a chance of finding something is between 0.5 and 1, not {power}")
     if n < 2 or sd == 0:
         return None
-    return (student_t_quantile(UPPER, n - 1) + student_t_quantile(_POWER, n - 1)) * sd / math.sqrt(n)
+    return (student_t_quantile(UPPER, n - 1) + student_t_quantile(power, n - 1)) * sd / math.sqrt(n)

@@ -87,10 +87,18 @@ def open_runs(a: str, b: str, options: Options, figures: Mapping[str, Any] | Non
     with ExitStack() as files:
         candidate = open_stored(b, options)
         baseline = open_stored(a, options, without=candidate.manifest.run_id)
-        yield _side(a, baseline, files), _side(b, candidate, files, figures)
+        yield side_of(a, baseline, files), side_of(b, candidate, files, figures)
 
 
-def _side(label: str, stored: StoredRun, files: ExitStack, metrics: Mapping[str, Any] | None = None) -> Side:
+def side_of(label: str, stored: StoredRun, files: ExitStack, metrics: Mapping[str, Any] | None = None) -> Side:
+    """A stored run as a comparison reads it; its files are closed with the others.
+
+    Args:
+        label: how the user named it.
+        stored: the run.
+        files: what closes them.
+        metrics: metrics.json, if it is about to be written; None: as it is stored.
+    """
     if metrics is None:
         metrics = stored.folder.read_json(METRICS) if stored.folder.has(METRICS) else {}
     components, notices = _components(stored, _part(metrics, "own_code"))

@@ -14,9 +14,9 @@ from judgekit.stats.power import (
     pairs_for_rate,
     pairs_for_rate_margin,
     sd_interval,
-    within_variance,
 )
 from judgekit.stats.proportions import wilson_interval
+from judgekit.stats.repeated_measures import answer_variance, case_row
 
 ASSUMED_CORRELATION = 0.5
 """Of the scores of one case in two versions of a system, where nothing says it."""
@@ -131,12 +131,16 @@ def with_repeats(spread: Spread, repeats: Sequence[Mapping[str, Sequence[float]]
         repeats: by run, the scores of the answers to each case.
         n_versions: versions that the difference is of; one run stands for both.
     """
-    parts = [found for run in repeats if (found := within_variance(list(run.values()))) is not None]
+    parts = [found for run in repeats if (found := _within(run)) is not None]
     if len(parts) < len(repeats):
         return spread
-    variance = math.fsum(part for part, _ in parts) * n_versions / len(parts)
+    variance = math.fsum(parts) * n_versions / len(parts)
     sizes = [len(own) for run in repeats for own in run.values()]
     return replace(spread, within=variance, answers=mean(sizes) or 1.0)
+
+
+def _within(run: Mapping[str, Sequence[float]]) -> float | None:
+    return answer_variance(*map(math.fsum, zip(*(case_row(own) for own in run.values()), strict=True)))
 
 
 def cases_plan(spread: Spread, goal: PlanGoal) -> dict[str, Any]:

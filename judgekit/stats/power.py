@@ -230,27 +230,6 @@ def sd_interval(values: Sequence[float]) -> tuple[float, float] | None:
     return sd * math.exp(-half), sd * math.exp(half)
 
 
-def within_variance(groups: Sequence[Sequence[float]]) -> tuple[float, int] | None:
-    """Variance of repeated values around the mean of their group, pooled over groups, with its degrees of freedom.
-
-    `sum_g sum_i (v_gi - mean_g)^2 / sum_g (n_g - 1)`.
-
-    Args:
-        groups: the values of each case; those of one value say nothing here.
-
-    Returns:
-        The variance, at least 0, and the degrees of freedom; None if no group has two values.
-
-    Source: standard one-way analysis of variance.
-    """
-    repeated = [group for group in groups if len(group) > 1]
-    freedom = sum(len(group) - 1 for group in repeated)
-    if not freedom:
-        return None
-    parts = [(value - math.fsum(group) / len(group)) ** 2 for group in repeated for value in group]
-    return math.fsum(parts) / freedom, freedom
-
-
 def _first(least: int, holds: Callable[[int], bool]) -> int | None:
     """The smallest number from `least` on for which a condition holds that goes on to hold; None beyond `MOST`."""
     low, high = least - 1, least

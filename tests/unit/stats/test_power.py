@@ -14,7 +14,6 @@ from judgekit.stats.power import (
     pairs_for_rate,
     pairs_for_rate_margin,
     sd_interval,
-    within_variance,
 )
 from judgekit.stats.proportions import mcnemar_exact, wilson_interval
 
@@ -77,12 +76,6 @@ def test_labels_give_the_half_width_that_was_asked_for(expected: float, within: 
         low, high = wilson_interval(expected * number, number) or (0.0, 1.0)
         halves.append((high - low) / 2)
     assert halves[0] <= within < halves[1]
-
-
-def test_the_variance_within_groups_is_pooled_and_single_values_say_nothing() -> None:
-    # (1, 3): 2; (5, 5, 8): 6; in all 8 over 1 + 2 degrees of freedom
-    assert within_variance([[1.0, 3.0], [5.0, 5.0, 8.0], [9.0]]) == (pytest.approx(8 / 3), 3)
-    assert within_variance([[1.0], [2.0]]) is None
 
 
 def test_a_standard_deviation_has_no_interval_without_spread() -> None:

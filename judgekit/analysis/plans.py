@@ -51,9 +51,9 @@ class Spread:
     """Answers to each case that sd is of."""
 
     def with_answers(self, n: int) -> "Spread":
-        """With so many answers to each case instead."""
-        within = self.within or 0.0
-        variance = max(0.0, self.sd**2 - within / self.answers) + within / n
+        """With so many answers to each case instead; these cannot vary more than the differences do."""
+        within = min(self.within or 0.0, self.sd**2 * self.answers)
+        variance = self.sd**2 - within / self.answers + within / n
         return replace(self, sd=math.sqrt(variance), ends=None, answers=n, cases_per_unit=float(n))
 
 

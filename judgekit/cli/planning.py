@@ -38,7 +38,7 @@ def plan_command(
     ] = None,
     agreement: Annotated[float | None, Option("--agreement", help="The agreement that you expect.")] = None,
 ) -> None:
-    """Say how many cases, answers and labels a wanted difference takes. From stored runs, or from stated figures."""
+    """Say how many cases a wanted difference takes. And answers and labels; from stored runs or stated figures."""
     from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.plan_text import plan_lines
     from judgekit.workflows.plan import PlanWanted, plan

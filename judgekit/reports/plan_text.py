@@ -26,8 +26,12 @@ def _answer(found: Mapping[str, Any]) -> str:
     if cases["n"] is None:
         why = "no two of these scores differ" if not cases.get("sd", 1.0) else "it is too small for any number of cases"
         return f"{goal}, nothing can be planned: {why}. Name two runs that differ, or state --sd."
-    ends = "" if cases["low"] is None or cases["high"] is None else f" (95% {cases['low']:,} to {cases['high']:,})"
-    answers = "" if cases["answers_per_case"] <= 1 else f", each asked {cases['answers_per_case']:g} times,"
+    ends = (
+        ""
+        if cases["low"] is None or cases["high"] is None
+        else f" (95% {cases['low']:,} to {cases['high']:,} {cases['unit']})"
+    )
+    answers = "" if cases["answers_per_case"] <= 1 else f", each asked {cases['answers_per_case']:g} times"
     text = f"{goal}, compare {cases['n']:,} {cases['unit']}{answers}{ends}."
     here, detectable = cases["n_here"], cases["detectable_here"]
     if here is None:

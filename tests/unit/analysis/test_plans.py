@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_more_answers_to_each_case_average_their_part_out_and_no_more() -> None:
         assert spread.with_answers(answers).sd == pytest.approx(math.sqrt(0.25 + 2 / answers), rel=0.05)
     rows = answers_plan(spread, GOAL)["rows"]
     assert [row["answers_per_case"] for row in rows] == list(range(1, 11))
-    assert all(first["n_cases"] > second["n_cases"] for first, second in zip(rows, rows[1:], strict=False))
+    assert all(first["n_cases"] > second["n_cases"] for first, second in pairwise(rows))
     assert rows[2]["n_cases"] == pytest.approx(cases_plan(spread, GOAL)["n"], abs=1)
 
 

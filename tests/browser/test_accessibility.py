@@ -12,6 +12,7 @@ from judgekit.storage.run_list import list_runs
 from judgekit.workflows.report import write_report
 from tests.browser.full_run import write_full_run
 from tests.run_folders import write_run
+from tests.workflows.test_answers_that_differ import suite as answers_that_differ
 
 pytestmark = pytest.mark.slow
 
@@ -19,6 +20,7 @@ PAGES = [
     "quickstart/report.html",
     "full/report.html",
     "large/report.html",
+    "repeats/report.html",
     "killed/report.html",
     "list.html",
     "message.html",
@@ -31,6 +33,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judgekit.run("quickstart", results_dir=folder, run_id="quickstart")
     write_full_run(folder)
     write_report(write_run(folder / "large", 3000))
+    judgekit.run(answers_that_differ(folder / "answers"), results_dir=folder, run_id="repeats")
     write_report(write_run(folder / "killed", 60, n_judged=20, status="running"))
     (folder / "list.html").write_text(render_runs("results", list_runs(folder)), encoding="utf-8")
     (folder / "message.html").write_text(render_message("Not found", "There is no such page."), encoding="utf-8")

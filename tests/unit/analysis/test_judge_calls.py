@@ -3,7 +3,7 @@
 from typing import Any
 
 from judgekit.analysis.disagreement_rates import kept_parts, unstable_warning
-from judgekit.analysis.judge_calls import cost_record, instrument
+from judgekit.analysis.judge_calls import PerVerdict, cost_record, instrument, per_verdict
 from judgekit.analysis.spot_check_findings import spot_check_report
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.cases import Usage
@@ -86,3 +86,26 @@ def test_a_judge_whose_check_is_of_one_cluster_is_reported_without_an_interval()
         "judge a: 4 of 4 spot-checked verdicts disagree with the second opinion (rate 1.00, no interval: fewer than 2 "
         "clusters), more than 0.20; read"
     )
+
+
+def test_what_a_verdict_takes_is_the_mean_over_cases() -> None:
+    # groundedness: 3 requests and a reply of the cache, which will be a request, over 2 cases; 1 USD for 3 requests
+    found = per_verdict(
+        [
+            judgment(case_id="a", n_requests=3, cost_usd=1.0),
+            judgment(case_id="b", n_requests=0, from_cache=True, cost_usd=None),
+            judgment(case_id="a", role="spot_check", check="1", n_requests=9),
+            judgment(case_id="a", judge="unpriced", cost_usd=None),
+            judgment(case_id="a", judge="embedded", n_requests=0, cost_usd=None),
+        ]
+    )
+    assert found["groundedness"] == PerVerdict(2.0, 2.0 / 3)
+    assert found["unpriced"] == PerVerdict(1.0, None)
+    assert found["embedded"] == PerVerdict(0.0, 0.0)
+
+
+def test_a_verdict_of_a_panel_takes_the_calls_of_all_members() -> None:
+    members = [judgment(role="member", model_id=name, cost_usd=0.1) for name in "abc"]
+    found = per_verdict([*members, judgment(provider="panel", n_requests=0, cost_usd=None)])
+    assert found["groundedness"].calls == 3.0
+    assert abs((found["groundedness"].usd or 0.0) - 0.3) < 1e-12

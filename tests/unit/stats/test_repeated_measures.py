@@ -1,6 +1,7 @@
 """Variance components and pass^k: worked examples, analysis of variance and mixed models as oracles, simulations."""
 
 import math
+from collections import Counter
 from itertools import combinations
 from random import Random
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from judgekit.stats.bootstrap import Function, Resampling, Row, bootstrap_pooled
+from judgekit.stats.bootstrap import Function, Resampling, Row, bootstrap_mean, bootstrap_pooled
 from judgekit.stats.repeated_measures import (
     Design,
     all_pass,
@@ -256,3 +257,31 @@ def test_the_coefficient_is_the_correlation_of_two_runs_of_one_system() -> None:
     # 1 / (1 + 1.44 / 3) = 0.676
     assert found == pytest.approx(1 / 1.48, abs=0.03)
     assert np.corrcoef(runs[0].mean(axis=1), runs[1].mean(axis=1))[0, 1] == pytest.approx(found, abs=0.03)
+
+
+@pytest.mark.slow
+def test_the_error_of_a_design_is_the_spread_of_its_means() -> None:
+    rng = np.random.default_rng(11)
+    now = Design(case=1.0, system=0.49, judge=0.25, n_cases=20, n_answers=60, squares=180)
+    for design in (now, now.with_cases(60), now.with_answers(60), now.with_verdicts(60)):
+        n_cases, n = round(design.n_cases), round(design.n_answers / design.n_cases)
+        shape = (4000, n_cases, n)
+        answers = rng.normal(0, 1, (4000, n_cases, 1)) + rng.normal(0, 0.7, shape)
+        verdicts = answers[..., None] + rng.normal(0, 0.5, (*shape, round(design.verdicts)))
+        # the spread of 4000 means is known to 1.1%
+        assert verdicts.mean(axis=(1, 2, 3)).std() == pytest.approx(design.error(), rel=0.05)
+
+
+@pytest.mark.slow
+def test_intervals_of_pass_hat_cover_it() -> None:
+    # p is beta(2, 1), so E p^3 = 2/5
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(400):
+        passed = rng.binomial(5, rng.beta(2, 1, 60))
+        values = Counter(all_pass(int(c), 5, 3) for c in passed)
+        found = bootstrap_mean(values, (0.0, 1.0), Resampling())
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= 0.4 <= found.high
+    # of 400 runs 95% are 380; 364 is about four standard errors less
+    assert covered >= 364

@@ -283,7 +283,7 @@ class _Session:
         Raises:
             InputError: a field is wrong.
         """
-        from judgekit.api.in_memory import records_of
+        from judgekit.api.in_memory import Given
         from judgekit.core.cases import Case, SystemOutput
         from judgekit.core.errors import InputError, did_you_mean
 
@@ -294,13 +294,13 @@ class _Session:
         of_case = {name: value for name, value in fields.items() if name in Case.model_fields}
         of_output = {name: value for name, value in fields.items() if name not in Case.model_fields}
         given = case if isinstance(case, Case) else {"id": case_id, **(case or {}), **of_case}
-        (asked,) = records_of([given], Case, {})
+        (asked,) = Given([given], Case)
         if isinstance(output, SystemOutput):
             answered: Any = output.model_copy(update={"case_id": asked.id})
         else:
             text = {"answer": output} if isinstance(output, str) else dict(output or {})
             answered = {**text, **of_output, "case_id": asked.id}
-        (answered,) = records_of([answered], SystemOutput, {})
+        (answered,) = Given([answered], SystemOutput)
         parts = {"case": asked, "output": answered}
         return {name: part.model_dump(mode="json", exclude_defaults=True) for name, part in parts.items()}
 
@@ -312,7 +312,7 @@ class _Session:
     def _run(
         self, pairs: Sequence[Mapping[str, Any]], settings: "RunConfig", folder: Path
     ) -> tuple["RunResult", frozenset[str]]:
-        from judgekit.api.in_memory import anchored, write_inputs
+        from judgekit.api.in_memory import Given, write_inputs
         from judgekit.api.results import RunResult
         from judgekit.core.cases import Case, SystemOutput
         from judgekit.core.errors import ProviderError
@@ -325,12 +325,12 @@ class _Session:
         from judgekit.workflows.stored_runs import stored_figures
 
         document = settings.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"cases", "system"})
-        document = {"name": "pytest", **anchored(document, self._path.resolve().parent)}
-        cases = [Case.model_validate(pair["case"]) for pair in pairs]
-        outputs = [SystemOutput.model_validate(pair["output"]) for pair in pairs]
+        cases = Given([pair["case"] for pair in pairs], Case)
+        outputs = Given([pair["output"] for pair in pairs], SystemOutput)
         cached = not self._config.getoption("--judgekit-no-cache")
         options = Options(results_dir=folder, use_cache=cached, cache_dir=self._results_dir)
-        job = start(set_up(write_inputs(folder, document, cases, outputs), options), options)
+        path = write_inputs(folder, {"name": "pytest", **document}, cases, outputs, self._path.parent)
+        job = start(set_up(path, options), options)
         columns = [column for part in [*job.metrics, *job.judge_components] for column in part.columns()]
         less = frozenset(column.aggregate or column.name for column in columns if not column.higher_is_better)
         try:

@@ -9,9 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
-from judgekit.api.in_memory import records_of, write_config, write_inputs
+from judgekit.api.in_memory import Given, write_config, write_inputs
 from judgekit.api.results import Finding, RunResult
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
@@ -19,7 +17,6 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.protocols import System
 from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_local
-from judgekit.storage.dotted import field_heads
 from judgekit.systems.python import Python
 from judgekit.workflows.job import RunJob, start
 from judgekit.workflows.models import Options
@@ -122,22 +119,23 @@ def evaluate(
     """
     if outputs is not None and system is not None:
         raise ConfigError("evaluate: give outputs or a system, not both")
-    data = list(cases) if isinstance(cases, Iterator) else cases
-    asked = records_of(data, Case, _own(fields, Case))
+    holds_both = outputs is None and system is None
+    data = list(cases) if holds_both and isinstance(cases, Iterator) else cases
+    asked = Given(data, Case, fields or {}, holds_both)
     answers = None
     if system is None:
-        answers = records_of(data if outputs is None else outputs, SystemOutput, _own(fields, SystemOutput))
-    document: dict[str, Any] = {"name": name, **config}
-    document["models"] = {key: _plain(model) for key, model in (models or {}).items()}
+        answers = Given(data if holds_both else outputs, SystemOutput, fields or {}, holds_both)
+    document: dict[str, Any] = {"name": name, "models": models or {}, **config}
     document["judges"] = [_judge(judge, list(models or {})) for judge in judges]
     if metrics is not None:
         document["metrics"] = list(metrics)
     if system is not None:
         document["system"] = _system_entry(system)
     options = Options(_path(results_dir) or Path("results"), run_id=run_id, use_cache=use_cache)
-    path = write_inputs(options.results_dir or Path("results"), document, asked, answers)
+    path = write_inputs(options.results_dir or Path("results"), document, asked, answers, Path())
     live = Python(function=system) if callable(system) else system if isinstance(system, System) else None
     job = _job(path, options, resume, live)
+    job.warnings += [*asked.notices, *(() if answers is None else answers.notices)]
     return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
 
 
@@ -365,14 +363,11 @@ def _name(run: Run) -> str:
     return str(run.folder if isinstance(run, RunResult) else run)
 
 
-def _plain(value: Any) -> Any:
-    """A part of a config as JSON, whether it is given as a mapping or as an object."""
-    return value.model_dump(mode="json", by_alias=True, exclude_unset=True) if hasattr(value, "model_dump") else value
-
-
 def _judge(judge: Any, models: Sequence[str]) -> Any:
     """A judge of a config; the only model is meant where none is named."""
-    entry = {"name": judge} if isinstance(judge, str) else dict(_plain(judge))
+    if not isinstance(judge, str | Mapping):
+        return judge
+    entry = {"name": judge} if isinstance(judge, str) else dict(judge)
     if len(models) == 1 and not {"model", "panel"} & entry.keys():
         entry["model"] = models[0]
     return entry
@@ -386,8 +381,3 @@ def _system_entry(system: Any) -> dict[str, Any]:
     if not callable(system):
         raise ConfigError(f"system: expected a function of a case, found {type(system).__name__}")
     return Python(function=system).settings()
-
-
-def _own(fields: Mapping[str, str] | None, model: type[BaseModel]) -> dict[str, str]:
-    """Those of the names that are fields of cases, or of outputs."""
-    return {ours: theirs for ours, theirs in (fields or {}).items() if field_heads([ours]) & model.model_fields.keys()}

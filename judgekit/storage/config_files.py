@@ -4,7 +4,7 @@ import json
 import math
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +35,40 @@ def load_config(path: Path, left_out: Mapping[str, Any] | None = None) -> RunCon
     text = _text(path)
     try:
         data = _parse(text, path)
-        if not isinstance(data, dict):
-            raise ConfigError(f"{path}: expected an object with keys such as 'name' and 'cases', found {kind_of(data)}")
-        unfit: list[tuple[Location, str]] = []
-        data = _plain(data, (), unfit)
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
-    if unfit:
-        raise ConfigError(_lines(unfit, path, text))
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: expected an object with keys such as 'name' and 'cases', found {kind_of(data)}")
+    return _checked(data, left_out or {}, str(path), lambda found: _lines(found, path, text))
+
+
+def config_in_memory(data: dict[str, Any]) -> RunConfig:
+    """The config that a program holds as what JSON could hold.
+
+    Raises:
+        ConfigError: it breaks the schema; one line for every problem, with JSON path.
+    """
+
+    def lines(found: list[tuple[Location, str]]) -> str:
+        return "\n".join(one_line(f"config: {json_path(location)}: {message}") for location, message in found)
+
+    return _checked(data, {}, "config", lines)
+
+
+def _checked(
+    data: dict[str, Any], left_out: Mapping[str, Any], where: str, said: Callable[[list[tuple[Location, str]]], str]
+) -> RunConfig:
+    unfit: list[tuple[Location, str]] = []
     try:
-        return RunConfig.model_validate({**(left_out or {}), **data}, context={"formats": known_formats()})
+        data = _plain(data, (), unfit)
+    except RecursionError:
+        raise ConfigError(f"{where}: nested too deeply") from None
+    if unfit:
+        raise ConfigError(said(unfit))
+    try:
+        return RunConfig.model_validate({**left_out, **data}, context={"formats": known_formats()})
     except ValidationError as error:
-        raise ConfigError(_lines(problems(error, RunConfig), path, text)) from None
+        raise ConfigError(said(problems(error, RunConfig))) from None
 
 
 def _text(path: Path) -> str:

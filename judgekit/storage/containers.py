@@ -40,6 +40,8 @@ _COLUMNS = {".parquet": "parquet", ".arrow": "arrow"}
 _BATCH = 1024
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(-[0-9a-f]{16})?$")
 _PANDAS_INDEX = "__index_level_"
+_NOTHING = ("NaTType", "NAType")
+"""Types of what pandas writes for a missing value, beside None and NaN."""
 
 CONTAINERS = ("yaml", "folder", "parquet", "arrow")
 """Formats that say how rows are stored and not what they hold, beside JSONL, JSON and CSV."""
@@ -197,10 +199,9 @@ def _column_rows(file: DataFile, path: Path, notices: Notices | None = None) -> 
     Raises:
         InputError: pyarrow is not installed, or a file cannot be read.
     """
-    ids = {"id", "case_id", "_id", *(file.fields[name] for name in ("id", "case_id") if name in file.fields)}
+    ids = IdColumns(file)
     in_folder = is_folder(path)
     number = -1
-    floats: set[str] = set()
     for part in split_files(file, path) if in_folder else [path]:
         form = _COLUMNS.get(part.suffix.lower()) or file.format or "parquet"
         name = str(part.relative_to(path)) if in_folder else ""
@@ -208,16 +209,40 @@ def _column_rows(file: DataFile, path: Path, notices: Notices | None = None) -> 
             for record in _records(part, form):
                 number += 1
                 data = {key: plain(value) for key, value in record.items() if not key.startswith(_PANDAS_INDEX)}
-                for key in ids & data.keys():
-                    if isinstance(data[key], float) and data[key].is_integer():
-                        data[key] = int(data[key])
-                        floats.add(key)
-                yield Row(0, f"$[{number}]", data, file=name)
+                yield Row(0, f"$[{number}]", ids.read(data), file=name)
     if number < 0:
         raise InputError(f"{path}: holds no rows")
-    if floats and notices is not None:
-        message = f"{path.name}: column {', '.join(sorted(floats))} holds ids as floats; 7.0 is read as 7"
-        notices.append(("ids_from_floats", message))
+    if notices is not None:
+        notices += ids.notices(path.name)
+
+
+class IdColumns:
+    """Columns of ids that hold floats, as where an id was missing once: 7.0 is read as 7."""
+
+    def __init__(self, file: DataFile) -> None:
+        """Find out from `fields` what the columns are called."""
+        mapped = (file.fields[name] for name in ("id", "case_id") if name in file.fields)
+        self._names = {"id", "case_id", "_id", *mapped}
+        self._floats: set[str] = set()
+
+    def read(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The record, with whole numbers as ids."""
+        for key in self._names & data.keys():
+            if isinstance(data[key], float) and data[key].is_integer():
+                data[key] = int(data[key])
+                self._floats.add(key)
+        return data
+
+    def notices(self, source: str) -> Notices:
+        """What to say of it after the last record.
+
+        Args:
+            source: names the table.
+        """
+        if not self._floats:
+            return []
+        columns = ", ".join(sorted(self._floats))
+        return [("ids_from_floats", f"{source}: column {columns} holds ids as floats; 7.0 is read as 7")]
 
 
 def _column_files(path: Path) -> list[Path]:
@@ -321,6 +346,8 @@ def plain(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
+    if type(value).__name__ in _NOTHING:
+        return None
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):

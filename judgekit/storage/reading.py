@@ -7,6 +7,7 @@ Where that does not decide, nothing is guessed: the file is read as our own form
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,24 @@ def reading_of(file: DataFile, path: Path) -> Reading:
             f'set "format" to one of {formats_named()}'
         )
     return Reading(file, path, form_found, found_by_keys=form_found is not None)
+
+
+def with_our_names(source: Source, rows: Iterator[Row]) -> Iterator[Row]:
+    """Rows that are in memory with our field names, by the keys of the first one as in a file.
+
+    Raises:
+        InputError: there are none.
+    """
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{source.path}: there are none")
+    every = chain([first], rows)
+    known = first.data is None or source.file.format is not None or _CONTENT & field_heads(source.file.fields)
+    form = None if known else _by_record(first.data or {})
+    if not isinstance(form, RecordFormat):
+        return numbered(source, every)
+    source.notice("format_detected", f"read as {form.name}, by their keys")
+    return translated(form, source, every)
 
 
 def _named(name: str, path: Path) -> Format | None:

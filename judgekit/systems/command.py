@@ -8,6 +8,7 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator
@@ -32,7 +33,9 @@ class Command(System):
     """
 
     run: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Program and arguments; no shell reads them. It runs in the folder of the config, with your environment."""
+    """Program and arguments; no shell reads them. It runs with your environment."""
+    folder: str | None = None
+    """Where it runs; left out, in the folder of the config, from which a relative path starts."""
     fields: dict[str, str] = {}
     """Our field name -> path in the line that comes back, as for a file of outputs."""
     max_bytes: Annotated[int, Field(ge=1024)] = 20_000_000
@@ -49,7 +52,7 @@ class Command(System):
         """Check that there is such a program, and that `fields` are fields of an output."""
         surroundings.reply_reader(self.fields)
         name = self.run[0]
-        place = surroundings.folder / name if "/" in name else name
+        place = self._folder(surroundings) / name if "/" in name else name
         if shutil.which(place, path=surroundings.variables.get("PATH")) is None:
             raise ConfigError(f"system.run: no program {name!r}")
         return {}
@@ -85,6 +88,9 @@ class Command(System):
                 program.kill()
             await asyncio.gather(*ending, *(program.end() for program in [*idle, *running]))
 
+    def _folder(self, surroundings: Surroundings) -> Path:
+        return surroundings.folder / (self.folder or "")
+
     async def _started(self, surroundings: Surroundings) -> "_Program":
         try:
             process = await asyncio.create_subprocess_exec(
@@ -92,7 +98,7 @@ class Command(System):
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
-                cwd=surroundings.folder,
+                cwd=self._folder(surroundings),
                 env=dict(surroundings.variables),
                 limit=self.max_bytes,
                 start_new_session=True,

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,59 @@ def test_second_opinions_labels_and_comparisons_are_findings(tmp_path: Path) -> 
     assert judged(tmp_path).compare(result).text
 
 
+SECRET = "sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        (
+            {"m": {"model": "gpt-5-2025-08-07", "api_key_env": SECRET}},
+            "api_key_env: expected the name of an env",
+        ),
+        (
+            {"m": {"model": "x", "base_url": f"http://h/v1?code={SECRET}"}},
+            r"m.base_url: holds what may be a secret",
+        ),
+        ({"m": {"model": "x", "extra_headers": {"x-auth": SECRET}}}, "models.m.extra_headers"),
+    ],
+)
+def test_a_secret_in_a_config_is_refused_before_it_reaches_the_disk(
+    tmp_path: Path, models: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message) as raised:
+        judged(tmp_path / "r", models=models)
+    assert SECRET not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_secret_in_the_address_of_a_live_system_is_refused_too(tmp_path: Path) -> None:
+    system = {"name": "http", "url": f"http://127.0.0.1:9/ask?code={SECRET}"}
+    with pytest.raises(ConfigError, match=r"system.url: holds what may be a secret"):
+        judged(tmp_path / "r", outputs=None, system=system)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_paths_given_in_python_start_at_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text("import os\ndef ask(case): return os.path.basename(os.getcwd())\n")
+    Path("mine.py").write_text(
+        "import judgekit\n"
+        "@judgekit.bounds(low=0, high=100)\n"
+        "def letters(case, output): return float(len(output.answer or ''))\n"
+    )
+    given = {"judges": [], "metrics": ["file:mine.py:letters"], "outputs": None}
+    result = judged(tmp_path / "r", **given, system={"name": "python", "call": "app.py:ask"})
+    assert result.overall["letters"].value == len(tmp_path.name)
+    program = "import json, os, sys\nfor line in sys.stdin: print(json.dumps(os.getcwd()), flush=True)\n"
+    Path("program.py").write_text(program)
+    result = judged(tmp_path / "r", **given, system={"name": "command", "run": [sys.executable, "program.py"]})
+    assert result.overall["letters"].value == len(str(tmp_path))
+    Path("cases.jsonl").write_text(json.dumps(CASES[0]) + "\n")
+    config = {"name": "x", "cases": Path("cases.jsonl"), "system": {"name": "python", "call": "app.py:ask"}}
+    assert judgekit.run({**config, "metrics": ["file:mine.py:letters"]}).overall["letters"].n == 1
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -157,7 +211,10 @@ def test_second_opinions_labels_and_comparisons_are_findings(tmp_path: Path) -> 
         ({"cases": [{"id": "a", "answerable": "maybe"}]}, r"cases: \[0\].answerable"),
         ({"cases": "cases.jsonl"}, "expected a list or a frame, found str; a file goes to judgekit.run"),
         ({"cases": 4}, "expected a list or a frame, found int"),
-        ({"outputs": [{"answer": "x"}]}, r"outputs: \[0\].case_id"),
+        (
+            {"outputs": [{"answer": "x"}]},
+            "their positions and the ids of the others cannot be joined",
+        ),
         ({"outputs": [{"case_id": "zz", "answer": "x"}]}, "no output belongs to a case"),
     ],
 )
@@ -172,7 +229,10 @@ def test_wrong_data_is_named_by_its_place_in_the_list(tmp_path: Path, given: dic
         ({"system": lambda _: "x"}, "outputs or a system, not both"),
         ({"outputs": None, "system": 4}, "expected a function of a case, found int"),
         ({"judges": ["groundednes"]}, "did you mean 'groundedness'"),
-        ({"gats": []}, "gats"),
+        ({"gats": []}, r"config: \$.gats: unknown key; did you mean 'gates'"),
+        ({"judges": [{"name": "groundedness", "model": "other"}]}, r"config: .*judges\[0\].model names 'other'"),
+        ({"min_n": float("nan")}, r"config: \$.min_n: expected a finite number"),
+        ({"budget": object()}, r"config: \$.budget: expected a text or a number, found a object"),
     ],
 )
 def test_wrong_arguments_are_one_line(tmp_path: Path, given: dict[str, Any], message: str) -> None:

@@ -1,9 +1,12 @@
 """Several answers to each case: pass^k with failures and clusters, variances by source, what more calls would buy."""
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judgekit.analysis.estimates import ErrorPolicy, FigureRules
 from judgekit.analysis.judge_calls import PerVerdict
@@ -133,6 +136,40 @@ def test_no_number_of_answers_is_drawn_from_one_and_few_from_many() -> None:
 def test_the_case_with_most_answers_counts() -> None:
     cases = [Case(id="a"), Case(id="b", metadata={"repeat_of": "a"}), Case(id="c")]
     assert (most_answers(cases), most_answers(cases[2:]), most_answers([])) == (2, 1, 0)
+
+
+passing = st.lists(st.lists(st.sampled_from([0.0, 1.0]), min_size=4, max_size=4), min_size=1, max_size=12)
+
+
+@given(passing)
+def test_more_answers_make_pass_hat_smaller_and_pass_at_larger(cases: list[list[float]]) -> None:
+    found = gathered({f"c{number}": outcomes for number, outcomes in enumerate(cases)})
+    all_of, one_of = ([figure(found, f"ok_pass_rate.pass{sign}{k}").value or 0.0 for k in range(1, 5)] for sign in "^@")
+    assert all_of == sorted(all_of, reverse=True)
+    assert one_of == sorted(one_of)
+    rate = sum(map(sum, cases)) / (4 * len(cases))
+    assert all_of[0] == pytest.approx(rate, abs=1e-12)
+    assert one_of[0] == pytest.approx(rate, abs=1e-12)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([0.0, 1.0, MISSING, UNJUDGED, NONE]), min_size=1, max_size=4), min_size=2, max_size=9
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_cases_and_answers_changes_nothing(cases: list[list[Outcome]], random: Random) -> None:
+    answers = {f"c{number}": outcomes for number, outcomes in enumerate(cases)}
+    names = list(answers)
+    random.shuffle(names)
+    moved = gathered({name: random.sample(answers[name], len(answers[name])) for name in names})
+    plain = gathered(answers)
+    assert moved.pass_figures() == plain.pass_figures()
+    [one], [other] = ((*found.figures({}, {}, {}).values(), None)[:1] for found in (plain, moved))
+    if one is not None and other is not None:
+        one["differ"].pop("cases")
+        other["differ"].pop("cases")
+    assert one == other
 
 
 # variance by source

@@ -6,8 +6,9 @@ import inspect
 import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
@@ -76,38 +77,46 @@ class Python(System):
     async def session(self, surroundings: Surroundings) -> AsyncIterator[Ask]:
         """Load the function, and start the loop that its coroutines run in."""
         function = self.function or self._loaded(surroundings)[0]
-        side = _SideLoop()
+        side, threads = _SideLoop(), _Threads()
+        is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
         async def ask(case: Case) -> Answer:
-            found = await side.call(function, case)
+            if is_async:
+                return await side.result_of(lambda: function(case))  # type: ignore[no-any-return]
+            found = await threads.call(function, case)
             if inspect.isawaitable(found) or inspect.isasyncgen(found):
-                found = await side.result_of(found)
+                found = await side.result_of(lambda: found)
             return found  # type: ignore[no-any-return]  # whatever it is, it is looked at where it arrives
 
         try:
             yield ask
         finally:
             side.stop()
+            threads.stop()
 
 
-class _SideLoop:
-    """Runs calls in threads of their own, and coroutines in a loop in another thread."""
+class _Threads:
+    """Calls functions in threads of its own, one call at a time in each; one that a call never leaves is given up."""
 
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._idle: list[SimpleQueue[Callable[[], None] | None]] = []
 
     async def call(self, function: Callable[[Case], Any], case: Case) -> Any:
-        """What a call gives, made in a thread that nobody waits for after a time-out.
+        """What a call gives.
 
         Raises:
             AskError: it raised, or a generator of it gives something else than texts.
         """
         here = asyncio.get_running_loop()
         done: asyncio.Future[Any] = here.create_future()
+        queue = self._idle.pop() if self._idle else self._new()
 
         def deliver(value: Any, error: AskError | None) -> None:
-            if not done.done():
-                done.set_result(value) if error is None else done.set_exception(error)
+            if done.done():  # nobody waits any more, so the thread was given up
+                queue.put(None)
+                return
+            self._idle.append(queue)
+            done.set_result(value) if error is None else done.set_exception(error)
 
         def work() -> None:
             value, error = None, None
@@ -119,14 +128,38 @@ class _SideLoop:
                 error = raised
             except BaseException as raised:  # noqa: BLE001  # of a thread nobody hears but by what it delivers
                 error = _told(raised)
-            with suppress(RuntimeError):  # the run has ended without it
+            try:
                 here.call_soon_threadsafe(deliver, value, error)
+            except RuntimeError:  # the run has ended without it
+                queue.put(None)
 
-        threading.Thread(target=work, name="judgekit-system", daemon=True).start()
+        queue.put(work)
         return await done
 
-    async def result_of(self, found: Any) -> Any:
-        """What an awaitable or an asynchronous generator gives.
+    def _new(self) -> "SimpleQueue[Callable[[], None] | None]":
+        queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+        def serve() -> None:
+            while (work := queue.get()) is not None:
+                work()
+
+        threading.Thread(target=serve, name="judgekit-system", daemon=True).start()
+        return queue
+
+    def stop(self) -> None:
+        """End the threads that wait for work."""
+        for queue in self._idle:
+            queue.put(None)
+
+
+class _SideLoop:
+    """Runs coroutines in a loop in another thread."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def result_of(self, begin: Callable[[], Any]) -> Any:
+        """What an awaitable or an asynchronous generator gives, which is made in the loop that runs it.
 
         Raises:
             AskError: it raised.
@@ -137,6 +170,7 @@ class _SideLoop:
 
         async def awaited() -> Any:
             try:
+                found = begin()
                 if inspect.isasyncgen(found):
                     return _joined([item async for item in found])
                 return await found

@@ -8,6 +8,7 @@ import typer
 
 # Each of these files adds its commands to the app.
 from judgekit.cli import (  # noqa: F401
+    batch_commands,
     cache_commands,
     calibrate_and_label,
     judge,

@@ -153,6 +153,10 @@ class ModelRuntime:
         known = Capabilities(**msgspec.json.decode(text)) if text is not None else None
         return None if known is not None and self._takes_tokens and known.top_logprobs is None else known
 
+    def assume(self, takes: Capabilities) -> None:
+        """Take it for granted what the model takes, where nobody can be asked; a run asks no more than that then."""
+        self._remember(takes)
+
     async def _with_top_logprobs(self, known: Capabilities) -> Capabilities:
         try:
             n_given = await self.provider.find_top_logprobs(known)

@@ -33,27 +33,27 @@ _STAGES |= {"tools": "TOOL"}
 _INDEX = re.compile(r"\.\d+(\..*)?$")
 _SILENT = ("openinference.span.kind", "gen_ai.operation.name", "input.mime_type", "output.mime_type")
 """Attributes that say nothing of a case."""
-_ALWAYS = (
+
+
+def _heads(*names: str) -> tuple[str, ...]:
+    """Names of attributes, each with a dot: what stands below one is named like it."""
+    return tuple(f"{name}." for name in names)
+
+
+_ALWAYS = _heads(
     *_SILENT,
-    *(
-        "error.type",
-        "gen_ai.response.id",
-        "gen_ai.response.model",
-        "gen_ai.request.model",
-        "llm.model_name",
-        "llm.token_count.total",
-    ),
+    *("error.type", "gen_ai.response.id", "gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
     *(name for names in TOKENS.values() for name in names),
     *DOCUMENTS,
     *RERANKED,
 )
 """Attributes that are read of every span, or that say nothing once it is read."""
-_TEXTS = (
+_TEXTS = _heads(
     *("input.value", "llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt"),
     *("output.value", "llm.output_messages", "gen_ai.output.messages", "gen_ai.completion"),
 )
-_OF_TOOLS = ("gen_ai.tool.", "tool.id", "tool.name", "tool_call.")
-_OF_ROOTS = ("tag.tags", "metadata")
+_OF_TOOLS = _heads("gen_ai.tool", "tool.id", "tool.name", "tool_call", "input.value", "output.value")
+_OF_ROOTS = _heads("tag.tags", "metadata")
 _SHOWN = 10
 """Names that a notice shows."""
 
@@ -289,10 +289,13 @@ def _metadata(trace: _Recorded) -> dict[str, Any]:
 
 def _is_read(span: Span, name: str, *, is_root: bool, has_texts: bool = True) -> bool:
     """Whether an attribute is read, or says nothing beside what is."""
-    known = (*_ALWAYS, *(_TEXTS if has_texts else ()), *(_OF_ROOTS if is_root else ()))
-    if span.kind == "TOOL":
-        known += (*_OF_TOOLS, "input.value", "output.value")
-    return any(name == item or name.startswith(item if item.endswith(".") else f"{item}.") for item in known)
+    whole = f"{name}."
+    return (
+        whole.startswith(_ALWAYS)
+        or (has_texts and whole.startswith(_TEXTS))
+        or (is_root and whole.startswith(_OF_ROOTS))
+        or (span.kind == "TOOL" and whole.startswith(_OF_TOOLS))
+    )
 
 
 def _count(trace: _Recorded, counts: Counter[str], kept: Counter[str], lost: Counter[str], kind: str) -> None:

@@ -48,6 +48,8 @@ class Span:
     tree: dict[str, Any] = field(default_factory=dict)
     """The attributes, taken apart at their dots."""
     children: list["Span"] = field(default_factory=list)
+    kind: str = field(default="", init=False)
+    """`LLM`, `RETRIEVER`, `TOOL` or another kind of OpenInference; empty if it has none."""
 
     def at(self, name: str) -> Any:
         """An attribute, or all those below a name; None if there are none."""
@@ -60,14 +62,12 @@ class Span:
         """The first of some attributes that is there."""
         return next((value for name in names if (value := self.at(name)) is not None), None)
 
-    @property
-    def kind(self) -> str:
-        """`LLM`, `RETRIEVER`, `TOOL` or another kind of OpenInference; empty if it has none."""
-        said = self.at("openinference.span.kind")
+    def __post_init__(self) -> None:
+        said, operation = self.at("openinference.span.kind"), self.at("gen_ai.operation.name")
         if isinstance(said, str):
-            return said.upper()
-        operation = self.at("gen_ai.operation.name")
-        return _KINDS.get(operation, "CHAIN") if isinstance(operation, str) else ""
+            self.kind = said.upper()
+        elif isinstance(operation, str):
+            self.kind = _KINDS.get(operation, "CHAIN")
 
     @property
     def seconds(self) -> tuple[float, float] | None:

@@ -1,7 +1,10 @@
-"""Spans as Phoenix and Arize export them: a row each, with columns such as `attributes.input.value`, or objects."""
+"""Spans a row each: as Phoenix and Arize export them, or as OpenTelemetry's SDK for Python prints them.
+
+The names of columns, such as `attributes.input.value`, have dots; or ids and attributes are objects of their own.
+"""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from judgekit.storage.containers import container_rows
 from judgekit.storage.dotted import opened
@@ -11,6 +14,7 @@ from judgekit.storage.trace_records import TraceFormat, span_of
 from judgekit.storage.trace_spans import Span, TraceNotes, seconds_of
 
 _PREFIX = "attributes."
+_Id = TypeVar("_Id", str, str | None)
 _MILLISECONDS = 1e-3
 """The unit in which pandas writes times as numbers."""
 
@@ -65,15 +69,17 @@ def _span(row: Row, data: Mapping[str, Any]) -> Span:
     kind = _text(data.get("span_kind"))
     if kind is not None and kind != "UNKNOWN":
         attributes.setdefault("openinference.span.kind", kind)
+    status = data.get("status")
+    status = status if isinstance(status, Mapping) else data
     return span_of(
         row,
-        (trace_id, span_id, _text(data.get("parent_id"))),
+        (_id(trace_id), _id(span_id), _id(_text(data.get("parent_id")))),
         data.get("name"),
         attributes,
         start=seconds_of(data.get("start_time"), _MILLISECONDS),
         end=seconds_of(data.get("end_time"), _MILLISECONDS),
-        has_failed=_text(data.get("status_code")) == "ERROR",
-        message=_text(data.get("status_message")) or "",
+        has_failed=_text(status.get("status_code")) == "ERROR",
+        message=_text(status.get("status_message")) or _text(status.get("description")) or "",
         events=tuple(_events(opened(data.get("events"), "["))),
     )
 
@@ -83,6 +89,10 @@ def _events(held: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if isinstance(event, Mapping):
             facts = event.get("attributes")
             yield str(event.get("name")), facts if isinstance(facts, Mapping) else {}
+
+
+def _id(value: _Id) -> _Id:
+    return value.removeprefix("0x") if value is not None else value
 
 
 def _text(value: Any) -> str | None:

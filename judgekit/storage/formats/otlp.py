@@ -152,7 +152,7 @@ def _value(held: Any, where: str, depth: int) -> Any:
         return value
     if kind == "arrayValue":
         items = value.get("values") if isinstance(value, dict) else None
-        return [_value(item, where, depth - 1) for item in items or ()]
+        return [_value(item, where, depth - 1) for item in (items if isinstance(items, list) else ())]
     if kind == "kvlistValue":
         return {key: _value(item.get("value"), where, depth - 1) for key, item in _pairs(value)}
     if kind not in _SCALARS:

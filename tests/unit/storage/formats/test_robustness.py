@@ -65,6 +65,76 @@ SEEDS: dict[str, Any] = {
             ]
         }
     },
+    "otlp": {
+        "resourceSpans": [
+            {
+                "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "s"}}]},
+                "scopeSpans": [
+                    {
+                        "spans": [
+                            {
+                                "traceId": "a" * 32,
+                                "spanId": "b" * 16,
+                                "startTimeUnixNano": "1",
+                                "endTimeUnixNano": "2",
+                                "status": {"code": 2},
+                                "events": [{"name": "exception", "attributes": []}],
+                                "attributes": [
+                                    {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+                                    {
+                                        "key": "input.value",
+                                        "value": {"stringValue": '{"messages": [{"role": "user"}]}'},
+                                    },
+                                    {"key": "output.value", "value": {"kvlistValue": {"values": []}}},
+                                    {"key": "tag.tags", "value": {"arrayValue": {"values": [{"stringValue": "t"}]}}},
+                                ],
+                            }
+                        ]
+                    }
+                ],
+            }
+        ]
+    },
+    "openinference": [
+        {
+            "context": {"trace_id": "t", "span_id": "s"},
+            "parent_id": None,
+            "start_time": "2025-01-01T00:00:00Z",
+            "end_time": 1.0,
+            "status": {"status_code": "ERROR"},
+            "attributes": {
+                "openinference.span.kind": "LLM",
+                "input.value": "q",
+                "llm.input_messages": [
+                    {"message.role": "user", "message.contents": [{"message_content": {"type": "text", "text": "q"}}]}
+                ],
+                "gen_ai.output.messages": [
+                    {
+                        "role": "assistant",
+                        "parts": [
+                            {"type": "tool_call", "id": "1", "name": "n", "arguments": {}},
+                            {"type": "tool_call_response", "id": "1", "response": {"a": 1}},
+                        ],
+                    }
+                ],
+                "llm.token_count.prompt": 1,
+                "metadata": {"m": 1},
+            },
+        },
+        {
+            "context": {"trace_id": "t", "span_id": "u"},
+            "parent_id": "s",
+            "attributes": {
+                "openinference.span.kind": "RETRIEVER",
+                "retrieval": {"documents": [{"document": {"id": 1, "content": "c", "score": 1, "metadata": "{}"}}]},
+            },
+        },
+        {
+            "context": {"trace_id": "t", "span_id": "v"},
+            "parent_id": "s",
+            "attributes": {"openinference.span.kind": "TOOL", "input.value": {"a": 1}, "tool.name": "n"},
+        },
+    ],
 }
 VALUES: list[Any] = [
     None,

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from judgekit.core.cases import SystemOutput, Usage
 from judgekit.core.judgments import ModelRequest, ModelResponse
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span, SpanContext, Tracer
+    from opentelemetry.trace import Span, SpanContext, Tracer, TracerProvider
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The environment variable that asks for texts."""
@@ -191,13 +192,14 @@ def model_call_span(request: ModelRequest, *, is_remote: bool) -> Traced:
     if _tracer() is None:
         return _NOBODY
     parameters = request.parameters
+    temperature = parameters.get("temperature")
     is_json = str(parameters.get("response_format", "text")).startswith("json")
     address = urlsplit(request.base_url or "")
     facts = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": _PROVIDERS.get(request.provider, request.provider),
         "gen_ai.request.model": request.model,
-        "gen_ai.request.temperature": parameters.get("temperature"),
+        "gen_ai.request.temperature": None if temperature is None else float(temperature),
         "gen_ai.request.seed": parameters.get("seed"),
         "gen_ai.request.max_tokens": parameters.get("max_output_tokens"),
         "gen_ai.output.type": "json" if is_json else "text",
@@ -257,8 +259,15 @@ def _tracer() -> "Tracer | None":
         return None
     from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
 
-    provider = get_tracer_provider()
-    return None if isinstance(provider, ProxyTracerProvider) else provider.get_tracer("judgekit", judgekit.__version__)
+    with suppress(Exception):  # a provider that environment variables name is loaded here
+        provider = get_tracer_provider()
+        return None if isinstance(provider, ProxyTracerProvider) else _tracer_of(provider)
+    return None
+
+
+@lru_cache(maxsize=1)
+def _tracer_of(provider: "TracerProvider") -> "Tracer":
+    return provider.get_tracer("judgekit", judgekit.__version__)
 
 
 def _span(name: str, attributes: Attributes, *, is_call: bool = False, parent: "SpanContext | None" = None) -> Traced:

@@ -445,3 +445,24 @@ def test_hostile_attributes_cost_nothing_but_themselves(tmp_path: Path) -> None:
     assert case.question == "How hot is a kiln?"
     nested = {**chain(), "attributes": [{"key": "a", "value": deep}]}
     assert "nested too deeply" in complaint(otlp(tmp_path, nested))
+
+
+def test_spans_that_the_sdk_for_python_prints_are_read_with_their_status(tmp_path: Path) -> None:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    facts = {"openinference.span.kind": "CHAIN", "input.value": "How hot?"}
+    with (
+        pytest.raises(TimeoutError),
+        provider.get_tracer("app").start_as_current_span("ask", attributes=facts),
+    ):
+        raise TimeoutError("slow")
+    (made,) = exporter.get_finished_spans()
+    (output,) = outputs_of(written(tmp_path, "t.jsonl", made.to_json(indent=None)))
+    assert made.context is not None
+    assert output.case_id == f"{made.context.trace_id:032x}"
+    assert output.error is not None
+    assert (output.error.kind, output.error.message) == ("TimeoutError", "TimeoutError: slow")

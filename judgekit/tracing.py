@@ -172,7 +172,7 @@ def system_call_span(case_id: str, system_name: str) -> Traced:
         "judgekit.case.id": case_id,
         "judgekit.system": system_name,
     }
-    return _span(f"invoke_workflow {system_name}", facts, is_call=True)
+    return _span(f"invoke_workflow {system_name}", facts)
 
 
 def judgment_span(judge: str, case_id: str, facts: Attributes) -> Traced:

@@ -114,6 +114,8 @@ class TraceFormat(RecordFormat):
             row = recorded.root.row
             yield Row(row.line, row.path, _record(recorded), file=row.file, place=row.place)
         if not kept:
+            if not left_out:
+                raise InputError(f"{source.path}: holds no spans")
             raise InputError(
                 f"{source.path}: {left_out} traces, and none holds a question (input.value, gen_ai.input.messages or "
                 "llm.input_messages); record them with their texts, such as by "

@@ -79,7 +79,8 @@ class Reading:
         if self.found_by_keys:
             source.notice("format_detected", f'read as {self.name}, by its keys; fix that with "format": "{self.name}"')
         if isinstance(self.form, RecordFormat) and container_of(self.file, self.path) in CONTAINERS:
-            return translated(self.form, source, container_rows(self.file, self.path, notices))
+            rows = container_rows(self.file, self.path, notices)
+            return translated(self.form, source, self.form.joined(rows, source))
         return self.form.rows(source)
 
     def files(self) -> list[Path]:

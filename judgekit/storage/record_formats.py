@@ -224,6 +224,10 @@ class RecordFormat(Format):
         """The records with our field names."""
         return translated(self, source, self.records(source))
 
+    def joined(self, rows: Iterable[Row], source: Source) -> Iterable[Row]:  # noqa: ARG002
+        """The records that rows hold, for a format in which one may be spread over several."""
+        return rows
+
     def finished(self, rows: Iterator[Row], source: Source) -> Iterator[Row]:  # noqa: ARG002
         """The rows once more, for what only the whole file can tell."""
         return rows

@@ -93,15 +93,19 @@ class TraceFormat(RecordFormat):
     ids = ("id",)
 
     @abstractmethod
-    def spans(self, source: Source, notes: TraceNotes) -> Iterable[Span | Row]:
-        """The spans of a file; rows are what could not be read."""
+    def spans(self, rows: Iterable[Row], notes: TraceNotes) -> Iterable[Span | Row]:
+        """The spans that rows hold; rows are what could not be read."""
 
-    def records(self, source: Source) -> Iterator[Row]:
+    def records(self, source: Source) -> Iterable[Row]:
+        """The cases of a file."""
+        return self.joined(super().records(source), source)
+
+    def joined(self, rows: Iterable[Row], source: Source) -> Iterator[Row]:
         """One row for each case; traces without a question are left out, and counted."""
         notes, left_out = TraceNotes(), 0
         kept = 0
         asks = "question" in source.file.fields
-        for found in roots_of(self.spans(source, notes), notes):
+        for found in roots_of(self.spans(rows, notes), notes):
             if isinstance(found, Row):
                 kept += 1
                 yield found

@@ -3,13 +3,12 @@
 The names of columns, such as `attributes.input.value`, have dots; or ids and attributes are objects of their own.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from judgekit.storage.containers import container_rows
 from judgekit.storage.dotted import opened
-from judgekit.storage.record_formats import Document, Source, is_absent
-from judgekit.storage.rows import Row, document_rows
+from judgekit.storage.record_formats import Document, is_absent
+from judgekit.storage.rows import Row
 from judgekit.storage.trace_records import TraceFormat, span_of
 from judgekit.storage.trace_spans import Span, TraceNotes, seconds_of
 
@@ -34,12 +33,8 @@ class Openinference(TraceFormat):
         first = spans[0] if isinstance(spans, list) and spans else None
         return isinstance(first, Mapping) and self.claims_record(first)
 
-    def spans(self, source: Source, notes: TraceNotes) -> Iterator[Span | Row]:  # noqa: ARG002
-        """The rows of a file as spans."""
-        if source.document is not None:
-            rows = document_rows(source.file, source.document, source.path)
-        else:
-            rows = container_rows(source.file, source.path, source.notices, lenient=True)
+    def spans(self, rows: Iterable[Row], notes: TraceNotes) -> Iterator[Span | Row]:  # noqa: ARG002
+        """Each row as a span."""
         for row in rows:
             if row.data is None:
                 yield row

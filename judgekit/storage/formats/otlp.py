@@ -6,8 +6,8 @@ from typing import Any
 
 from judgekit.core.errors import json_path
 from judgekit.storage.problems import kind_of
-from judgekit.storage.record_formats import Document, Source, document_row, read_document
-from judgekit.storage.rows import Row, is_folder, read_rows
+from judgekit.storage.record_formats import Document, Source, document_row
+from judgekit.storage.rows import Row
 from judgekit.storage.trace_records import TraceFormat, span_of
 from judgekit.storage.trace_spans import Span, TraceNotes, hex_id, seconds_of
 
@@ -33,9 +33,13 @@ class Otlp(TraceFormat):
         """A line of the collector's file exporter."""
         return isinstance(record.get(_KEY), list)
 
-    def spans(self, source: Source, notes: TraceNotes) -> Iterator[Span | Row]:
+    def from_document(self, document: Document, source: Source) -> Iterable[Row]:  # noqa: ARG002
+        """The one export."""
+        return [document_row((), document)]
+
+    def spans(self, rows: Iterable[Row], notes: TraceNotes) -> Iterator[Span | Row]:
         """The spans of every resource and scope."""
-        for row in _exports(source):
+        for row in rows:
             if row.data is None:
                 yield row
                 continue
@@ -47,22 +51,6 @@ class Otlp(TraceFormat):
                     yield _span(at, item, resource, notes)
                 except ValueError as error:
                     yield Row(at.line, at.path, None, str(error), file=at.file, place=at.place)
-
-
-def _exports(source: Source) -> Iterable[Row]:
-    """The exports of a file."""
-    document = source.document
-    if document is None and not is_folder(source.path):
-        document = read_document(source)
-    if document is not None:
-        return [document_row((), document)]
-    form = "json" if source.path.suffix.lower() == ".json" and _is_list(source) else "jsonl"
-    return read_rows(source.file.model_copy(update={"format": form}), source.path)
-
-
-def _is_list(source: Source) -> bool:
-    with source.path.open("rb") as stream:
-        return stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
 
 
 def _items(export: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any, dict[str, Any]]]:

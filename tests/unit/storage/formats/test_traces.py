@@ -3,6 +3,7 @@
 import base64
 import csv
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,9 @@ def test_lines_in_any_order_and_one_trace_over_several_lines_are_the_same(tmp_pa
         assert [said(case) for case in cases_of(path)] == [CASE]
     path = written(tmp_path, "list.json", json.dumps([export(item) for item in RAG]))
     assert [said(case) for case in cases_of(path, format="otlp")] == [CASE]
+    for number, item in enumerate(RAG):
+        written(tmp_path, f"folder/{number}.json", json.dumps(export(item)))
+    assert [said(case) for case in cases_of(tmp_path / "folder")] == [CASE]
 
 
 def phoenix_rows(*, nested: bool) -> list[dict[str, Any]]:
@@ -189,7 +193,7 @@ def without_service(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "metadata": {key: value for key, value in record["metadata"].items() if key != "service.name"}}
 
 
-@pytest.mark.parametrize("form", ["frame.jsonl", "frame.csv", "frame.json", "spans.json"])
+@pytest.mark.parametrize("form", ["frame.jsonl", "frame.csv", "frame.json", "frame.parquet", "spans.json"])
 def test_spans_of_phoenix_say_the_same_however_they_are_stored(tmp_path: Path, form: str) -> None:
     rows = phoenix_rows(nested=form == "spans.json")
     path = tmp_path / form
@@ -199,6 +203,12 @@ def test_spans_of_phoenix_say_the_same_however_they_are_stored(tmp_path: Path, f
             writer = csv.DictWriter(stream, names)
             writer.writeheader()
             writer.writerows(rows)
+    elif form == "frame.parquet":
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        times = ("start_time", "end_time")
+        timed = [{**row, **{name: datetime.fromisoformat(row[name]) for name in times}} for row in rows]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        pq.write_table(pa.Table.from_pylist([{n: row.get(n) for n in names} for row in timed]), path)
     elif form == "frame.jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:

@@ -120,7 +120,20 @@ def paired_delta(name: str, pairs: Pairs) -> Delta:
 
     Source: see `stats.paired`, `stats.proportions.mcnemar_exact` and `stats.clusters`.
     """
-    differences = [second - first for first, second in zip(pairs.a, pairs.b, strict=True)]
+    delta, differences = untested_delta(name, pairs), pairs.differences()
+    if not differences:
+        return delta
+    if pairs.clusters:
+        return _with_cluster_test(delta, differences, pairs.clusters)
+    if pairs.is_binary:
+        return _with_binary_test(delta, *_down_and_up(differences), max(map(abs, differences)) or 1.0)
+    p, _ = sign_flip_p(differences, SEED, MOST_STEPS)
+    return replace(delta, p=p, mde=_mde(standard_deviation(differences), len(differences)))
+
+
+def untested_delta(name: str, pairs: Pairs) -> Delta:
+    """The difference of one mean with its interval, as in `paired_delta`, without its test."""
+    differences = pairs.differences()
     n = len(differences)
     column = pairs.column
     delta = Delta(
@@ -145,13 +158,7 @@ def paired_delta(name: str, pairs: Pairs) -> Delta:
     if not n:
         return delta
     low, high = difference_interval(differences, pairs.clusters, is_binary=pairs.is_binary)
-    delta = replace(delta, low=low, high=high)
-    if pairs.clusters:
-        return _with_cluster_test(delta, differences, pairs.clusters)
-    if pairs.is_binary:
-        return _with_binary_test(delta, *_down_and_up(differences), max(map(abs, differences)) or 1.0)
-    p, _ = sign_flip_p(differences, SEED, MOST_STEPS)
-    return replace(delta, p=p, mde=_mde(standard_deviation(differences), n))
+    return replace(delta, low=low, high=high)
 
 
 def difference_interval(

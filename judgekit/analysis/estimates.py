@@ -28,6 +28,8 @@ class FigureRules:
     """A figure over fewer cases is marked as small."""
     cluster_by: str | None = None
     """Dimension whose values say which cases belong together; None: cases are independent."""
+    has_intervals: bool = True
+    """False where only values are asked for, as of many pseudo-runs."""
 
     @property
     def resampling(self) -> Resampling:
@@ -36,6 +38,8 @@ class FigureRules:
 
 
 DEFAULT_RULES = FigureRules()
+
+NOT_ASKED = Interval(None, None, "no interval asked for")
 
 
 @dataclass(slots=True)
@@ -125,7 +129,9 @@ class _PooledTally:
             return Estimate(value=sums[0] if rows else None, **counts, method=SUM_METHOD)
         # Behind the sums of a cluster stands its size, which the figure does not take.
         units = rows if rules.cluster_by is None else [row[:-1] for row in cluster_sums(rows, self.clusters)]
-        interval = bootstrap_pooled(units, figure.function, (figure.low, figure.high), rules.resampling)
+        interval = NOT_ASKED
+        if rules.has_intervals:
+            interval = bootstrap_pooled(units, figure.function, (figure.low, figure.high), rules.resampling)
         worst, best = (figure.low, figure.high) if figure.higher_is_better else (figure.high, figure.low)
         return Estimate(
             value=figure.function(*sums) if rows else None,
@@ -194,7 +200,9 @@ def estimate(column: Column, tally: ColumnTally, policy: ErrorPolicy, rules: Fig
         n_error, how = tally.n_judge_error, "mean, errors as worst"
     n = counts.total()
     value = mean_of_counts(counts)
-    if rules.cluster_by is None:
+    if not rules.has_intervals:
+        interval = NOT_ASKED
+    elif rules.cluster_by is None:
         interval = _interval(column, counts, rules)
     else:
         interval = _clustered_interval(column, tally, n_as_worst, rules)

@@ -1,10 +1,11 @@
-"""Commands about runs to come: plan."""
+"""Commands about runs to come: plan, aa."""
 
+from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
-from judgekit.cli.command import LOOK, Shared, app, command
+from judgekit.cli.command import LOOK, Run, Shared, app, command
 
 PLAN_EPILOG = """\b
 Examples:
@@ -13,6 +14,17 @@ Examples:
   judgekit plan --sd 1.4 --difference 0.2                                from a stated spread over cases
   judgekit plan --rate 0.8 --difference 0.05 --correlation 0.7           of a score that is 0 or 1
   judgekit plan --within 0.05 --agreement 0.8                            human labels
+
+\b
+Nothing is asked and nothing is written. Exit codes: 0 done, 2 to mend, 4 storage.
+"""
+
+AA_EPILOG = """\b
+Examples:
+  judgekit aa RUN                          from several answers to each case, or what the judge said when asked again
+  judgekit aa RUN AGAIN                    from a second run of the same system: the best basis
+  judgekit aa RUN --config new.json        the gates of another config
+  judgekit aa RUN --json | jq '.any.same'
 
 \b
 Nothing is asked and nothing is written. Exit codes: 0 done, 2 to mend, 4 storage.
@@ -46,3 +58,27 @@ def plan_command(
     wanted = PlanWanted(metric, difference, power, correlation, sd, rate, within, agreement)
     found = plan(runs or (), wanted, shared.options())
     shared.show(rounded(found), lambda: "\n".join(plan_lines(found)))
+
+
+@command(app, "aa", panel=LOOK, json=True, epilog=AA_EPILOG)
+def aa_command(
+    shared: Shared,
+    run: Run,
+    again: Annotated[str | None, Argument(help="A second run of the same system.", show_default=False)] = None,
+    config: Annotated[Path | None, Option("--config", help="Take the gates of this config.")] = None,
+    n_runs: Annotated[
+        int | None, Option("--runs", min=10, max=1_000_000, help="Pseudo-runs; default: 1000, fewer of a large run.")
+    ] = None,
+    seed: Annotated[int, Option("--seed", help="Of what is drawn.")] = 0,
+    correlation: Annotated[
+        float | None,
+        Option("--correlation", min=-0.0, max=1.0, help="Of a case's scores in two runs, if nothing stored says it."),
+    ] = None,
+) -> None:
+    """Say how often the gates of a run fail on nothing. A test of A against A, from pseudo-runs of the stored one."""
+    from judgekit.analysis.stored_figures import rounded
+    from judgekit.reports.aa_text import aa_lines
+    from judgekit.workflows.aa import AAWanted, aa
+
+    found = aa(run, AAWanted(again, config, n_runs, seed, correlation), shared.options())
+    shared.show(rounded(found), lambda: "\n".join(aa_lines(found)))

@@ -136,9 +136,9 @@ def test_an_assumed_correlation_makes_pairs_that_correlate_so() -> None:
     nature = alone([case_of(float(rng.randint(0, 5))) for _ in range(500)], correlation=0.7)
     pairs = [nature.pair(case, rng.randrange) for _ in range(10) for case in nature.cases]
     a, b = ([half[0]["m"] for half in halves] for halves in zip(*pairs, strict=True))
-    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)  # type: ignore[arg-type]
-    cross = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True))  # type: ignore[operator]
-    own = sum((x - mean_a) ** 2 for x in a)  # type: ignore[operator]
+    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
+    cross = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True))
+    own = sum((x - mean_a) ** 2 for x in a)
     assert cross / own == pytest.approx(0.7, abs=0.05)
 
 

@@ -29,11 +29,16 @@ if TYPE_CHECKING:
     from judgekit.workflows.models import Options
     from judgekit.workflows.setup import Setup
 
+CaseIds = Annotated[
+    list[str] | None, Option("--case", metavar="ID", help="Take only the case of this id; may be repeated.")
+]
+
 RUN_EPILOG = """\b
 Examples:
   judgekit run config.json                      judge everything that the config names
   judgekit run config.json --limit 20           the first 20 cases only
   judgekit run config.json --sample 20          20 cases drawn at random, the same ones each time
+  judgekit run config.json --case q1 --case q7  these two cases only
   judgekit run config.json --dry-run            how many calls, tokens and what cost, without a call
   judgekit run config.json --shard 1/2          one of two processes; then a plain run puts it together
   judgekit run --resume demo-20260131-142501-3f9a
@@ -71,6 +76,7 @@ def run_command(
     shard: Annotated[
         str | None, Option("--shard", help="Judge part I of N only; a plain run afterwards finds all replies cached.")
     ] = None,
+    case: CaseIds = None,
     run_id: RunId = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Check everything, print the number of calls and the cost at most; no call.")
@@ -87,11 +93,12 @@ def run_command(
     from judgekit.workflows.selectors import config_path_of
     from judgekit.workflows.setup import set_up
 
-    options = shared.options(run_id=run_id, limit=limit, sample=sample, shard=shard, use_cache=not no_cache)
+    part = {"limit": limit, "sample": sample, "shard": shard, "case_ids": _each_once(case)}
+    options = shared.options(run_id=run_id, use_cache=not no_cache, **part)
     path = config_path_of(config) if config is not None else None
     if resume is not None:
-        if (limit, sample, run_id, shard) != (None, None, None, None):
-            raise ConfigError("--limit, --sample, --shard and --run-id belong to a new run and not to --resume")
+        if run_id is not None or any(value is not None for value in part.values()):
+            raise ConfigError("--limit, --sample, --shard, --case and --run-id belong to a new run and not to --resume")
         job = resume_job(resume, path, options)
     elif path is None:
         raise ConfigError("name a config file, such as `judgekit run config.json`, or try `judgekit quickstart`")
@@ -102,6 +109,10 @@ def run_command(
             return
         job = start(setup, options)
     carry_out(job, shared, junit)
+
+
+def _each_once(case_ids: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(case_ids)) if case_ids else None
 
 
 RECORD_EPILOG = """\b
@@ -123,6 +134,7 @@ def record_command(
     limit: Annotated[int | None, Option("--limit", min=1, help="Take only the first N cases.")] = None,
     sample: Annotated[int | None, Option("--sample", min=1, help="Take only N cases, drawn at random.")] = None,
     shard: Annotated[str | None, Option("--shard", help="Ask about part I of N only.")] = None,
+    case: CaseIds = None,
     run_id: RunId = None,
     no_cache: NoCache = False,
 ) -> None:
@@ -132,9 +144,8 @@ def record_command(
     from judgekit.workflows.selectors import config_path_of
     from judgekit.workflows.setup import set_up
 
-    options = shared.options(
-        run_id=run_id, limit=limit, sample=sample, shard=shard, use_cache=not no_cache, needs_keys=False
-    )
+    part = {"limit": limit, "sample": sample, "shard": shard, "case_ids": _each_once(case)}
+    options = shared.options(run_id=run_id, use_cache=not no_cache, needs_keys=False, **part)
     job = start(set_up(config_path_of(str(config)), options), options)
     summary = judge_all(job, shared, only_record=True)
     about = {"run_id": summary.run_id, "run_dir": str(job.folder.path), "n_cases": len(job.cases)}

@@ -7,6 +7,7 @@ from typing import Literal
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.runs import Manifest
 from judgekit.core.scores import Frozen
+from judgekit.core.text import canonical_sha256
 
 PointKind = Literal["rejudge", "noise_floor", "spot_check", "run", "acceptance"]
 
@@ -101,10 +102,12 @@ def answers_sha256(inputs: Iterable[JudgeInput]) -> str:
 
 
 def dataset_sha256(cases_sha256: str, manifest: Manifest) -> str:
-    """The data set of a run; a part of a file, by `--limit`, `--sample` or `--shard`, is another one than the whole."""
+    """The data set of a run; a part of the file is another one than the whole."""
     part = [str(manifest.limit), str(manifest.shard)]
     if manifest.sample is not None:
         part += [f"sample {manifest.sample}", f"seed {manifest.sample_seed}"]
+    if manifest.case_ids is not None:
+        part.append(canonical_sha256(sorted(manifest.case_ids)))
     if part == ["None", "None"]:
         return cases_sha256
     return hashlib.sha256(" ".join([cases_sha256, *part]).encode()).hexdigest()

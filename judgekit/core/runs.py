@@ -1,5 +1,6 @@
 """A run: which cases it takes, its manifest and its summary, and what may change when it is resumed."""
 
+import difflib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -101,6 +102,8 @@ class Manifest(Frozen):
     sample_seed: int | None = None
     shard: str | None = None
     """`2/4`, where `--shard` asked for a part of the cases; its figures are of that part."""
+    case_ids: tuple[str, ...] | None = None
+    """Ids of the cases, where `--case` named them."""
     n_cases_in_file: int | None = None
     """Cases of the whole file; None in a run of an older version."""
     versions: dict[str, str]
@@ -130,6 +133,8 @@ class CasePart:
     sample_seed: int | None = None
     shard: str | None = None
     """`2/4`: every fourth of these cases, from the second on."""
+    case_ids: tuple[str, ...] | None = None
+    """These cases, each with all its answers."""
 
     def of(self, cases: Sequence[Case]) -> list[Case]:
         """The cases of this part, in the order of the file; of a case with several answers all of them or none.
@@ -139,12 +144,14 @@ class CasePart:
         it is resumed.
 
         Raises:
-            ConfigError: parts that cannot be combined, a shard that is none, or one without a case.
+            ConfigError: parts that cannot be combined, a shard that is none, or one without a case; an unknown id.
         """
+        if self.case_ids is not None and (self.limit, self.sample, self.shard) != (None, None, None):
+            raise ConfigError("--case names the cases; leave out --limit, --sample and --shard")
         if self.limit is not None and self.sample is not None:
             raise ConfigError("--limit and --sample: choose one; --sample draws at random, --limit takes the first")
         asked = list(dict.fromkeys(map(asked_id, cases)))
-        found = asked[: self.limit]
+        found = asked[: self.limit] if self.case_ids is None else _named(self.case_ids, asked)
         if self.sample is not None and self.sample < len(asked):
             drawn = set(sorted(asked, key=self._draw)[: self.sample])
             found = [case_id for case_id in asked if case_id in drawn]
@@ -158,11 +165,26 @@ class CasePart:
         """The same without a limit or sample that leaves nothing out."""
         limit = None if self.limit is None or self.limit >= n_cases else self.limit
         sample = None if self.sample is None or self.sample >= n_cases else self.sample
-        return CasePart(limit, sample, None if sample is None else self.sample_seed, self.shard)
+        case_ids = None if self.case_ids is None or len(set(self.case_ids)) >= n_cases else self.case_ids
+        return CasePart(limit, sample, None if sample is None else self.sample_seed, self.shard, case_ids)
 
     def record(self) -> dict[str, Any]:
         """As manifest.json and metrics.json have it."""
         return asdict(self)
+
+
+_MOST_IDS = 5
+"""Ids that a text names; of more it gives the number."""
+
+
+def _named(case_ids: Sequence[str], asked: Sequence[str]) -> list[str]:
+    known = set(asked)
+    unknown = [case_id for case_id in case_ids if case_id not in known]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], asked, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; ids are such as {asked[0]!r}" if asked else ""
+        raise ConfigError(f"--case {unknown[0]!r}: the file has no such case{hint}")
+    return list(case_ids)
 
 
 def _shard(cases: list[str], shard: str) -> list[str]:
@@ -189,6 +211,9 @@ def cases_text(record: Mapping[str, Any]) -> str:
         how.append(f"--limit {record['limit']}: the first ones")
     if record.get("sample") is not None:
         how.append(f"--sample {record['sample']}: drawn at random with seed {record.get('sample_seed') or 0}")
+    case_ids = record.get("case_ids")
+    if case_ids is not None:
+        how.append("--case " + (" ".join(case_ids) if len(case_ids) <= _MOST_IDS else f"of {len(case_ids)} ids"))
     if record.get("shard") is not None:
         how.append(f"--shard {record['shard']}{' of them' if how else ''}")
     chosen = f" ({', '.join(how)})" if how else ""
@@ -197,7 +222,7 @@ def cases_text(record: Mapping[str, Any]) -> str:
 
 def part_of(manifest: Manifest) -> CasePart:
     """Which part of the file a run took."""
-    return CasePart(manifest.limit, manifest.sample, manifest.sample_seed, manifest.shard)
+    return CasePart(manifest.limit, manifest.sample, manifest.sample_seed, manifest.shard, manifest.case_ids)
 
 
 class Notice(Frozen):

@@ -6,7 +6,7 @@ import resource
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from judgekit.engine.pinning import PinGuard, is_floating
 from judgekit.providers.retrying import Retrying
 from judgekit.storage.case_files import reply_reader
 from judgekit.storage.code_files import load_code
+from judgekit.storage.env_files import read_env
 
 _HEADER_TEXT = re.compile(r"[!-~]+")
 """What can stand in an HTTP header without blanks; a client would show anything else in its error."""
@@ -49,11 +50,13 @@ class Options:
     sample: int | None = None
     shard: str | None = None
     """`2/4`: the second of four runs that share the cases between them."""
+    case_ids: tuple[str, ...] | None = None
+    """Only these cases."""
     use_cache: bool = True
     cache_dir: Path | None = None
     """The folder of runs whose cache is used; left out: the one of the run."""
     environment: Mapping[str, str] | None = None
-    """Where keys are looked up; left out: the process environment."""
+    """Takes the place of the process environment."""
     needs_keys: bool = True
     """False if nothing is asked, so that a missing key is not an error."""
     most_connections: int = sys.maxsize
@@ -64,9 +67,21 @@ class Options:
     """The clock, in UTC."""
 
 
-def environment_of(options: Options) -> Mapping[str, str]:
-    """Where keys and other secrets are looked up."""
-    return os.environ if options.environment is None else options.environment
+def variables_of(config_path: Path, options: Options) -> Mapping[str, str]:
+    """Where keys and other secrets of a config are looked up: the environment and the `.env` beside it.
+
+    Where both have a name, the environment's value counts.
+
+    Raises:
+        ConfigError: the `.env` cannot be read.
+    """
+    environment = os.environ if options.environment is None else options.environment
+    return {**read_env(config_path.resolve().parent), **environment}
+
+
+def with_variables(options: Options, config_path: Path | None) -> Options:
+    """The options, with the variables of a second config for the models that it adds to a stored run."""
+    return options if config_path is None else replace(options, environment=variables_of(config_path, options))
 
 
 def surroundings_of(config_path: Path, options: Options) -> Surroundings:
@@ -78,15 +93,15 @@ def surroundings_of(config_path: Path, options: Options) -> Surroundings:
         return found, sha256
 
     def provider(model: ModelConfig) -> Provider:
-        return build_model("system", model, options, needs_key=options.needs_keys).provider
+        return build_model("system", model, config_path, options, needs_key=options.needs_keys).provider
 
-    return Surroundings(folder, environment_of(options), code, reply_reader, provider)
+    return Surroundings(folder, variables_of(config_path, options), code, reply_reader, provider)
 
 
-def build_model(name: str, model: ModelConfig, options: Options, *, needs_key: bool) -> ModelRuntime:
+def build_model(name: str, model: ModelConfig, config_path: Path, options: Options, *, needs_key: bool) -> ModelRuntime:
     """A model of the config; the key of one that nothing asks need not be there."""
     provider_class = find(judgekit.providers, Provider, model.provider, f"models.{name}.provider")
-    environment = environment_of(options)
+    environment = variables_of(config_path, options)
     key = None
     if provider_class.needs_network:
         variable = model.api_key_env or (None if model.base_url else "OPENAI_API_KEY")

@@ -24,7 +24,9 @@ async def find_pins(config_path: Path, only: str | None) -> dict[str, Any]:
     if only is not None and only not in models:
         raise ConfigError(f"--model {only!r}{did_you_mean(only, models)}")
     wanted = models if only is None else {only: models[only]}
-    runtimes = {name: build_model(name, model, Options(), needs_key=False) for name, model in wanted.items()}
+    runtimes = {
+        name: build_model(name, model, config_path, Options(), needs_key=False) for name, model in wanted.items()
+    }
     found = {}
     for name, runtime in runtimes.items():
         try:

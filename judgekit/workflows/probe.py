@@ -117,7 +117,7 @@ def probe(run: str, wanted: ProbesWanted, options: Options, observer: Observer) 
     configs = models_of(stored, wanted.config_path)
     probed = {name: wanted.model or _model_of(stored, name) for name in judges}
     options = replace(options, use_cache=wanted.from_cache)
-    models = stored_models(configs, set(probed.values()), options)
+    models = stored_models(stored, wanted.config_path, set(probed.values()), options)
     price_models(models, stored.config.budget)
     sets = probe_sets(folder)
     records: list[ProbeSet] = []

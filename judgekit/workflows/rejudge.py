@@ -41,6 +41,7 @@ from judgekit.workflows.models import (
     open_cache,
     price_models,
     surroundings_of,
+    with_variables,
 )
 from judgekit.workflows.own_code import code_changes
 from judgekit.workflows.setup import panels_of
@@ -81,7 +82,7 @@ def open_rejudge(run: str, wanted: RejudgeWanted, options: Options) -> RunJob:
         raise ConfigError(f"--model {wanted.model!r}: there are {models_there}; add others by --config")
     config = parent.config.model_copy(update={"judges": judges, "models": models})
     wordings = {item.name: parent.prompt(item.name, item.prompt_version, wanted.config_path) for item in judges}
-    return rejudge_job(parent, config, names, wordings, options)
+    return rejudge_job(parent, config, names, wordings, with_variables(options, wanted.config_path))
 
 
 def rejudge_job(
@@ -220,7 +221,9 @@ def _plans(
 
 def _runtime(stored: StoredRun, config: RunConfig, name: str, options: Options, *, is_asked: bool) -> ModelRuntime:
     """A model of the new run; one that is not asked is what the run found it to be."""
-    runtime = build_model(name, config.models[name], options, needs_key=options.needs_keys and is_asked)
+    runtime = build_model(
+        name, config.models[name], Path(stored.manifest.config_path), options, needs_key=options.needs_keys and is_asked
+    )
     record = stored.manifest.models.get(name, {})
     if not is_asked and record.get("build_hash"):
         runtime.identity = ModelIdentity(record["build_hash"], record.get("build_source"))

@@ -47,7 +47,8 @@ def resume_job(run: str, config_path: Path | None, options: Options, system: Sys
         what = "a rejudge" if manifest.kind == "rejudge" else "a comparison"
         raise ConfigError(f"{folder.path}: is {what}, which holds its own config; leave the config file out")
     reopened = _reopened(folder, manifest) if manifest.status == "complete" else None
-    part = replace(options, run_id=None, limit=manifest.limit, sample=manifest.sample, shard=manifest.shard)
+    cases = {key: getattr(manifest, key) for key in ("limit", "sample", "shard", "case_ids")}
+    part = replace(options, run_id=None, **cases)
     if manifest.kind == "run":
         job = _resume_run(folder, manifest, set_up(config_path or config_of(folder, manifest), part, system), part)
     elif manifest.kind == "prefer":

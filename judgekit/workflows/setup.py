@@ -123,11 +123,11 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     """
     all_cases = data.cases
     check_cluster_field(config.cluster_by, all_cases)
-    part = CasePart(options.limit, options.sample, config.seed, options.shard)
+    part = CasePart(options.limit, options.sample, config.seed, options.shard, options.case_ids)
     cases = part.of(all_cases)
     base = config_path.resolve().parent
     prompts = [] if config.prompts_dir is None else [base / config.prompts_dir]
-    models = _models(config, options)
+    models = _models(config, config_path, options)
     judges = []
     for place, judge in enumerate(config.judges):
         where = f"judges[{place}]"
@@ -168,14 +168,14 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     )
 
 
-def _models(config: RunConfig, options: Options) -> dict[str, ModelRuntime]:
+def _models(config: RunConfig, config_path: Path, options: Options) -> dict[str, ModelRuntime]:
     """All models of the config; only those that a judge or the spot check names need a key."""
     used = {model for judge in config.judges for model in judge.asked}
     if config.spot_check is not None and config.spot_check.model is not None:
         used.add(config.spot_check.model)
     options = replace(options, most_connections=most_connections(len(used)))
     return {
-        name: build_model(name, model, options, needs_key=options.needs_keys and name in used)
+        name: build_model(name, model, config_path, options, needs_key=options.needs_keys and name in used)
         for name, model in config.models.items()
     }
 

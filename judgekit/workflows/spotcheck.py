@@ -75,7 +75,7 @@ def spotcheck(run: str, wanted: SpotCheckWanted, options: Options, observer: Obs
     setting = Setting(stored, wanted, models_of(stored, wanted.config_path))
     _refuse_other_models(setting)
     comparators = {name: comparator_of(setting, name) for name in names}
-    models = stored_models(setting.models, {item.model_id for item in comparators.values()}, options)
+    models = stored_models(stored, wanted.config_path, {item.model_id for item in comparators.values()}, options)
     spot_checks, notes = _drawn_spot_checks(setting, comparators, models)
     price_models(models, stored.config.budget)
     for name, runtime in models.items():

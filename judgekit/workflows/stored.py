@@ -26,7 +26,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
 from judgekit.workflows.families import build_metrics
 from judgekit.workflows.judge_components import build_judge, load_wording
-from judgekit.workflows.models import Options, build_model, most_connections
+from judgekit.workflows.models import Options, build_model, most_connections, with_variables
 from judgekit.workflows.selectors import find_run
 
 
@@ -238,15 +238,19 @@ def models_of(stored: StoredRun, config_path: Path | None) -> dict[str, ModelCon
 
 
 def stored_models(
-    models: Mapping[str, ModelConfig], names: Collection[str], options: Options
+    stored: StoredRun, config_path: Path | None, names: Collection[str], options: Options
 ) -> dict[str, ModelRuntime]:
-    """Some of these models, ready to be asked side by side.
+    """Some of the models of `models_of`, ready to be asked side by side.
 
     Raises:
         ConfigError: no model of that name, or its key is missing.
     """
-    options = replace(options, most_connections=most_connections(len(names)))
+    models = models_of(stored, config_path)
+    options = with_variables(replace(options, most_connections=most_connections(len(names))), config_path)
     for name in sorted(names):
         if name not in models:
             raise ConfigError(f"no model {name!r}{did_you_mean(name, models)}; add others by --config")
-    return {name: build_model(name, models[name], options, needs_key=options.needs_keys) for name in sorted(names)}
+    place = Path(stored.manifest.config_path)
+    return {
+        name: build_model(name, models[name], place, options, needs_key=options.needs_keys) for name in sorted(names)
+    }

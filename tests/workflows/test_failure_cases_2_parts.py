@@ -121,9 +121,62 @@ def test_t2_12_limit_and_sample_exclude_each_other(tmp_path: Path) -> None:
     assert "--sample" in refused.stderr
 
 
+def test_named_cases_are_a_part_that_a_run_keeps_and_a_resume_takes_again(tmp_path: Path) -> None:
+    config = write_sorted(tmp_path)
+    run = command("run", str(config), "--case", "d3", "--case", "a1", "--case", "d3", "--run-id", "r", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    said = "2 of 40 cases (--case d3 a1)"
+    folder = tmp_path / "results" / "r"
+    for text in (run.stdout, (folder / "summary.md").read_text(), command("runs", "show", "r", cwd=tmp_path).stdout):
+        assert said in text
+    assert [item["id"] for item in read_lines(folder / "cases.jsonl")] == ["a1", "d3"]  # in the order of the file
+    manifest = Manifest.model_validate(read_json(folder / "manifest.json"))
+    assert manifest.case_ids == ("d3", "a1")
+    assert read_json(folder / "metrics.json")["cases"]["case_ids"] == ["d3", "a1"]
+    swapped = manifest.model_copy(update={"case_ids": ("a1", "d3")})
+    assert dataset_sha256("0" * 64, manifest) == dataset_sha256("0" * 64, swapped) != "0" * 64
+    again = command("rejudge", "r", "--run-id", "again", cwd=tmp_path)
+    assert said in again.stdout, again.stderr
+
+
+def test_named_cases_that_are_interrupted_are_resumed_as_they_were_named(tmp_path: Path) -> None:
+    with FaultServer(good()) as server:
+        config = write_sorted(tmp_path, server.base_url, budget={"max_calls": 2})
+        stopped = command(
+            "run", str(config), "--case", "a1", "--case", "b2", "--case", "c3", "--run-id", "r", cwd=tmp_path
+        )
+        assert stopped.returncode == 130, stopped.stderr
+        config.write_text(json.dumps({**read_json(config), "budget": {}}))
+        resumed = command("run", "--resume", "r", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    judged = {item["case_id"] for item in read_lines(tmp_path / "results" / "r" / "judgments.jsonl")}
+    assert judged == {"a1", "b2", "c3"}
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"case_ids": ("a11",)}, "--case 'a11': the file has no such case; did you mean 'a1'"),
+        ({"case_ids": ("a1", "something else")}, "--case 'something else': the file has no such case; ids are such as"),
+        ({"case_ids": ("a1",), "limit": 3}, "--case names the cases; leave out --limit, --sample and --shard"),
+        ({"case_ids": ("a1",), "shard": "1/2"}, "--case names the cases; leave out"),
+    ],
+)
+def test_cases_that_cannot_be_named_so_are_refused(tmp_path: Path, part: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        set_up(write_sorted(tmp_path), Options(**part))
+    assert said in str(caught.value)
+
+
+def test_naming_every_case_is_no_part(tmp_path: Path) -> None:
+    options = Options(case_ids=tuple(f"{topic}{number}" for topic in "abcd" for number in range(10)))
+    assert set_up(write_sorted(tmp_path), options).part == CasePart()
+
+
 @pytest.mark.parametrize(
     ("record", "text"),
     [
+        ({"n": 6, "n_in_file": 40, "case_ids": list("abcdef")}, "6 of 40 cases (--case of 6 ids)"),
         ({"n": 1, "n_in_file": 1}, "1 case"),
         ({"n": 40, "n_in_file": 40, "limit": None}, "40 cases"),
         ({"n": 10, "n_in_file": 40}, "10 of 40 cases"),  # of a run that did not keep why

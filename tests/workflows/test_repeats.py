@@ -35,7 +35,9 @@ def test_cases_that_hold_repeats_already_are_refused() -> None:
         repeated(repeated([Case(id="q1")], 2)[1:], 2)
 
 
-@pytest.mark.parametrize("part", [CasePart(limit=2), CasePart(sample=2), CasePart(shard="1/2")])
+@pytest.mark.parametrize(
+    "part", [CasePart(limit=2), CasePart(sample=2), CasePart(shard="1/2"), CasePart(case_ids=("q1", "q3"))]
+)
 def test_a_part_of_the_file_has_all_answers_to_a_case_or_none(part: CasePart) -> None:
     cases = repeated([Case(id=f"q{number}") for number in range(4)], 3)
     found = part.of(cases)

@@ -11,7 +11,7 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.storage.case_files import load_cases, load_outputs
 from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.models import Options
-from judgekit.workflows.stored import StoredRun, models_of, open_stored, stored_models
+from judgekit.workflows.stored import StoredRun, open_stored, stored_models
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_metrics_of_the_run_are_built_from_its_config(stored: StoredRun) -> None
     [
         (lambda run: run.judge("grounded"), "no judge 'grounded'; it has groundedness, correctness"),
         (lambda run: run.prompt("groundedness", "v9"), "no prompt version 'v9'"),
-        (lambda run: stored_models(models_of(run, None), {"base"}, Options()), "no model 'base'"),
+        (lambda run: stored_models(run, None, {"base"}, Options()), "no model 'base'"),
     ],
 )
 def test_what_a_run_does_not_have_is_named(stored: StoredRun, ask: object, message: str) -> None:

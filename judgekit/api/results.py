@@ -1,5 +1,6 @@
 """What Python gets back: a view of a run folder, read when it is asked for, and never a second store."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -179,9 +180,10 @@ class RunResult:
             text = f"{self.summary.name}: {self.status}, {self.summary.reason}"
         elif n_failed:
             text += f", at most {n_failed} failed for a figure"
-        missed = sum(gate.fails for gate in self.gates)
+        states = Counter(gate.state for gate in self.gates)
         if self.gates:
-            text += f"; {missed} of {len(self.gates)} gates missed" if missed else "; all gates passed"
+            not_passed = [f"{states[state]} {state}" for state in ("missed", "undecided") if states[state]]
+            text += f"; of {len(self.gates)} gates {', '.join(not_passed)}" if not_passed else "; all gates passed"
         return f"{text}."
 
     def _rows(self) -> Iterator[tuple[str, str, str, str]]:

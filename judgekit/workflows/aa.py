@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.estimates import FigureRules
+from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.plans import ASSUMED_CORRELATION
 from judgekit.analysis.pseudo_runs import (
     SCOPES,
@@ -25,8 +26,9 @@ from judgekit.analysis.pseudo_runs import (
     of_column,
 )
 from judgekit.analysis.run_differences import causes
-from judgekit.analysis.slices import slice_values
+from judgekit.analysis.slices import check_dimensions, slice_values
 from judgekit.core.cases import Case
+from judgekit.core.components import Judge
 from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import last_judgments
@@ -43,8 +45,11 @@ from judgekit.workflows.verdicts_again import verdicts_again
 
 MOST_RUNS, FEWEST_RUNS = 1000, 100
 
-MOST_STEPS = 10_000_000
+MOST_STEPS = 2_000_000
 """Scores that are drawn, in all pseudo-runs together, unless their number is stated."""
+
+MOST_ANSWERS = 100
+"""Answers to a case that a gate may be about."""
 
 _MISSING = Failed("not judged", by_judge=True)
 
@@ -72,9 +77,7 @@ def aa(run: str, wanted: AAWanted, options: Options) -> dict[str, Any]:
     """
     with _opened(run, wanted.again, options) as sides:
         side = sides[0]
-        gates = side.stored.config.gates if wanted.config is None else load_config(wanted.config).gates
-        if not gates:
-            raise ConfigError(f"{run}: its config has no gates; name a config that has some with --config")
+        gates = _gates(side, wanted.config)
         under_test, reasons = _under_test(gates, side)
         names = _column_names(under_test.values())
         nature, noise = _nature(sides, names, _dimensions(gates), wanted.correlation)
@@ -83,15 +86,15 @@ def aa(run: str, wanted: AAWanted, options: Options) -> dict[str, Any]:
         test = AATest(list(under_test.values()), finished_summary(side.stored, run), rules, config.errors)
     n_runs = wanted.n_runs or _affordable(len(nature.cases) * max(1, len(under_test)))
     below = random.Random(wanted.seed).randrange  # noqa: S311  # a simulation, not a secret
-    counts = {scope: test.test(nature, scope, n_runs, below) for scope in SCOPES} if under_test else {}
+    scopes = [scope for scope in SCOPES if under_test and (scope == "other" or nature.is_measured)]
+    counts = {scope: test.test(nature, scope, n_runs, below) for scope in scopes}
     places = {number: place for place, number in enumerate(under_test)}
     found = []
     for number, gate in enumerate(gates):
         entry: dict[str, Any] = {"gate": _text(gate), "metric": gate.metric, "reason": reasons.get(number)}
         entry["is_relative"] = gate.not_worse_than is not None
         for scope in SCOPES:
-            is_open = number in places and (scope == "other" or nature.is_measured)
-            entry[scope] = _rates(counts[scope], places[number]) if is_open else None
+            entry[scope] = _rates(counts[scope], places[number]) if scope in counts and number in places else None
         found.append(entry)
     return {
         "run_id": side.identity.run_id,
@@ -100,12 +103,7 @@ def aa(run: str, wanted: AAWanted, options: Options) -> dict[str, Any]:
         "seed": wanted.seed,
         "noise": noise,
         "gates": found,
-        "any": {
-            scope: vars(rate(counts[scope].n_any_failed, n_runs))
-            if counts and (scope == "other" or nature.is_measured)
-            else None
-            for scope in SCOPES
-        },
+        "any": {scope: vars(rate(counts[scope].n_any_failed, n_runs)) if scope in counts else None for scope in SCOPES},
         "method": f"{n_runs} pairs of pseudo-runs, wilson 95% of the rate among them",
     }
 
@@ -126,6 +124,18 @@ def _opened(run: str, again: str | None, options: Options) -> Iterator[Sequence[
         if other:
             raise ConfigError(f"{run} and {again} are not of the same system and judge: {', '.join(other)}")
         yield sides
+
+
+def _gates(side: Side, config: Path | None) -> Sequence[Gate]:
+    """The gates of the run, or those of another config as far as the run has their figures."""
+    gates = side.stored.config.gates if config is None else load_config(config).gates
+    if not gates:
+        where = side.label if config is None else config
+        raise ConfigError(f"{where}: has no gates; name a config that has some with --config")
+    if config is not None:
+        check_gate_names(gates, list(side.components.values()), has_indexing=True, n_answers=MOST_ANSWERS)
+    check_dimensions(_dimensions(gates))
+    return gates
 
 
 def _under_test(gates: Sequence[Gate], side: Side) -> tuple[dict[int, GateUnderTest], dict[int, str]]:
@@ -189,7 +199,7 @@ def _nature(
     correlation = ASSUMED_CORRELATION if said is None else said
     how = "assumed" if said is None else "stated"
     what = f"a correlation of {correlation:g} between two runs is {how} for gates relative to a baseline"
-    text = f"nothing stored says; {what}"
+    text = f"not known from what is stored; {what}"
     return Nature(cases, (), correlation, units.are_clusters), {"source": how, "text": text, "n": 0}
 
 
@@ -220,7 +230,8 @@ def _judges_again(side: Side) -> list[JudgeNoise]:
     records = [record for record in stored.folder.spot_checks() if record.kind == "repeat"]
     if not records:
         return []
-    judges = [stored.judge(name) for name in dict.fromkeys(record.judge for record in records)]
+    components = [side.components.get(name) for name in dict.fromkeys(record.judge for record in records)]
+    judges = [judge for judge in components if isinstance(judge, Judge)]  # none from a Python file, which is not run
     again = verdicts_again(judges, records, last_judgments(stored.folder.judgments(), sampled(records)))
     found = [judge_noise(judge.columns()[0].name, _of(again.scores.values(), judge.columns())) for judge in judges]
     return [noise for noise in found if noise.seconds]

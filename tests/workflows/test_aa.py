@@ -130,13 +130,17 @@ def test_what_cannot_be_tested_is_one_line(tmp_path: Path) -> None:
     run(tmp_path, "a", 1)
     run(tmp_path, "none", 1, gates=[])
     run(tmp_path, "other", 2, model={"model": "overlap-strict-2"})
-    assert "none: its config has no gates; name a config that has some with --config" in aa(tmp_path, "none", code=2)
+    assert "none: has no gates; name a config that has some with --config" in aa(tmp_path, "none", code=2)
     assert "are one run, a; name a second run of the same system" in aa(tmp_path, "a", "a", code=2)
     message = aa(tmp_path, "a", "other", code=2)
     assert (
         "are not of the same system and judge: judge groundedness: model (overlap-2, then overlap-strict-2)" in message
     )
     assert aa(tmp_path, "x", code=2)
+    typo = write_suite(tmp_path / "typo", gates=[{**LIMIT, "metric": "keyword_grounded"}])
+    assert "did you mean 'keyword_groundedness'" in aa(tmp_path, "a", "--config", str(typo), code=2)
+    nowhere = write_suite(tmp_path / "nowhere", gates=[{**LIMIT, "slice": {"colour": "red"}}])
+    assert "colour" in aa(tmp_path, "a", "--config", str(nowhere), code=2)
 
 
 @pytest.mark.parametrize("words", [("--runs", "3"), ("--correlation", "1.5")])

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import judgekit
 from judgekit.cli.app import app
-from tests.builders import case, output, write_suite
+from tests.builders import REPOSITORY, case, output, write_suite
 
 N = 40
 
@@ -109,6 +109,14 @@ def test_stated_figures_need_no_run(tmp_path: Path) -> None:
 def test_what_cannot_be_planned_is_one_line(tmp_path: Path, words: list[str], message: str) -> None:
     run(tmp_path, "a", ["c1"])
     assert message in planned(tmp_path, *words, code=2)
+
+
+def test_the_commands_of_the_page_that_need_no_run_are_taken(tmp_path: Path) -> None:
+    text = (REPOSITORY / "docs" / "plan.md").read_text(encoding="utf-8")
+    lines = [line.partition("#")[0].split() for line in text.splitlines() if line.startswith("judgekit plan --")]
+    assert len(lines) == 3
+    for line in lines:
+        assert planned(tmp_path, *line[2:]).startswith("To ")
 
 
 def test_runs_that_do_not_differ_are_no_basis(tmp_path: Path) -> None:

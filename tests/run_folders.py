@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from judgekit.core.conditions import GateResult
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.runs import GateResult, Manifest, Notice, RunStatus, RunSummary
+from judgekit.core.runs import Manifest, Notice, RunStatus, RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.storage.prompt_files import load_prompt
 

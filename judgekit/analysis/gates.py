@@ -13,10 +13,10 @@ from judgekit.analysis.risk_coverage import risk_score
 from judgekit.analysis.run_deltas import USAGE_COLUMNS
 from judgekit.core.comparison import COVERAGE, WHOLE_RUNS, Comparison, Delta
 from judgekit.core.components import Component
-from judgekit.core.conditions import Gate
+from judgekit.core.conditions import Gate, GateResult
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.repeats import pass_figure
-from judgekit.core.runs import GateResult, RunSummary
+from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.stats.means import TOLERANCE
 

@@ -10,8 +10,8 @@ from judgekit.analysis.estimates import ErrorPolicy, FigureRules, Tally
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.relative_gates import decide
 from judgekit.core.comparison import COVERAGE
-from judgekit.core.conditions import Gate
-from judgekit.core.runs import GateState, RunSummary
+from judgekit.core.conditions import Gate, GateState
+from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Column, Outcome, Outcomes, Pooled
 
 Scope = Literal["same", "other"]

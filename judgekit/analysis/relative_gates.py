@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from judgekit.analysis.deltas import CLUSTER_METHOD, MEAN_METHOD, named_delta
 from judgekit.core.comparison import Comparison, Delta
-from judgekit.core.conditions import INTERVAL, NOT_WORSE, Gate
-from judgekit.core.runs import AgainstBaseline, GateResult
+from judgekit.core.conditions import INTERVAL, NOT_WORSE, AgainstBaseline, Gate, GateResult
 from judgekit.stats.means import TOLERANCE
 
 LEAST_ALIKE = 6

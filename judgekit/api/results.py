@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judgekit.api.case_filter import parse_condition
+from judgekit.core.conditions import GateResult
 from judgekit.core.errors import ConfigError
-from judgekit.core.runs import CaseRecord, GateResult, Manifest, Notice, RunSummary
+from judgekit.core.runs import CaseRecord, Manifest, Notice, RunSummary
 from judgekit.core.scores import Estimate, Score
 from judgekit.reports.figures import coverage, gate_lines, headline, interval, shown
 from judgekit.storage.run_folder import RunFolder

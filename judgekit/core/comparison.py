@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from judgekit.core.runs import GateResult
+from judgekit.core.conditions import GateResult
 
 QueryKind = Literal["win", "loss", "regression", "draw", "changed_case", "not_applicable"]
 """`changed_case`: the case was edited between the runs; `not_applicable`: nothing says which hits are right."""

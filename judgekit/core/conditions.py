@@ -1,10 +1,11 @@
-"""What a gate asks of a figure: a limit, or that it is not worse than that of a baseline."""
+"""Gates: what one asks of a figure, a limit or that it is not worse than a baseline's, and what was found."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from judgekit.core.data_files import Section
+from judgekit.core.scores import Frozen
 
 Op = Literal[">=", ">", "<=", "<"]
 
@@ -70,3 +71,56 @@ class Gate(Section):
                 f'a gate with "not_worse_than" goes by the paired interval of all cases; drop {named[0]!r}'
             )
         return self
+
+
+class AgainstBaseline(Frozen):
+    """What a gate that is relative to a baseline found."""
+
+    not_worse_than: str
+    """How the config names the baseline."""
+    run_id: str | None = None
+    """The run that it was; None if there is none."""
+    higher_is_better: bool | None = None
+    """None if it is not known, or nothing was compared."""
+    low: float | None = None
+    """Lower end of the 95% interval of the difference, with failed cases as the worst if that is worse."""
+    high: float | None = None
+    method: str = ""
+    undecided: Literal["warn", "fail"] = "warn"
+    reason: str | None = None
+    """Why the gate is undecided; None if it is decided."""
+
+
+GateState = Literal["passed", "missed", "undecided"]
+
+
+class GateResult(Frozen):
+    """Whether one condition of the config holds."""
+
+    metric: str
+    op: str
+    """`not_worse_than` if the gate is relative to a baseline."""
+    value: float
+    """The limit; the margin of a gate that is relative to a baseline."""
+    bound: str
+    slice: dict[str, str] = {}
+    observed: float | None
+    """The figure, or its difference from the baseline."""
+    n: int
+    passed: bool | None
+    """None: undecided, which is neither passed nor missed."""
+    message: str
+    baseline: AgainstBaseline | None = None
+    """None if the gate has a limit of its own."""
+
+    @property
+    def state(self) -> GateState:
+        """In a word."""
+        return "undecided" if self.passed is None else "passed" if self.passed else "missed"
+
+    @property
+    def fails(self) -> bool:
+        """Whether the command ends with exit code 1 for it."""
+        if self.passed is None:
+            return self.baseline is None or self.baseline.undecided == "fail"
+        return not self.passed

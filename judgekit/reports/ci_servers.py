@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from judgekit.core.runs import AgainstBaseline, GateResult, Manifest, RunSummary
+from judgekit.core.conditions import AgainstBaseline, GateResult
+from judgekit.core.runs import Manifest, RunSummary
 from judgekit.reports.safe_text import inert, printable
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judgekit.core.comparison import Comparison
-from judgekit.core.runs import AGGREGATE_NAMES, GateResult
+from judgekit.core.conditions import GateResult
+from judgekit.core.runs import AGGREGATE_NAMES
 from judgekit.reports.compare_lines import (
     case_line,
     chunker_line,

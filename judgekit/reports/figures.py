@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
 
+from judgekit.core.conditions import GateResult, GateState
 from judgekit.core.repeats import pass_figure
-from judgekit.core.runs import GateResult, GateState, RunSummary
+from judgekit.core.runs import RunSummary
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.stats.means import round4
 

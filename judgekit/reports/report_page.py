@@ -6,10 +6,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from judgekit.core.conditions import GateState
 from judgekit.core.kind import Kind, said_text
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.repeats import pass_figure
-from judgekit.core.runs import CaseRecord, GateState, Manifest, RunSummary, cases_text, part_of
+from judgekit.core.runs import CaseRecord, Manifest, RunSummary, cases_text, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.reports.case_data import MOST_ROWS, CaseData
 from judgekit.reports.case_details import CaseViewer

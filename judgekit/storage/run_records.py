@@ -10,8 +10,9 @@ import msgspec
 from pydantic import ValidationError
 
 from judgekit.analysis.stored_figures import run_aggregate
+from judgekit.core.conditions import GateResult
 from judgekit.core.errors import JudgekitError, StorageError, first_problem
-from judgekit.core.runs import CONFIG, METRICS, METRICS_HISTORY, SCORES, TAGS, GateResult, Notice, RunSummary
+from judgekit.core.runs import CONFIG, METRICS, METRICS_HISTORY, SCORES, TAGS, Notice, RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.storage.database import RunRecord
 from judgekit.storage.run_files import disk_faults_named

@@ -6,9 +6,9 @@ from judgekit.analysis.gates import check_gates
 from judgekit.analysis.relative_gates import held_against, undecided
 from judgekit.analysis.stored_figures import rounded
 from judgekit.core.comparison import Comparison
-from judgekit.core.conditions import Gate
+from judgekit.core.conditions import Gate, GateResult
 from judgekit.core.errors import JudgekitError
-from judgekit.core.runs import GateResult, RunSummary
+from judgekit.core.runs import RunSummary
 from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.compared_runs import CompareOptions, open_runs
 from judgekit.workflows.models import Options

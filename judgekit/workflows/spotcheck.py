@@ -14,10 +14,11 @@ from pydantic import TypeAdapter, ValidationError
 from judgekit.analysis.disagreement_rates import DEFAULT_THRESHOLD
 from judgekit.analysis.gates import check_gates
 from judgekit.analysis.judge_calls import cost_record
+from judgekit.core.conditions import GateResult
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
-from judgekit.core.runs import JUDGMENTS, RESUMABLE_MODEL_CHANGES, GateResult, Notice, RunSummary
+from judgekit.core.runs import JUDGMENTS, RESUMABLE_MODEL_CHANGES, Notice, RunSummary
 from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SampleSize, SpotCheckRecord, sample_size
 from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime

@@ -32,12 +32,13 @@ from judgekit.core.cases import (
     Usage,
 )
 from judgekit.core.components import Judge, Metric, discover
+from judgekit.core.conditions import GateResult
 from judgekit.core.config import ModelConfig, RunConfig, SystemConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.history_points import HistoryPoint
 from judgekit.core.indexed_documents import IndexedDocument
 from judgekit.core.judgments import FailureKind, JudgeInput, Judgment
-from judgekit.core.runs import GateResult, Manifest, RunSummary
+from judgekit.core.runs import Manifest, RunSummary
 from judgekit.core.scores import Estimate, Score
 
 ROOT = Path(__file__).parents[2]

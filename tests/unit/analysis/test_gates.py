@@ -6,10 +6,10 @@ import pytest
 
 from judgekit.analysis.gates import check_gate_names, check_gates
 from judgekit.analysis.indexing_coverage import indexing_coverage
-from judgekit.core.conditions import Gate
+from judgekit.core.conditions import Gate, GateResult
 from judgekit.core.errors import ConfigError
 from judgekit.core.indexed_documents import IndexedDocument
-from judgekit.core.runs import GateResult, RunSummary
+from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.metrics.retrieval import Retrieval

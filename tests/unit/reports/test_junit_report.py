@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.core.runs import GateResult, Manifest, Notice, RunStatus, RunSummary
+from judgekit.core.conditions import GateResult
+from judgekit.core.runs import Manifest, Notice, RunStatus, RunSummary
 from judgekit.reports.ci_servers import render_junit
 
 

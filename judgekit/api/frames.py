@@ -16,7 +16,7 @@ _BATCH = 1024
 
 
 def rows_of(data: Any, what: str) -> Iterator[Any]:
-    """The rows of a list, a dict of columns or a frame, each of a frame as a mapping.
+    """The rows of a list, a dict of columns or a frame; each mapping among them as what JSON could hold.
 
     In a frame, None, NaN, NaT and NA all say that there is nothing, so that the row lacks the column. An index with a
     name is a column.
@@ -30,15 +30,16 @@ def rows_of(data: Any, what: str) -> Iterator[Any]:
     """
     found = _frame_rows(data, what)
     if found is not None:
-        return ({name: value for name, value in row.items() if not is_absent(value)} for row in found)
+        rows = map(_plain_row, found)
+        return ({name: value for name, value in row.items() if not is_absent(value)} for row in rows)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         hint = "; a file goes to judgekit.run" if isinstance(data, str) else ""
         hint = "; a single one goes into a list: [{...}]" if isinstance(data, Mapping) else hint
         raise InputError(f"{what}: expected a list or a frame, found {type(data).__name__}{hint}")
-    return iter(data)
+    return (_plain_row(item) if isinstance(item, Mapping) else item for item in data)
 
 
-def _frame_rows(data: Any, what: str) -> Iterator[dict[str, Any]] | None:
+def _frame_rows(data: Any, what: str) -> Iterator[Mapping[Any, Any]] | None:
     """The rows of a frame; None if it is not one."""
     if isinstance(data, Mapping):
         return _of_columns(data, what) if _are_columns(data) else None
@@ -46,12 +47,12 @@ def _frame_rows(data: Any, what: str) -> Iterator[dict[str, Any]] | None:
         return _of_pandas(data, what)
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):
         _check_names(list(data.columns), what)
-        return map(_plain_row, data.iter_rows(named=True, buffer_size=_BATCH))  # polars
+        return map(dict, data.iter_rows(named=True, buffer_size=_BATCH))  # polars
     if hasattr(data, "collect") and hasattr(data, "collect_schema"):
         raise InputError(f"{what}: a lazy frame, which holds no rows yet; give it as frame.collect()")
     if hasattr(data, "to_pylist") and hasattr(data, "schema"):
         _check_names(list(data.schema.names), what)
-        return map(_plain_row, _of_slices(data))  # a table or batch of pyarrow
+        return _of_slices(data)  # a table or batch of pyarrow
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__"):
         return _of_stream(data, what)
     return None
@@ -74,7 +75,7 @@ def _of_columns(data: Mapping[Any, Sequence[Any]], what: str) -> Iterator[dict[s
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
         raise InputError(f"{what}: the columns are not of one length: {told}")
-    return (_plain_row(dict(zip(names, values, strict=True))) for values in zip(*data.values(), strict=True))
+    return (dict(zip(names, values, strict=True)) for values in zip(*data.values(), strict=True))
 
 
 def _of_pandas(data: Any, what: str) -> Iterator[dict[str, Any]]:
@@ -88,7 +89,7 @@ def _of_pandas(data: Any, what: str) -> Iterator[dict[str, Any]]:
             part = data.iloc[start : start + _BATCH]
             values = [part.index.get_level_values(name).tolist() for name in levels]
             values += [part.iloc[:, place].tolist() for place in range(len(columns))]
-            yield from (_plain_row(dict(zip(names, row, strict=True))) for row in zip(*values, strict=True))
+            yield from (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
 
     return rows()
 
@@ -111,10 +112,10 @@ def _of_stream(data: Any, what: str) -> Iterator[dict[str, Any]]:
     if hasattr(data, "__arrow_c_stream__"):
         reader = pa.RecordBatchReader.from_stream(data)
         _check_names(reader.schema.names, what)
-        return (_plain_row(row) for batch in reader for row in _of_slices(batch))
+        return (row for batch in reader for row in _of_slices(batch))
     table = from_dataframe(data)
     _check_names(table.schema.names, what)
-    return map(_plain_row, _of_slices(table))
+    return _of_slices(table)
 
 
 def _plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:

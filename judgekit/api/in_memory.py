@@ -97,8 +97,7 @@ class Given(Generic[M]):
             place = f"[{number}]"
             record = item.model_dump(exclude_unset=True) if isinstance(item, self.model) else item
             if isinstance(record, Mapping):
-                data = {str(key): plain(value) for key, value in record.items() if key not in left_out}
-                yield Row(0, place, ids.read(data))
+                yield Row(0, place, ids.read({key: item for key, item in record.items() if key not in left_out}))
             else:
                 found = f"found {type(item).__name__} {item!r:.40}"
                 yield Row(0, place, None, f"expected a mapping or a {self.model.__name__}, {found}")

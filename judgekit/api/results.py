@@ -1,10 +1,12 @@
 """What Python gets back: a view of a run folder, read when it is asked for, and never a second store."""
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.runs import CaseRecord, Manifest, Notice, RunSummary
 from judgekit.core.scores import Estimate, Score
 from judgekit.reports.figures import coverage, gate_lines, headline, interval, shown
+from judgekit.reports.safe_text import inert, printable, printable_line
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_cases import StoredCases
 
@@ -43,17 +46,17 @@ class Finding:
     """The run that it was written into; None if it was not written."""
 
     def __repr__(self) -> str:
-        return self.text
+        return printable(self.text)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.text)}</pre>"
+        return f'<pre style="font-family: monospace; overflow-x: auto">{_safe(self.text)}</pre>'
 
 
 class RunResult:
     """A run: its figures at hand, its cases, scores and failures read from the folder when they are asked for."""
 
     def __init__(self, folder: Path, summary: RunSummary) -> None:
-        self.folder = folder
+        self.folder = folder.absolute()
         """The run folder."""
         self.summary = summary
         """Every figure, as in metrics.json."""
@@ -70,8 +73,8 @@ class RunResult:
 
     @cached_property
     def overall(self) -> Mapping[str, Estimate]:
-        """The figures over all cases by name; distributions are in `summary`."""
-        return _estimates(self.summary.overall)
+        """The figures over all cases by name, the operational ones too; distributions are in `summary`."""
+        return _estimates({**self.summary.overall, **self.summary.operational})
 
     @cached_property
     def slices(self) -> Mapping[str, Mapping[str, Mapping[str, Estimate]]]:
@@ -126,6 +129,8 @@ class RunResult:
     def to_pandas(self) -> "pd.DataFrame":
         """A row a case: id, question, answer, category, a column for each score, and what failed.
 
+        Scores that apply to no case have no column.
+
         Raises:
             ConfigError: pandas is not installed.
         """
@@ -133,8 +138,25 @@ class RunResult:
             import pandas as pd
         except ImportError:
             raise ConfigError("to_pandas takes pandas, which is not installed: pip install pandas") from None
+        texts: dict[str, list[str | None]] = {name: [] for name in ("case_id", "question", "answer", "category")}
+        failures: list[str | None] = []
         with StoredCases(self._folder) as stored:
-            return pd.DataFrame([_flat(record) for record in stored])
+            scores: dict[str, array[float]] = {name: array("d") for name in stored.score_names()}
+            applies = set()
+            for record in stored:
+                case, output = record.case, record.output
+                texts["case_id"].append(record.case_id)
+                texts["question"].append(None if case is None else case.question)
+                texts["answer"].append(None if output is None else output.answer)
+                texts["category"].append(None if case is None else case.category)
+                failures.append("; ".join(record.failures) or None)
+                for name, column in scores.items():
+                    value, reason = record.scores.get(name, (None, None))
+                    column.append(nan if value is None else value)
+                    if value is not None or (reason or "").startswith("failed: "):
+                        applies.add(name)
+        kept = {name: column for name, column in scores.items() if name in applies}
+        return pd.DataFrame({**texts, **kept, "failure": failures})
 
     def compare(self, baseline: "RunResult | str | Path", *, allow_mismatch: bool = False) -> Finding:
         """This run beside an earlier one: differences with intervals, and what else changed.
@@ -180,7 +202,7 @@ class RunResult:
         if self.status != "complete":
             text = f"{self.summary.name}: {self.status}, {self.summary.reason}"
         elif n_failed:
-            text += f", at most {n_failed} failed for a figure"
+            text += f", up to {n_failed} of them failed"
         states = Counter(gate.state for gate in self.gates)
         if self.gates:
             not_passed = [f"{states[state]} {state}" for state in ("missed", "undecided") if states[state]]
@@ -195,35 +217,28 @@ class RunResult:
         rows = list(self._rows())
         width = max((len(name) for name, *_ in rows), default=0)
         lines = [f"  {name:<{width}}  {value:>7}  {ends:<16}  {cases}".rstrip() for name, value, ends, cases in rows]
-        n_more = len(self.overall) - len(rows)
+        names = {name for name, *_ in rows}
+        n_more = sum(figure.n + figure.n_error > 0 for name, figure in self.overall.items() if name not in names)
         more = [f"  and {n_more} more in .overall"] if n_more > 0 else []
-        return "\n".join([self._lead(), *lines, *more, f"  {self.folder}"])
+        return "\n".join(map(printable_line, [self._lead(), *lines, *more, f"  {self.folder}"]))
 
     def _repr_html_(self) -> str:
         cells = "".join(
-            f"<tr><td>{escape(name)}</td><td><b>{escape(value)}</b></td><td>{escape(ends)}</td><td>{escape(cases)}</td></tr>"
+            f"<tr><td>{_safe(name)}</td><td><b>{_safe(value)}</b></td><td>{_safe(ends)}</td><td>{_safe(cases)}</td></tr>"
             for name, value, ends, cases in self._rows()
         )
         head = "<tr><th>figure</th><th>value</th><th>95% interval</th><th>cases</th></tr>"
-        gates = "".join(f"<div>{escape(line)}</div>" for _, line in gate_lines(self.summary))
-        warned = "".join(f"<div>warning: {escape(notice.message)}</div>" for notice in self.warnings[:3])
-        place = escape(str(self.folder))
-        return (
-            f"<div><b>{escape(self._lead())}</b><table>{head}{cells}</table>{gates}{warned}<code>{place}</code></div>"
-        )
+        lines = gate_lines(self.summary) if self.summary.n_gates else []
+        gates = "".join(f"<div>{_safe(line)}</div>" for _, line in lines)
+        warned = "".join(f"<div>warning: {_safe(notice.message)}</div>" for notice in self.warnings[:3])
+        place = _safe(str(self.folder))
+        return f"<div><b>{_safe(self._lead())}</b><table>{head}{cells}</table>{gates}{warned}<code>{place}</code></div>"
+
+
+def _safe(text: str) -> str:
+    """A text for HTML."""
+    return escape(inert(text))
 
 
 def _estimates(figures: Mapping[str, Estimate | dict[str, int]]) -> dict[str, Estimate]:
     return {name: figure for name, figure in figures.items() if isinstance(figure, Estimate)}
-
-
-def _flat(record: CaseRecord) -> dict[str, Any]:
-    case, output = record.case, record.output
-    return {
-        "case_id": record.case_id,
-        "question": None if case is None else case.question,
-        "answer": None if output is None else output.answer,
-        "category": None if case is None else case.category,
-        **{name: value for name, (value, _) in record.scores.items()},
-        "failure": "; ".join(record.failures) or None,
-    }

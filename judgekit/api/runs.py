@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.api.in_memory import Given, write_config, write_inputs
+from judgekit.api.live_bar import observer_here
 from judgekit.api.results import Finding, RunResult
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.protocols import System
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.local import run_beside, run_local
 from judgekit.systems.python import Python
 from judgekit.workflows.job import RunJob, start
 from judgekit.workflows.models import Options
@@ -56,7 +57,7 @@ def run(
         run_id: name of the run folder.
         resume: a run that stopped, in place of a new one.
         use_cache: False asks every question again and stores no replies.
-        observer: is told how the run goes.
+        observer: is told how the run goes; left out: a live bar in a notebook, elsewhere nothing.
 
     Returns:
         The run. Its figures are those of metrics.json, not yet rounded.
@@ -66,12 +67,15 @@ def run(
     """
     options = Options(_path(results_dir), run_id=run_id, limit=limit, sample=sample, use_cache=use_cache)
     job = _job(_config_path(config, Path(base), options), options, resume)
-    return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
+    return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
 async def arun(config: str | Path | Mapping[str, Any] | RunConfig, **arguments: Any) -> RunResult:
-    """`run` in the event loop that is running; arguments and errors are the same."""
-    return await _awaited(run, config, **arguments)
+    """`run` beside the event loop that is running; arguments and errors are the same.
+
+    Cancelled, it leaves a run that can be resumed.
+    """
+    return await run_beside(lambda: run(config, **arguments))
 
 
 def evaluate(
@@ -107,7 +111,7 @@ def evaluate(
         run_id: name of the run folder.
         resume: a run of the same arguments that stopped, in place of a new one.
         use_cache: False asks every question again and stores no replies.
-        observer: is told how the run goes.
+        observer: is told how the run goes; left out: a live bar in a notebook, elsewhere nothing.
         config: further keys of a config, such as `gates`, `spot_check`, `slices`, `repeats` or `budget`.
 
     Returns:
@@ -136,12 +140,12 @@ def evaluate(
     live = Python(function=system) if callable(system) else system if isinstance(system, System) else None
     job = _job(path, options, resume, live)
     job.warnings += [*asked.notices, *(() if answers is None else answers.notices)]
-    return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
+    return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
 async def aevaluate(cases: Any, outputs: Any = None, **arguments: Any) -> RunResult:
-    """`evaluate` in the event loop that is running; arguments and errors are the same."""
-    return await _awaited(evaluate, cases, outputs, **arguments)
+    """`evaluate` beside the event loop that is running; arguments and errors are the same as of `evaluate`."""
+    return await run_beside(lambda: evaluate(cases, outputs, **arguments))
 
 
 def open_run(run: Run, *, results_dir: str | Path | None = None) -> RunResult:
@@ -182,7 +186,7 @@ def rejudge(
         results_dir: folder of runs; left out: beside the run.
         run_id: name of the new run.
         use_cache: False asks every question again.
-        observer: is told how it goes.
+        observer: is told how it goes; left out: as of `run`.
 
     Raises:
         JudgekitError: see `judgekit.core.errors`.
@@ -192,7 +196,7 @@ def rejudge(
     names = (judge,) if isinstance(judge, str) else tuple(judge)
     options = Options(_path(results_dir), run_id=run_id, use_cache=use_cache)
     job = open_rejudge(_name(run), RejudgeWanted(names, model, prompt_version, _path(config)), options)
-    return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
+    return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
 def prefer(
@@ -217,7 +221,7 @@ def prefer(
         results_dir: folder of runs.
         run_id: name of the new run.
         use_cache: False asks every question again.
-        observer: is told how it goes.
+        observer: is told how it goes; left out: as of `run`.
 
     Raises:
         JudgekitError: see `judgekit.core.errors`.
@@ -227,7 +231,7 @@ def prefer(
     options = Options(_path(results_dir), run_id=run_id, use_cache=use_cache)
     wanted = PreferWanted(judge, model, prompt_version, _path(config))
     job = open_comparison([_name(item) for item in runs], wanted, options).start()
-    return _result(job, run_local(lambda: run_workflow(job, observer or Observer())))
+    return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
 def spotcheck(
@@ -255,7 +259,7 @@ def spotcheck(
         adaptive: draw more until it is decided.
         config: another config, for models and wordings that the run's does not have.
         results_dir: folder of runs.
-        observer: is told how it goes.
+        observer: is told how it goes; left out: as of `run`.
 
     Raises:
         JudgekitError: see `judgekit.core.errors`.
@@ -266,7 +270,7 @@ def spotcheck(
     from judgekit.workflows.spotcheck import spotcheck as spotcheck_workflow
 
     wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, _path(config))
-    found = spotcheck_workflow(_name(run), wanted, Options(_path(results_dir)), observer or Observer())
+    found = spotcheck_workflow(_name(run), wanted, Options(_path(results_dir)), observer or observer_here())
     text = "\n".join(reliability_lines(found.summary.judge_reliability, found.spot_checks))
     document = {"run_id": found.summary.run_id, "judge_reliability": found.summary.judge_reliability}
     return Finding(text, rounded(document), found.path)
@@ -338,13 +342,6 @@ def _job(path: Path, options: Options, resume: str | None, system: System | None
 
 def _result(job: RunJob, summary: Any) -> RunResult:
     return RunResult(job.folder.path, summary)
-
-
-async def _awaited(function: Callable[..., RunResult], *arguments: Any, **named: Any) -> RunResult:
-    """A run in a thread of its own, so that its reading and writing does not hold up the loop that waits for it."""
-    import asyncio
-
-    return await asyncio.to_thread(function, *arguments, **named)
 
 
 def _config_path(config: Any, base: Path, options: Options) -> Path:

@@ -236,6 +236,10 @@ class System(BaseModel):
 
     name: ClassVar[str] = ""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.name = cls.__module__.rpartition(".")[2]  # also of one that a program makes itself
+
     version: Annotated[str, Field(min_length=1)] | None = None
     """What you call this version of the system. Only with it are outputs cached, since a system that changes under the
     same name would be answered for by what it was."""

@@ -336,6 +336,19 @@ class CaseRecord:
     inputs: Mapping[str, JudgeInput] = field(default_factory=dict)
     """What was put before each judge."""
 
+    def __repr__(self) -> str:
+        """What the case is about, and its scores: the record as a whole fills screens."""
+        told = {
+            name: text[:60]
+            for name, text in (
+                ("question", self.case and self.case.question),
+                ("answer", self.output and self.output.answer),
+            )
+            if text
+        }
+        scores = {name: value for name, (value, _) in self.scores.items() if value is not None}
+        return f"CaseRecord({self.case_id!r}, {told}, scores={scores}, failures={list(self.failures)})"
+
     @property
     def failures(self) -> tuple[str, ...]:
         """What failed and how, such as `system: timeout` or `groundedness: invalid`; empty if nothing did."""

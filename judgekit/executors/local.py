@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -20,10 +20,8 @@ def run_local(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Raises:
         BaseException: whatever the coroutine raised.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(main())
+    if not _is_loop_running():  # not inside an `except`, or its error would be shown beside that of the work
+        return asyncio.run(_announced(main))
     outcome: Future[T] = Future()
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
 
@@ -56,3 +54,53 @@ def run_local(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     finally:
         thread.join()
     return outcome.result()
+
+
+_ANNOUNCE: ContextVar["Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] | None"] = ContextVar(
+    "announce", default=None
+)
+"""Where the work of a thread says how it can be cancelled."""
+
+
+async def run_beside(work: Callable[[], T]) -> T:
+    """What a function gives that calls `run_local`, run in a thread, so that it does not hold up this loop.
+
+    Cancelled, its work is cancelled too, and has ended when this returns.
+
+    Raises:
+        BaseException: whatever the function raised.
+    """
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+    token = _ANNOUNCE.set(started)
+    waiting = asyncio.ensure_future(asyncio.to_thread(work))
+    _ANNOUNCE.reset(token)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        if not started.cancel():
+            loop, task = started.result()
+            with suppress(RuntimeError):  # it is over
+                loop.call_soon_threadsafe(task.cancel)
+        await asyncio.wait([waiting])
+        if not waiting.cancelled():
+            waiting.exception()  # looked at, since what was cancelled has the word
+        raise
+
+
+async def _announced(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    task = asyncio.current_task()
+    announce = _ANNOUNCE.get()
+    if announce is not None and task is not None:
+        if announce.cancelled():
+            raise asyncio.CancelledError
+        if not announce.done():
+            announce.set_result((asyncio.get_running_loop(), task))
+    return await main()
+
+
+def _is_loop_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -128,7 +128,84 @@ def test_a_result_shows_itself_in_ten_lines_with_a_sentence_first_and_escapes_in
     assert str(result.folder) in lines[-1]
     assert "<table>" in result._repr_html_()
     finding = judgekit.Finding("<b>1 & 2</b>", {})
-    assert finding._repr_html_() == "<pre>&lt;b&gt;1 &amp; 2&lt;/b&gt;</pre>"
+    assert finding._repr_html_().endswith(">&lt;b&gt;1 &amp; 2&lt;/b&gt;</pre>")
+
+
+def test_a_table_leaves_out_scores_that_apply_to_no_case_and_a_record_is_short(tmp_path: Path) -> None:
+    result = judged(tmp_path, outputs=[*OUTPUTS[:3], {"case_id": "c4", "error": {"kind": "timeout"}}])
+    frame = result.to_pandas()
+    assert "abstention_accuracy" in {score.name for score in result.scores}
+    assert "abstention_accuracy" not in frame
+    assert frame["groundedness"].dtype == "float64"
+    assert frame["groundedness"].isna().tolist() == [False, False, False, True]
+    assert frame["failure"].tolist()[3] == "system: timeout"
+    assert len(repr(result.cases("groundedness >= 1"))) < 3000
+    assert repr(result).startswith("evaluate: 4 cases judged, up to 1 of them failed.")
+
+
+def test_hostile_names_neither_act_on_a_terminal_nor_on_a_page(tmp_path: Path) -> None:
+    cases = [{**CASES[0], "category": "<img src=x onerror=alert(1)>"}]
+    result = judged(tmp_path / "<b>\x1b[31m", cases=cases, outputs=OUTPUTS[:1])
+    assert "\x1b" not in repr(result)
+    assert "\x1b" not in result._repr_html_()
+    assert "<b>\ufffd" not in result._repr_html_()
+
+
+def test_a_run_that_is_cancelled_stops_and_can_be_resumed(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def ask(item: Case) -> dict[str, Any]:
+        asked.append(item.id)
+        await asyncio.sleep(0 if len(asked) == 1 else 60)
+        return {"answer": item.question, "retrieved": [{"text": item.question}]}
+
+    async def given_up() -> None:
+        system = Python(function=ask, max_concurrency=1)
+        run = asyncio.create_task(
+            judgekit.aevaluate(CASES, system=system, judges=["groundedness"], models=MODELS, results_dir=tmp_path,
+                               run_id="r")
+        )  # fmt: skip
+        while len(asked) < 2:
+            await asyncio.sleep(0.01)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    asyncio.run(given_up())
+    n_asked = len(asked)
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    assert (manifest["status"], n_asked) == ("interrupted", 2)
+
+
+def test_what_a_function_does_wrong_is_a_row_of_the_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def ask(item: Case) -> Any:
+        print("noise of", item.id)  # noqa: T201
+        if item.id == "c1":
+            raise ValueError("no kiln")
+        return {"c2": float("nan"), "c3": {"answer": "x", "confidence": float("nan")}, "c4": asyncio.sleep}[item.id]
+
+    result = judged(tmp_path, outputs=None, system=ask, judges=[], metrics=["operations"])
+    errors = {record.case_id: record.output.error for record in result.cases() if record.output is not None}
+    assert {name: error and error.kind for name, error in errors.items()} == {
+        "c1": "exception", "c2": "invalid_output", "c3": "invalid_output", "c4": "invalid_output"
+    }  # fmt: skip
+    assert errors["c1"] is not None and errors["c1"].message.startswith("ValueError: no kiln")
+    assert result.overall["error_rate"].value == 1.0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "noise of c1" in captured.err
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_a_coroutine_that_nobody_awaits_is_no_answer(tmp_path: Path) -> None:
+    async def slow(item: Case) -> str:
+        return item.question
+
+    def forgets(item: Case) -> dict[str, Any]:
+        return {"answer": slow(item)}
+
+    result = judged(tmp_path, outputs=None, system=forgets, judges=[], metrics=["operations"])
+    assert [kind for _, kind in result.failures] == ["system: invalid_output"] * 4
 
 
 def test_failures_are_listed_with_their_case(tmp_path: Path) -> None:

@@ -59,7 +59,9 @@ class FormatChoice(StrEnum):
 def report_command(
     shared: Shared,
     run: Run,
-    format_: Annotated[str, Option("--format", help="html, md, csv, parquet or junit.")] = "html",
+    format_: Annotated[
+        str, Option("--format", help="html, md, csv, parquet, junit, inspect or every-eval-ever.")
+    ] = "html",
     out: Annotated[Path | None, Option("--out", help="File to write; default: in the run folder.")] = None,
 ) -> None:
     """Write a report of a stored run. A page, a summary, scores as a table, or gates as JUnit XML."""

@@ -10,38 +10,57 @@ from judgekit.reports.safe_text import inert
 
 Cell = str | float | None
 
-TEXT_COLUMNS = ("case_id", "question", "answer", "failure")
+REASON = ".reason"
+"""Ends the name of the column beside a judge's score: why it judged so, or why there is no score."""
 
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|\t")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*")
 
 
 class ScoreTable:
-    """The table of a run.
+    """The table of a run: a row a case, without columns in which nothing stands.
 
     `failure` says what failed and how (`system: timeout; groundedness: invalid`). A score that failed or does not apply
-    is an empty cell; scores.jsonl has the reasons.
+    is an empty cell; of a judge, the column beside it says why.
     """
 
-    def __init__(self, score_names: Sequence[str]) -> None:
-        """Fix the columns: names of the scores in their order."""
-        self._names = tuple(score_names)
+    def __init__(self, score_names: Sequence[str], records: Iterable[CaseRecord]) -> None:
+        """Look through the cases, which are read again for the rows.
+
+        Args:
+            score_names: names of the scores in their order.
+            records: the cases.
+        """
+        used: set[str] = set()
+        judges: set[str] = set()
+        for record in records:
+            used.update(name for name, text in _texts(record).items() if text is not None)
+            used.update(name for name, (value, _) in record.scores.items() if value is not None)
+            judges.update(judgment.judge for judgment in record.judgments if judgment.role == "primary")
+        self._texts = [name for name in _TEXTS if name in used or name == "case_id"]
+        self._scores = [name for name in score_names if name in used]
+        self._judges = frozenset(judges)
 
     @property
     def columns(self) -> dict[str, type]:
         """Columns in their order with the type of their cells, text or number."""
-        return {**dict.fromkeys(TEXT_COLUMNS, str), **dict.fromkeys(self._names, float)}
+        found: dict[str, type] = dict.fromkeys(self._texts, str)
+        for name in self._scores:
+            found[name] = float
+            if name in self._judges:
+                found[name + REASON] = str
+        return found
 
     def row(self, record: CaseRecord) -> list[Cell]:
         """The cells of one case, as they are."""
-        case, output = record.case, record.output
-        texts = [
-            record.case_id,
-            None if case is None else case.question,
-            None if output is None else output.answer,
-            "; ".join(record.failures) or None,
-        ]
-        return [*texts, *(record.scores.get(name, (None, None))[0] for name in self._names)]
+        texts = _texts(record)
+        cells: list[Cell] = [texts[name] for name in self._texts]
+        for name in self._scores:
+            value, why = record.scores.get(name, (None, None))
+            cells.append(value)
+            if name in self._judges:
+                cells.append(_reasoning(record, name) or why)
+        return cells
 
     def csv_lines(self, records: Iterable[CaseRecord]) -> Iterator[str]:
         """The table as CSV, line by line, first the names; texts cannot run as formulas of a spreadsheet program."""
@@ -63,3 +82,25 @@ def _line(cells: Sequence[Cell]) -> str:
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerow(["" if cell is None else cell for cell in cells])
     return stream.getvalue()
+
+
+_TEXTS = ("case_id", "question", "answer", "reference", "category", "failure")
+
+
+def _texts(record: CaseRecord) -> dict[str, str | None]:
+    case, output = record.case, record.output
+    return {
+        "case_id": record.case_id,
+        "question": None if case is None else case.question or None,
+        "answer": None if output is None else output.answer,
+        "reference": None if case is None else "\n".join(case.reference_answers) or None,
+        "category": None if case is None else case.category,
+        "failure": "; ".join(record.failures) or None,
+    }
+
+
+def _reasoning(record: CaseRecord, judge: str) -> str | None:
+    for judgment in record.judgments:
+        if (judgment.role, judgment.judge) == ("primary", judge) and judgment.verdict is not None:
+            return judgment.verdict.reasoning or None
+    return None

@@ -101,12 +101,12 @@ def side_of(label: str, stored: StoredRun, files: ExitStack, metrics: Mapping[st
     """
     if metrics is None:
         metrics = stored.folder.read_json(METRICS) if stored.folder.has(METRICS) else {}
-    components, notices = _components(stored, _part(metrics, "own_code"))
+    components, notices = components_of(stored, _part(metrics, "own_code"))
     identity = _identity(stored, metrics)
     return Side(label, stored, files.enter_context(ComparedRun(stored.folder)), metrics, identity, components, notices)
 
 
-def _components(stored: StoredRun, own_code: Mapping[str, Any]) -> tuple[dict[str, Component], list[tuple[str, str]]]:
+def components_of(stored: StoredRun, own_code: Mapping[str, Any]) -> tuple[dict[str, Component], list[tuple[str, str]]]:
     """Metric families and judges by name; those that cannot be built here are left out with a notice.
 
     What is from a Python file is known by what the run stored of its scores: to compare runs is to execute no code of

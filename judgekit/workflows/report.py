@@ -1,5 +1,6 @@
 """`judgekit report`: a report of a stored run, from its folder to a page, a table, or a file for a CI server."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from judgekit.metrics.gold_evidence import GoldSupports
 from judgekit.reports.case_data import MOST_ROWS, caps_for
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.ci_servers import render_junit
+from judgekit.reports.inspect_scores import inspect_records
 from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
@@ -27,8 +29,17 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
 from judgekit.storage.stored_cases import StoredCases
 from judgekit.storage.table_files import write_parquet
+from judgekit.workflows.shared_results import write_shared
 
-FORMATS = {"html": REPORT, "md": SUMMARY, "csv": "scores.csv", "parquet": "scores.parquet", "junit": "junit.xml"}
+FORMATS = {
+    "html": REPORT,
+    "md": SUMMARY,
+    "csv": "scores.csv",
+    "parquet": "scores.parquet",
+    "junit": "junit.xml",
+    "inspect": "inspect_scores.jsonl",
+    "every-eval-ever": "every_eval_ever",
+}
 """What a report can be, and the name that it gets in the run folder."""
 
 FEWEST_POINTS = 2
@@ -59,9 +70,11 @@ def write_report(path: Path, form: str = "html", out: Path | None = None) -> Pat
     target = out or folder.path / FORMATS[form]
     if form == "parquet":
         with StoredCases(folder) as cases:
-            table = ScoreTable(cases.score_names())
+            table = ScoreTable(cases.score_names(), cases)
             write_parquet(target, table.columns, map(table.row, cases))
         return target
+    if form == "every-eval-ever":
+        return write_shared(folder, target)
     with replacing(target) as stream:
         for piece in _pieces(folder, form):
             stream.write(piece.encode("utf-8", "replace"))
@@ -73,11 +86,16 @@ def _pieces(folder: RunFolder, form: str) -> Iterator[str]:
         yield from html_pieces(folder)
     elif form == "md":
         yield render_markdown(_figures(folder), folder.prompts())
+    elif form == "inspect":
+        with StoredCases(folder) as cases:
+            judges = [name for name in cases.score_names() if name in cases.judged()]
+            for record in inspect_records(cases, judges or cases.score_names()):
+                yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
     elif form == "junit":
         yield render_junit(folder.manifest(), read_summary(folder))
     else:
         with StoredCases(folder) as cases:
-            yield from ScoreTable(cases.score_names()).csv_lines(cases)
+            yield from ScoreTable(cases.score_names(), cases).csv_lines(cases)
 
 
 def _figures(folder: RunFolder) -> RunSummary:

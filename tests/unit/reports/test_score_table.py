@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.cases import Case, OutputError, SystemOutput
+from judgekit.core.judgments import Judgment, Verdict
 from judgekit.core.runs import CaseRecord
 from judgekit.reports.score_table import ScoreTable, defused
 
@@ -46,6 +47,24 @@ def test_no_cell_begins_with_what_starts_a_formula_but_a_plain_number(text: str)
         float(cell.replace(",", ""))
 
 
+def judgment(case_id: str, verdict: Verdict) -> Judgment:
+    return Judgment(
+        case_id=case_id,
+        judge="groundedness",
+        prompt_version="v1",
+        prompt_sha256="0",
+        input_sha256="0",
+        model_id="m",
+        provider="lexical",
+        model="overlap-2",
+        key="reply:2:0",
+        parameters={},
+        parser_version=2,
+        created_at="2026-11-29T00:00:00+00:00",
+        verdict=verdict,
+    )
+
+
 def record(case_id: str, question: str, answer: str | None, **scores: tuple[float | None, str | None]) -> CaseRecord:
     error = None if answer is not None else OutputError(kind="timeout")
     return CaseRecord(
@@ -62,7 +81,7 @@ def test_the_table_has_a_row_a_case_and_empty_cells_where_there_is_no_number() -
         record("c2", "q", None, mrr=(None, "failed: timeout"), f1=(1.0, None)),
         CaseRecord(case_id="c3"),
     ]
-    text = "".join(ScoreTable(["mrr", "f1"]).csv_lines(records))
+    text = "".join(ScoreTable(["mrr", "f1", "unused"], records).csv_lines(records))
     rows = list(csv.reader(io.StringIO(text)))
     assert rows == [
         ["case_id", "question", "answer", "failure", "mrr", "f1"],
@@ -72,6 +91,22 @@ def test_the_table_has_a_row_a_case_and_empty_cells_where_there_is_no_number() -
     ]
 
 
+def test_a_judge_has_its_reason_beside_its_score_and_references_and_categories_are_there() -> None:
+    case = Case(id="c1", question="q", reference_answers=("one", "two"), category="=cmd")
+    given = judgment("c1", Verdict(score=4, reasoning="It is so."))
+    records = [
+        CaseRecord(case_id="c1", case=case, scores={"groundedness": (4.0, None)}, judgments=(given,)),
+        CaseRecord(case_id="c2", scores={"groundedness": (None, "n/a: abstained")}),
+    ]
+    rows = list(csv.reader(io.StringIO("".join(ScoreTable(["groundedness"], records).csv_lines(records)))))
+    assert rows == [
+        ["case_id", "question", "reference", "category", "groundedness", "groundedness.reason"],
+        ["c1", "q", "one\ntwo", "'=cmd", "4.0", "It is so."],
+        ["c2", "", "", "", "", "n/a: abstained"],
+    ]
+
+
 def test_negative_scores_stay_numbers() -> None:
-    [_, line] = ScoreTable(["shift"]).csv_lines([CaseRecord(case_id="c1", scores={"shift": (-0.25, None)})])
-    assert line == "c1,,,,-0.25\n"
+    records = [CaseRecord(case_id="c1", scores={"shift": (-0.25, None)})]
+    [_, line] = ScoreTable(["shift"], records).csv_lines(records)
+    assert line == "c1,-0.25\n"

@@ -113,7 +113,8 @@ def held_against(gate: Gate, comparison: Comparison) -> GateResult:
     if reason is not None or delta is None:
         return undecided(gate, reason or _absent(gate, comparison), comparison.run_a)
     decision = decide(delta, gate.margin or 0.0)
-    notes = [decision.note] if decision.note else []
+    notes = [f"in {delta.n_units} clusters"] if 0 < delta.n_units < delta.n else []
+    notes += [decision.note] if decision.note else []
     if comparison.only_in_a:
         notes.append(f"{len(comparison.only_in_a)} cases of the baseline are not in this run")
     return _result(gate, comparison.run_a, decision, delta, notes)

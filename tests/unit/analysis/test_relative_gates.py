@@ -164,6 +164,8 @@ def test_the_message_has_the_difference_its_interval_and_its_pairs() -> None:
         "m not worse than latest:main (a) by more than 0.1: passed, -0.0200 (95% -0.0800 to +0.0400, 50 pairs, "
         "2 cases of the baseline are not in this run)"
     )
+    clustered = held_against(gate(), comparison(delta(-0.02, -0.08, 0.04, n_units=10)))
+    assert "50 pairs, in 10 clusters)" in clustered.message
     assert undecided(gate(), "no baseline yet").message == (
         "m not worse than latest:main by more than 0.1: undecided, no baseline yet"
     )

@@ -205,8 +205,9 @@ class RunResult:
             text += f", up to {n_failed} of them failed"
         states = Counter(gate.state for gate in self.gates)
         if self.gates:
-            not_passed = [f"{states[state]} {state}" for state in ("missed", "undecided") if states[state]]
-            text += f"; of {len(self.gates)} gates {', '.join(not_passed)}" if not_passed else "; all gates passed"
+            n, found = len(self.gates), [state for state in ("missed", "undecided") if states[state]]
+            told = [f"{states[state]} of {n} gate{'s' * (n > 1)} {state}" for state in found]
+            text += f"; {', '.join(told) or 'all gates passed'}"
         return f"{text}."
 
     def _rows(self) -> Iterator[tuple[str, str, str, str]]:
@@ -219,7 +220,9 @@ class RunResult:
         lines = [f"  {name:<{width}}  {value:>7}  {ends:<16}  {cases}".rstrip() for name, value, ends, cases in rows]
         names = {name for name, *_ in rows}
         n_more = sum(figure.n + figure.n_error > 0 for name, figure in self.overall.items() if name not in names)
-        more = [f"  and {n_more} more in .overall"] if n_more > 0 else []
+        rest = [f"{n_more} more in .overall"] if n_more > 0 else []
+        rest += [f"{len(self.warnings)} warning{'s' * (len(self.warnings) > 1)} in .warnings"] if self.warnings else []
+        more = [f"  and {', '.join(rest)}"] if rest else []
         return "\n".join(map(printable_line, [self._lead(), *lines, *more, f"  {self.folder}"]))
 
     def _repr_html_(self) -> str:

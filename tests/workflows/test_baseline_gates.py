@@ -188,7 +188,7 @@ def test_compare_holds_the_gates_of_b_against_a(bench: Bench) -> None:
 
 def test_the_result_in_python_never_says_that_an_undecided_gate_passed(bench: Bench) -> None:
     found = judgekit.run(bench.config(), run_id="a", results_dir=bench.results)
-    assert "; of 1 gates 1 undecided." in repr(found)
+    assert "; 1 of 1 gate undecided." in repr(found)
     bench.tag("a")
     assert "; all gates passed." in repr(judgekit.run(bench.config(), run_id="b", results_dir=bench.results))
 

@@ -205,8 +205,10 @@ class RunResult:
             text += f", up to {n_failed} of them failed"
         states = Counter(gate.state for gate in self.gates)
         if self.gates:
-            n, found = len(self.gates), [state for state in ("missed", "undecided") if states[state]]
-            told = [f"{states[state]} of {n} gate{'s' * (n > 1)} {state}" for state in found]
+            n = len(self.gates)
+            told = [
+                f"{count} of {n} gate{'s' * (n > 1)} {state}" for state, count in states.items() if state != "passed"
+            ]
             text += f"; {', '.join(told) or 'all gates passed'}"
         return f"{text}."
 

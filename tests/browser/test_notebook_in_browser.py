@@ -46,7 +46,7 @@ def executed(tmp_path: Path, cells: list[str]) -> Path:
     for package in ("nbconvert", "ipykernel"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed; it is in the dev extra")
-    made = [
+    made: list[dict[str, Any]] = [
         {"cell_type": "code", "execution_count": None, "id": f"c{n}", "metadata": {}, "outputs": [], "source": text}
         for n, text in enumerate(cells)
     ]

@@ -206,6 +206,8 @@ def _anchored(config: dict[str, Any], base: Path) -> dict[str, Any]:
         found["system"] = {**system, "call": str(base / system["call"])}
     elif system["name"] == "command":
         found["system"] = {"folder": str(base), **system}
+    if isinstance(found.get("models"), dict):
+        found["models"] = {name: _model(model, base) for name, model in found["models"].items()}
     for key in ("judges", "metrics"):
         if found.get(key) is not None:
             found[key] = [_component(item, base) for item in found[key]]
@@ -214,6 +216,13 @@ def _anchored(config: dict[str, Any], base: Path) -> dict[str, Any]:
 
 def _data(value: Any, base: Path) -> Any:
     return str(base / value) if isinstance(value, str) else {**value, "path": str(base / value["path"])}
+
+
+def _model(value: Any, base: Path) -> Any:
+    """A model; that of provider llama_cpp is a file."""
+    if isinstance(value, dict) and value.get("provider") == "llama_cpp" and isinstance(value.get("model"), str):
+        return {**value, "model": str(base / value["model"])}
+    return value
 
 
 def _component(value: Any, base: Path) -> Any:

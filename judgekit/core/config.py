@@ -111,6 +111,8 @@ class ModelConfig(Section):
     max_output_tokens: Annotated[int, Field(ge=16)] = 1024
     max_prompt_bytes: Annotated[int, Field(ge=1)] | None = None
     """A prompt with more bytes of UTF-8 is not sent, and its case fails as `context_length`; left out: no limit."""
+    context_tokens: Annotated[int, Field(ge=512)] | None = None
+    """Context window that provider `llama_cpp` loads its model with; left out: 8192."""
     timeout_seconds: Annotated[float, Field(gt=0)] | None = 120.0
     """Wall-clock limit of one request, from sending to the last byte; null means the default of 120."""
     max_attempts: Annotated[int, Field(ge=1, le=20)] = 5

@@ -94,6 +94,8 @@ class ModelIdentity:
     """Where the hash comes from, such as `/props`."""
     served_models: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    context_tokens: int | None = None
+    """The context window, if the server tells; no part of the hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +130,23 @@ class Provider(ABC):
     def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
         self.model = model
         self.api_key = api_key
+        self.folder = Path()
+        """Where relative paths of the model start: the folder of the config."""
         self.variables: Mapping[str, str] = {}
         """Values of the environment variables that the config names in base_url and extra_headers; they are secrets."""
         self.on_rate_limits: Callable[[RateLimits], None] | None = None
         """Told of what a reply says of the server's limits."""
         self.may_ask_again: Callable[[], bool] = lambda: True
         """Asked before a call is made again, since a budget may not hold that."""
+
+    @classmethod
+    def as_asked(cls, model: ModelConfig) -> ModelConfig:
+        """The config of a model with what follows from its provider.
+
+        Raises:
+            ConfigError: the config has what the provider cannot take.
+        """
+        return model
 
     def check(self) -> None:  # noqa: B027  # most providers have nothing to check
         """Check what can be checked without a call.

@@ -72,6 +72,8 @@ class OpenAICompatible(Provider):
     """Chat completions over HTTP; one client and one connection pool for the whole run."""
 
     probabilities: ClassVar[Literal["none", "tokens", "stated"]] = "tokens"
+    uses_proxy: ClassVar[bool] = True
+    """Whether requests go through the proxy that the environment sets."""
 
     def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
         """Nothing is opened before the first request."""
@@ -245,7 +247,7 @@ class OpenAICompatible(Provider):
         import httpx2
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
-        proxy = _proxy_for(self.address())
+        proxy = _proxy_for(self.address()) if self.uses_proxy else None
         if proxy is not None and proxy[1].startswith("socks"):
             raise ConfigError(
                 f"{proxy[0]} names a SOCKS proxy for {self.address()}, which is not supported; "
@@ -256,7 +258,9 @@ class OpenAICompatible(Provider):
         )
         timeout = httpx2.Timeout(self._timeout, pool=None)
         # A redirect may lead the judged texts to another host.
-        pool = DefaultAioHttpClient(verify=_tls(), limits=limits, timeout=timeout, follow_redirects=False)
+        pool = DefaultAioHttpClient(
+            verify=_tls(), limits=limits, timeout=timeout, follow_redirects=False, trust_env=self.uses_proxy
+        )
         address, query = split_address(self.model.base_url, self.variables)
         client = AsyncOpenAI(
             # An empty key would make the client read its own environment variable.
@@ -329,8 +333,18 @@ async def identify_server(provider: OpenAICompatible) -> ModelIdentity:
             facts["chat_template_sha256"] = hashlib.sha256(props["chat_template"].encode()).hexdigest()
     own = next((entry for entry in entries if entry.get("id") == provider.model.model), entries[0] if entries else {})
     facts |= {key: own[key] for key in ("id", "meta", "root", "max_model_len", "owned_by") if own.get(key) is not None}
+    window = _context_tokens(props, own)
     if not facts:
-        return ModelIdentity(served_models=served)
+        return ModelIdentity(served_models=served, context_tokens=window)
     digest = hashlib.sha256(canonical_json(facts)).hexdigest()
     source = "/props and /v1/models" if isinstance(props, dict) else "/v1/models"
-    return ModelIdentity(build_hash=f"sha256:{digest}", source=source, served_models=served, facts=facts)
+    return ModelIdentity(
+        build_hash=f"sha256:{digest}", source=source, served_models=served, facts=facts, context_tokens=window
+    )
+
+
+def _context_tokens(props: Any, entry: Mapping[str, Any]) -> int | None:
+    """The context window of one slot by llama.cpp's /props, else of the model by vLLM's /v1/models."""
+    settings = props.get("default_generation_settings") if isinstance(props, dict) else None
+    found = [settings.get("n_ctx") if isinstance(settings, dict) else None, entry.get("max_model_len")]
+    return next((size for size in found if isinstance(size, int) and size > 0), None)

@@ -103,6 +103,10 @@ def build_model(name: str, model: ModelConfig, config_path: Path, options: Optio
     provider_class = find(judgekit.providers, Provider, model.provider, f"models.{name}.provider")
     environment = variables_of(config_path, options)
     key = None
+    try:
+        model = provider_class.as_asked(model)
+    except ConfigError as error:
+        raise ConfigError(f"models.{name}: {error}") from None
     if provider_class.needs_network:
         variable = model.api_key_env or (None if model.base_url else "OPENAI_API_KEY")
         key = environment.get(variable, "").strip() if variable else None
@@ -118,7 +122,11 @@ def build_model(name: str, model: ModelConfig, config_path: Path, options: Optio
     limiter = AdaptiveLimiter(min(model.max_concurrency, options.most_connections))
     provider = provider_class(model, api_key=key)
     provider.variables = _variables_of(name, model, environment, needs_key=needs_key)
-    provider.check()
+    provider.folder = config_path.resolve().parent
+    try:
+        provider.check()
+    except ConfigError as error:
+        raise ConfigError(f"models.{name}: {error}") from None
     runtime = ModelRuntime(
         model_id=name,
         config=model,

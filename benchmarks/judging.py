@@ -28,7 +28,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.config import Budget, JudgeConfig, ModelConfig
+from judgekit.core.config import Budget, ModelConfig
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import JudgeInput
 from tests.doubles.server_process import ServerProcess
 

@@ -13,8 +13,9 @@ from judgekit.api.in_memory import Given, write_config, write_inputs
 from judgekit.api.live_bar import observer_here
 from judgekit.api.results import Finding, RunResult
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.config import ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.protocols import System
 from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_beside, run_local

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judgekit.core.components import Judge
-from judgekit.core.config import PanelConfig
+from judgekit.core.judge_config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Verdict
 from judgekit.core.kind import said_text
 

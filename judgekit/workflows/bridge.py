@@ -9,8 +9,9 @@ from typing import Any
 from judgekit.analysis.run_deltas import bridge_figure
 from judgekit.analysis.stored_figures import rounded
 from judgekit.core.components import Judge
-from judgekit.core.config import JudgeConfig, ModelConfig
+from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.runs import BRIDGE, CASES, SCORES
 from judgekit.core.text import canonical_json
 from judgekit.storage.run_folder import RunFolder

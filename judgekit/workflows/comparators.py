@@ -6,8 +6,9 @@ from pathlib import Path
 
 import judgekit.providers
 from judgekit.core.components import find
-from judgekit.core.config import JudgeConfig, ModelConfig
+from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Provider
 from judgekit.storage.prompt_files import prompt_versions, wordings_of

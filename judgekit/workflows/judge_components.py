@@ -7,8 +7,8 @@ from pathlib import Path
 
 import judgekit.judges
 from judgekit.core.components import Judge, build, find, names_of, shipped_in
-from judgekit.core.config import JudgeConfig
 from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import CANNOT_TELL
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.verdict_kinds import Preference, Scale

@@ -7,7 +7,7 @@ from typing import Any
 
 from judgekit.analysis.verdict_pairs import panel_record
 from judgekit.core.components import Judge
-from judgekit.core.config import PanelConfig
+from judgekit.core.judge_config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan

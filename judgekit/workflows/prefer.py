@@ -13,8 +13,9 @@ from typing import Any
 
 from judgekit.analysis.preferences import PAIR, SOURCE, letter
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.config import JudgeConfig, RunConfig
+from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.runs import CASES, CONFIG, OUTPUTS, Manifest, Notices
 from judgekit.core.verdict_kinds import Preference
 from judgekit.storage.config_files import load_config

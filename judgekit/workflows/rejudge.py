@@ -13,8 +13,9 @@ import judgekit
 import judgekit.judges
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
-from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.config import ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ModelIdentity

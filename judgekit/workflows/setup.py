@@ -10,8 +10,9 @@ from judgekit.analysis.repeated_answers import most_answers
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric
-from judgekit.core.config import JudgeConfig, RunConfig, SpotCheck
+from judgekit.core.config import RunConfig, SpotCheck
 from judgekit.core.errors import ConfigError
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Surroundings, System

@@ -14,8 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from judgekit.core.components import Judge, Metric
-from judgekit.core.config import JudgeConfig, ModelConfig, RunConfig
+from judgekit.core.config import ModelConfig, RunConfig
 from judgekit.core.errors import CodeMissing, ConfigError, StorageError, did_you_mean, first_problem
+from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CONFIG, Manifest, RunSummary

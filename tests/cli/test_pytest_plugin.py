@@ -37,7 +37,7 @@ def project(folder: Path, tests: str, config: dict[str, Any] | None = None) -> P
 
 def outcome(folder: Path, *arguments: str) -> tuple[int, str]:
     """Exit code and output of the project's own pytest."""
-    plugin = [] if IS_INSTALLED else ["-p", "judgekit.pytest_plugin"]
+    plugin = [] if IS_INSTALLED else ["-p", "judgekit.pytest_plugin.hooks"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     environment.pop("PYTEST_ADDOPTS", None)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgekit.core.config import PanelConfig
+from judgekit.core.judge_config import PanelConfig
 from judgekit.core.judgments import JudgeFailure, Verdict
 from judgekit.judges.conflict import Conflict
 from judgekit.judges.groundedness import Groundedness

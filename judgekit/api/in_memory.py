@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -23,7 +23,9 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import collector_paused
 from judgekit.core.config import RunConfig
 from judgekit.core.data_files import CODE, DataFile
-from judgekit.core.errors import ConfigError
+from judgekit.core.errors import ConfigError, InputError
+from judgekit.core.human_labels import LABELS
+from judgekit.core.protocols import System
 from judgekit.core.request_fields import public_address
 from judgekit.core.runs import CASES, CONFIG, OUTPUTS, Notices
 from judgekit.storage.case_files import Intake, record_of
@@ -36,12 +38,14 @@ from judgekit.storage.reading import with_our_names
 from judgekit.storage.record_formats import NO_ID, Source
 from judgekit.storage.rows import Row
 from judgekit.storage.run_files import disk_faults_named
+from judgekit.systems.python import Python
 from judgekit.workflows.judged_data import RECORDED, live_system
 
 INPUTS = ".inputs"
 """Stands beside the runs of a results folder."""
 
 M = TypeVar("M", Case, SystemOutput)
+T = TypeVar("T")
 
 
 @dataclass
@@ -103,12 +107,15 @@ class Given(Generic[M]):
                 yield Row(0, place, None, f"expected a mapping or a {self.model.__name__}, {found}")
 
     def _own_fields(self) -> dict[str, str]:
-        """Those of the names that are fields of a case, or of an output."""
+        """Those of the names that are fields of a case, or of an output; what is neither is left for the error."""
         known, fields = _fields_of(self.model), dict(self.fields)
         for ours, other in (("id", "case_id"), ("case_id", "id")) if self.holds_both else ():
             if other in fields:
                 fields.setdefault(ours, fields[other])
-        return {ours: theirs for ours, theirs in fields.items() if field_heads([ours]) & known}
+        if self.model is SystemOutput and not self.holds_both:
+            known = known - {"metadata"}  # both have it, and the names are said once for both
+        foreign = _fields_of(Case) | _fields_of(SystemOutput)
+        return {ours: theirs for ours, theirs in fields.items() if not field_heads([ours]) & (foreign - known)}
 
     def _of_the_other(self) -> set[str]:
         """Names of what only the other of case and output takes, so that it is not kept twice."""
@@ -121,6 +128,32 @@ class Given(Generic[M]):
 
 def _fields_of(model: type[BaseModel]) -> set[str]:
     return {*model.model_fields, *([RETRIEVED_IDS] if model is SystemOutput else [])}
+
+
+def several(value: str | Sequence[T]) -> list[str | T]:
+    """A single name as a list of one."""
+    return [value] if isinstance(value, str) else list(value)
+
+
+def judge_entry(judge: Any, models: Sequence[str]) -> Any:
+    """A judge of a config; the only model is meant where none is named."""
+    if not isinstance(judge, str | Mapping):
+        return judge
+    entry = {"name": judge} if isinstance(judge, str) else dict(judge)
+    if len(models) == 1 and not {"model", "panel"} & entry.keys():
+        entry["model"] = models[0]
+    return entry
+
+
+def system_entry(system: Any) -> dict[str, Any]:
+    """The system of a config; of a function its name."""
+    if isinstance(system, Mapping):
+        return dict(system)
+    if isinstance(system, System):
+        return system.settings()
+    if not callable(system):
+        raise ConfigError(f"system: expected a function of a case, found {type(system).__name__}")
+    return Python(function=system).settings()
 
 
 def write_inputs(
@@ -164,6 +197,30 @@ def write_config(results_dir: Path, config: Mapping[str, Any] | RunConfig, base:
     with _NewFolder(results_dir) as folder:
         folder.write(CONFIG, [_document(found)])
         return folder.keep() / CONFIG
+
+
+def write_labels(results_dir: Path, labels: Any) -> Path:
+    """Write labels that are in memory as a file of labels, and give its path.
+
+    Args:
+        results_dir: the folder of runs.
+        labels: mappings with `case_id` and what a file of labels holds beside it, or a frame with a row for each.
+
+    Raises:
+        InputError: they are neither.
+        StorageError: they cannot be written.
+    """
+    ids = IdColumns(DataFile(path="labels"))
+
+    def lines() -> Iterator[bytes]:
+        for number, row in enumerate(rows_of(labels, "labels")):
+            if not isinstance(row, dict):
+                raise InputError(f"labels: [{number}]: expected a mapping, found {type(row).__name__} {row!r:.40}")
+            yield json.dumps(ids.read(row), ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
+
+    with _NewFolder(results_dir) as folder:
+        folder.write(LABELS, lines())
+        return folder.keep() / LABELS
 
 
 def _checked(config: Mapping[str, Any] | RunConfig) -> dict[str, Any]:
@@ -215,7 +272,9 @@ def _anchored(config: dict[str, Any], base: Path) -> dict[str, Any]:
 
 
 def _data(value: Any, base: Path) -> Any:
-    return str(base / value) if isinstance(value, str) else {**value, "path": str(base / value["path"])}
+    if isinstance(value, Mapping):
+        return {**value, "path": _data(value["path"], base)} if "path" in value else value
+    return str(base / value) if isinstance(value, str) else value
 
 
 def _model(value: Any, base: Path) -> Any:

@@ -4,12 +4,21 @@ Errors are those of `judgekit.core.errors`. Everything works inside a running ev
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judgekit.api.in_memory import Given, write_config, write_inputs
+from judgekit.api.in_memory import (
+    Given,
+    judge_entry,
+    several,
+    system_entry,
+    write_config,
+    write_inputs,
+    write_labels,
+)
 from judgekit.api.live_bar import observer_here
 from judgekit.api.results import Finding, RunResult
 from judgekit.core.cases import Case, SystemOutput
@@ -19,6 +28,7 @@ from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.protocols import System
 from judgekit.engine.passes import Observer
 from judgekit.executors.local import run_beside, run_local
+from judgekit.storage.env_files import read_env
 from judgekit.systems.python import Python
 from judgekit.workflows.job import RunJob, start
 from judgekit.workflows.models import Options
@@ -43,6 +53,7 @@ def run(
     limit: int | None = None,
     sample: int | None = None,
     run_id: str | None = None,
+    case: str | Sequence[str] = (),
     resume: str | None = None,
     use_cache: bool = True,
     observer: Observer | None = None,
@@ -56,6 +67,7 @@ def run(
         limit: take only the first cases.
         sample: take only so many cases, drawn at random with the config's seed.
         run_id: name of the run folder.
+        case: ids of the cases to judge; none: all.
         resume: a run that stopped, in place of a new one.
         use_cache: False asks every question again and stores no replies.
         observer: is told how the run goes; left out: a live bar in a notebook, elsewhere nothing.
@@ -66,7 +78,10 @@ def run(
     Raises:
         JudgekitError: see `judgekit.core.errors`.
     """
-    options = Options(_path(results_dir), run_id=run_id, limit=limit, sample=sample, use_cache=use_cache)
+    in_memory = not isinstance(config, str | Path)
+    case_ids = tuple(dict.fromkeys(several(case))) or None
+    part = {"limit": limit, "sample": sample, "case_ids": case_ids}
+    options = _options(results_dir, Path(base) if in_memory else None, run_id=run_id, use_cache=use_cache, **part)
     job = _job(_config_path(config, Path(base), options), options, resume)
     return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
@@ -84,9 +99,9 @@ def evaluate(
     outputs: Any = None,
     *,
     system: Answers | System | Mapping[str, Any] | None = None,
-    judges: Sequence[str | Mapping[str, Any] | JudgeConfig] = (),
+    judges: str | Sequence[str | Mapping[str, Any] | JudgeConfig] = (),
     models: Mapping[str, Mapping[str, Any] | ModelConfig] | None = None,
-    metrics: Sequence[str | Mapping[str, Any]] | None = None,
+    metrics: str | Sequence[str | Mapping[str, Any]] | None = None,
     name: str = "evaluate",
     fields: Mapping[str, str] | None = None,
     results_dir: str | Path | None = None,
@@ -131,13 +146,13 @@ def evaluate(
     if system is None:
         answers = Given(data if holds_both else outputs, SystemOutput, fields or {}, holds_both)
     document: dict[str, Any] = {"name": name, "models": models or {}, **config}
-    document["judges"] = [_judge(judge, list(models or {})) for judge in judges]
+    document["judges"] = [judge_entry(judge, list(models or {})) for judge in several(judges)]
     if metrics is not None:
-        document["metrics"] = list(metrics)
+        document["metrics"] = several(metrics)
     if system is not None:
-        document["system"] = _system_entry(system)
-    options = Options(_path(results_dir) or Path("results"), run_id=run_id, use_cache=use_cache)
-    path = write_inputs(options.results_dir or Path("results"), document, asked, answers, Path())
+        document["system"] = system_entry(system)
+    options = _options(results_dir or "results", run_id=run_id, use_cache=use_cache)
+    path = write_inputs(Path(results_dir or "results"), document, asked, answers, Path())
     live = Python(function=system) if callable(system) else system if isinstance(system, System) else None
     job = _job(path, options, resume, live)
     job.warnings += [*asked.notices, *(() if answers is None else answers.notices)]
@@ -160,7 +175,7 @@ def open_run(run: Run, *, results_dir: str | Path | None = None) -> RunResult:
         return run
     from judgekit.storage.run_folder import RunFolder
 
-    folder = RunFolder.open(find_run(str(run), Options(_path(results_dir))))
+    folder = RunFolder.open(find_run(str(run), _options(results_dir)))
     return RunResult(folder.path, stored_figures(folder)[1])
 
 
@@ -194,8 +209,8 @@ def rejudge(
     """
     from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
 
-    names = (judge,) if isinstance(judge, str) else tuple(judge)
-    options = Options(_path(results_dir), run_id=run_id, use_cache=use_cache)
+    names = tuple(several(judge))
+    options = _options(results_dir, run_id=run_id, use_cache=use_cache)
     job = open_rejudge(_name(run), RejudgeWanted(names, model, prompt_version, _path(config)), options)
     return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
@@ -229,7 +244,7 @@ def prefer(
     """
     from judgekit.workflows.prefer import PreferWanted, open_comparison
 
-    options = Options(_path(results_dir), run_id=run_id, use_cache=use_cache)
+    options = _options(results_dir, run_id=run_id, use_cache=use_cache)
     wanted = PreferWanted(judge, model, prompt_version, _path(config))
     job = open_comparison([_name(item) for item in runs], wanted, options).start()
     return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
@@ -271,7 +286,7 @@ def spotcheck(
     from judgekit.workflows.spotcheck import spotcheck as spotcheck_workflow
 
     wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, _path(config))
-    found = spotcheck_workflow(_name(run), wanted, Options(_path(results_dir)), observer or observer_here())
+    found = spotcheck_workflow(_name(run), wanted, _options(results_dir), observer or observer_here())
     text = "\n".join(reliability_lines(found.summary.judge_reliability, found.spot_checks))
     document = {"run_id": found.summary.run_id, "judge_reliability": found.summary.judge_reliability}
     return Finding(text, rounded(document), found.path)
@@ -279,7 +294,7 @@ def spotcheck(
 
 def calibrate(
     run: Run,
-    labels: str | Path | None = None,
+    labels: Any = None,
     *,
     judge: str | None = None,
     cluster_by: str | None = None,
@@ -290,7 +305,8 @@ def calibrate(
 
     Args:
         run: the run.
-        labels: file of labels; left out: the one that `judgekit label` wrote into the run.
+        labels: file of labels, or a list or frame with `case_id` and what such a file has beside it, such as `score`;
+            left out: the labels that `judgekit label` wrote into the run.
         judge: only this judge.
         cluster_by: field whose cases may be alike.
         baseline: another run, whose verdicts are the baseline.
@@ -304,8 +320,11 @@ def calibrate(
     from judgekit.workflows.calibrate import calibrate as calibrate_workflow
 
     before = None if baseline is None else _name(baseline)
+    options = _options(results_dir)
+    if labels is not None and not isinstance(labels, str | Path):
+        labels = write_labels(find_run(_name(run), options).parent, labels)
     wanted = CalibrationWanted(_path(labels), judge, cluster_by, baseline=before)
-    folder, found = calibrate_workflow(_name(run), wanted, Options(_path(results_dir)), Observer())
+    folder, found = calibrate_workflow(_name(run), wanted, options, Observer())
     return Finding("\n".join(calibration_lines(found["judges"])), found, folder)
 
 
@@ -329,10 +348,16 @@ def compare(
     from judgekit.workflows.compared_runs import CompareOptions, open_runs
 
     how = CompareOptions(allows_mismatch=allow_mismatch)
-    with open_runs(_name(baseline), _name(candidate), Options(_path(results_dir))) as sides:
+    with open_runs(_name(baseline), _name(candidate), _options(results_dir)) as sides:
         comparison = compare_workflow(sides, how)
         document = json.loads("".join(comparison_pieces(sides, comparison, (), "json")))
     return Finding(plain_text(comparison), document)
+
+
+def _options(results_dir: str | Path | None, base: Path | None = Path(), **more: Any) -> Options:
+    """Options, and the environment with a `.env` in `base`, where paths start; None: a config file says where."""
+    environment = None if base is None else {**read_env(base), **os.environ}
+    return Options(_path(results_dir), environment=environment, **more)
 
 
 def _job(path: Path, options: Options, resume: str | None, system: System | None = None) -> RunJob:
@@ -359,23 +384,3 @@ def _path(value: str | Path | None) -> Path | None:
 
 def _name(run: Run) -> str:
     return str(run.folder if isinstance(run, RunResult) else run)
-
-
-def _judge(judge: Any, models: Sequence[str]) -> Any:
-    """A judge of a config; the only model is meant where none is named."""
-    if not isinstance(judge, str | Mapping):
-        return judge
-    entry = {"name": judge} if isinstance(judge, str) else dict(judge)
-    if len(models) == 1 and not {"model", "panel"} & entry.keys():
-        entry["model"] = models[0]
-    return entry
-
-
-def _system_entry(system: Any) -> dict[str, Any]:
-    if isinstance(system, Mapping):
-        return dict(system)
-    if isinstance(system, System):
-        return system.settings()
-    if not callable(system):
-        raise ConfigError(f"system: expected a function of a case, found {type(system).__name__}")
-    return Python(function=system).settings()

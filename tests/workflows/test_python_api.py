@@ -15,6 +15,7 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, InputError, ProviderError
 from judgekit.systems.python import Python
+from judgekit.testing import FaultServer
 from tests.builders import case, output, write_suite
 
 MODELS = {"m": {"provider": "lexical", "model": "overlap-2"}}
@@ -223,7 +224,47 @@ def test_second_opinions_labels_and_comparisons_are_findings(tmp_path: Path) -> 
     found = judgekit.calibrate(result, labels)
     assert found.folder is not None
     assert "groundedness" in found.document["judges"]
+    from_rows = judgekit.calibrate(result, [{"case_id": f"c{n}", "score": 5} for n in range(1, 5)])
+    assert from_rows.text.splitlines()[1:] == found.text.splitlines()[1:]
+    with pytest.raises(InputError, match=r"labels: \[0\]: expected a mapping, found int 5"):
+        judgekit.calibrate(result, [5])
     assert judged(tmp_path).compare(result).text
+
+
+def test_answers_of_two_runs_are_preferred_side_by_side(tmp_path: Path) -> None:
+    with FaultServer() as server:
+        models = {"m": {"model": "m-2026-01-01", "base_url": server.base_url}}
+        one = judged(tmp_path, outputs=[OUTPUTS[0], WRONG, *OUTPUTS[2:]], models=models, run_id="one")
+        two = judged(tmp_path, models=models, run_id="two")
+        found = judgekit.prefer(one, two)
+    assert (found.status, found.summary.cases["n"], list(found.summary.judges)) == ("complete", 4, ["preference"])
+
+
+def test_keys_stand_in_the_env_file_of_the_folder_where_paths_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KILN_KEY", raising=False)
+    models = {
+        "m": {
+            "model": "m-2026-01-01",
+            "base_url": "http://127.0.0.1:9/v1",
+            "api_key_env": "KILN_KEY",
+            "max_attempts": 1,
+        }
+    }
+    with pytest.raises(ConfigError, match="environment variable KILN_KEY is not set"):
+        judged(tmp_path, models=models)
+    Path(".env").write_text("KILN_KEY=sk-kiln-secret\n")
+    with pytest.raises(ProviderError):
+        judged(tmp_path, models=models)
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != ".env"]
+    assert not any(b"sk-kiln-secret" in content for content in stored)
+
+
+def test_a_run_takes_only_the_cases_that_are_named(tmp_path: Path) -> None:
+    result = judgekit.run(write_suite(tmp_path), case="c2", results_dir=tmp_path / "r")
+    assert [record.case_id for record in result.cases()] == ["c2"]
 
 
 SECRET = "sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
@@ -292,6 +333,11 @@ def test_paths_given_in_python_start_at_the_current_folder(tmp_path: Path, monke
             {"outputs": [{"answer": "x"}]},
             "their positions and the ids of the others cannot be joined",
         ),
+        (
+            {"fields": {"answr": "a"}},
+            "names 'answr', which is not a field of a case; did you mean 'answerable'",
+        ),
+        ({"fields": {"answer": "a"}}, "outputs: \"fields\" maps 'answer' to 'a', which no record has"),
         ({"outputs": [{"case_id": "zz", "answer": "x"}]}, "no output belongs to a case"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Commands to begin with: quickstart, init, validate, schema, pin, convert."""
+"""Commands to begin with: quickstart, init, validate, schema, pin, doctor, convert."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -106,6 +106,35 @@ def pin_command(
 
     pins = run_local(lambda: find_pins(config_path_of(config), model))
     print_json(pins, indent=2)
+
+
+DOCTOR_EPILOG = """\b
+Examples:
+  judgekit doctor config.json
+  judgekit doctor config.json --json | jq .models.judge.asked.same_bytes
+
+\b
+Each model over a network is asked eight short questions, beside what it takes to find out what it is; the budget of
+the config holds. Exit codes: 0 ready, 2 something to mend, 3 a model cannot be reached or refuses.
+"""
+
+
+@command(app, "doctor", panel=START, results_dir=False, json=True, epilog=DOCTOR_EPILOG)
+def doctor_command(shared: Shared, config: Annotated[str, Argument(help="Config file, or `quickstart`.")]) -> None:
+    """Ask each model what it is, and the same question five times.
+
+    Says too which metrics and judges lack a field.
+    """
+    from judgekit.executors.local import run_local
+    from judgekit.reports.doctor_text import doctor_text
+    from judgekit.workflows.doctor import examine
+    from judgekit.workflows.selectors import config_path_of
+
+    options = shared.options(use_cache=False)
+    found = run_local(lambda: examine(config_path_of(config), options))
+    shared.show(found, lambda: doctor_text(found))
+    if found["exit_code"]:
+        raise typer.Exit(found["exit_code"])
 
 
 @command(app, "convert", panel=START, results_dir=False, epilog=CONVERT_EPILOG)

@@ -57,23 +57,16 @@ def _check_fields(setup: "Setup", outputs: Sequence[SystemOutput]) -> Notices:
     A system that failed on every case has no fields to speak of, and nothing is said then. Of some cases of a file a
     field may be missing by chance, so that nothing is refused.
     """
-    answered = [output for output in outputs if output.error is None]
-    if not setup.cases or not answered:
+    if not setup.cases or all(output.error is not None for output in outputs):
         return []
     judges = setup.judge_components
     named = {component.name for component in [*judges, *(setup.metrics if setup.config.metrics is not None else ())]}
     is_part = len(setup.cases) < setup.n_cases_in_file
-    known: dict[str, bool] = {}
     wrong: list[str] = []
     notices: Notices = []
-    components: list[Component] = [*setup.metrics, *judges]
-    for component in components:
-        needs = component.needs
-        missing = [group for group in needs if not any(_has(name, setup.cases, answered, known) for name in group)]
-        if not missing:
-            continue
+    for component, missing in missing_fields(setup, outputs):
         gold_missing = any(group[0].startswith("case.") for group in missing)
-        line = f"{_kind(component)} {component.name} needs {', and '.join(map(_in_words, missing))}"
+        line = f"{_kind(component)} {component.name} needs {', and '.join(map(in_words, missing))}"
         if component.name in named and not is_part:
             wrong.append(f'{line}; add it, map it with "fields", or leave {component.name} out')
         elif component.name in named or not gold_missing:
@@ -83,11 +76,29 @@ def _check_fields(setup: "Setup", outputs: Sequence[SystemOutput]) -> Notices:
     return notices
 
 
+def missing_fields(setup: "Setup", outputs: Sequence[SystemOutput]) -> list[tuple[Component, list[tuple[str, ...]]]]:
+    """Metrics and judges that no record has the fields for, with the fields: of each group one is needed.
+
+    Without an output that has no error, only fields of cases count.
+    """
+    answered = [output for output in outputs if output.error is None]
+    known: dict[str, bool] = {}
+    components: list[Component] = [*setup.metrics, *setup.judge_components]
+    found = []
+    for component in components:
+        groups = [group for group in component.needs if answered or group[0].startswith("case.")]
+        missing = [group for group in groups if not any(_has(name, setup.cases, answered, known) for name in group)]
+        if missing:
+            found.append((component, missing))
+    return found
+
+
 def _kind(component: Component) -> str:
     return "judge" if isinstance(component, Judge) else "metrics:"
 
 
-def _in_words(needed: tuple[str, ...]) -> str:
+def in_words(needed: tuple[str, ...]) -> str:
+    """A group of fields that is missing, for people."""
     fields = " or ".join(name.partition(".")[2] for name in needed)
     return f"{fields}, which no {needed[0].partition('.')[0]} has"
 

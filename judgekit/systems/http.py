@@ -259,7 +259,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _filled_in(template: Any, fields: Mapping[str, Any]) -> Any:
-    """A template with what a case has; a text that is one placeholder becomes the value itself."""
+    """A template with what a case has; a text that is nothing but `{{name}}` becomes the value itself."""
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)
         if whole is not None:

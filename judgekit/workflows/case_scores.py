@@ -101,14 +101,11 @@ def score_cases(
         unjudged: why cases were not put before a judge.
         judgments: the judgment that counts for each question.
     """
-    cases = list(cases)
-    metrics = _settled(scorers.metrics, cases, folder)
+    metrics = _settled(scorers.metrics, cases := list(cases), folder)
     components = [*metrics, *scorers.judges]
     columns = [column for component in components for column in component.columns()]
-    joint = joint_columns(columns)
-    columns += joint
-    pooled = [figure for component in components for figure in component.pooled()]
-    config = scorers.config
+    columns += (joint := joint_columns(columns))
+    pooled, config = [figure for part in components for figure in part.pooled()], scorers.config
     rules = FigureRules(config.resampling_seed, config.min_n, config.cluster_by)
     tally = RunTally(columns, pooled, config.slices, config.errors, rules)
     reports = {metric.name: report for metric in metrics if (report := metric.open_report()) is not None}
@@ -120,19 +117,12 @@ def score_cases(
 
     def lines() -> Iterator[bytes]:
         for case, output in zip(cases, folder.outputs(), strict=False):
-            verdicts = {
-                judge.name: _verdict_or_reason(
-                    unjudged.get(judge.name, {}).get(case.id),
-                    judgments.get(JudgmentKey("primary", judge.name, case.id)),
-                )
-                for judge in scorers.judges
-            }
+            verdicts = _verdicts(scorers.judges, case.id, unjudged, judgments)
             outcomes, sources = _metric_outcomes(families, case, output, verdicts, scorers.warnings, of_judges)
             decided = deciding.of(case, output, verdicts)
             for judge in scorers.judges:
                 outcomes.update(_judge_outcomes(judge, case, decided, verdicts[judge.name], scorers.warnings))
-            if joint:
-                outcomes.update(joint_outcomes(outcomes))
+            outcomes.update(joint_outcomes(outcomes) if joint else {})
             tally.add(case, output, outcomes)
             if repeats is not None and again is not None:
                 repeats.add(case, outcomes, again.scores.get(case.id))
@@ -262,6 +252,20 @@ def _checked(component: Metric | Judge, outcomes: Outcomes) -> Outcomes:
 
 def _names(component: Metric | Judge) -> list[str]:
     return [column.name for column in component.columns()]
+
+
+def _verdicts(
+    judges: Sequence[Judge],
+    case_id: str,
+    unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
+    judgments: Mapping[JudgmentKey, Judgment],
+) -> dict[str, Verdict | NotApplicable | Failed]:
+    """What each judge says of a case."""
+    found = {}
+    for judge in judges:
+        reason = unjudged.get(judge.name, {}).get(case_id)
+        found[judge.name] = _verdict_or_reason(reason, judgments.get(JudgmentKey("primary", judge.name, case_id)))
+    return found
 
 
 def _verdict_or_reason(

@@ -19,6 +19,7 @@ def stats_text(record: Mapping[str, Any]) -> str:
     old = record["n_other_versions"]
     rows = [
         ("replies", f"{record['n_replies']:,} (key version {record['key_version']})"),
+        ("outputs", f"{record['n_outputs']:,}"),
         ("capabilities", f"{record['n_capabilities']:,}"),
         ("other key versions", f"{sum(old.values()):,}{_by_version(old)}"),
         ("damaged", f"{record['n_damaged']:,}" + ("; see `judgekit cache verify`" if record["n_damaged"] else "")),

@@ -122,7 +122,7 @@ def cache_record(reader: CacheReader) -> dict[str, Any]:
     """What is in a cache, as a strict-JSON object.
 
     Returns:
-        `n_replies` and `n_capabilities` that a run can ask for, `n_other_versions` by version, `n_damaged`,
+        `n_replies`, `n_outputs` and `n_capabilities` that a run can ask for, `n_other_versions` by version, `n_damaged`,
         `bytes_on_disk`, and when the oldest and newest entry were stored (UTC; None in an empty cache).
     """
     kinds: Counter[str] = Counter()
@@ -146,6 +146,7 @@ def cache_record(reader: CacheReader) -> dict[str, Any]:
         "key_version": KEY_VERSION,
         "n_entries": n_entries,
         "n_replies": kinds["reply"],
+        "n_outputs": kinds["output"],
         "n_capabilities": kinds["capabilities"],
         "n_other_versions": dict(sorted(other.items())),
         "n_damaged": n_damaged,

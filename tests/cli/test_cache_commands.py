@@ -96,6 +96,7 @@ def test_stats_count_replies_capabilities_other_versions_and_damage_apart(tmp_pa
     assert record["n_entries"] == 6 + 1 + 4
     assert record["n_replies"] == 5
     assert record["n_capabilities"] == 1
+    assert record["n_outputs"] == 0
     assert record["n_damaged"] == 1
     assert record["n_other_versions"] == {"1": 2, "9": 1, "unknown": 1}
     assert record["key_version"] == KEY_VERSION

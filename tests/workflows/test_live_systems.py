@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from judgekit.core.errors import ConfigError, InputError, ProviderError
 from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
+from judgekit.storage.cache_entries import CacheReader, cache_record
 from judgekit.systems import python
 from judgekit.workflows.dry_run import dry_run
 from judgekit.workflows.job import RunJob, start
@@ -219,6 +220,8 @@ def test_outputs_of_a_version_are_cached_for_other_runs(tmp_path: Path) -> None:
     _, job = carried_out(config)
     assert len(asked(tmp_path)) == 4
     assert job.folder.manifest().system["n_from_cache"] == 4
+    with CacheReader(tmp_path / "results" / ".cache") as reader:
+        assert cache_record(reader)["n_outputs"] == 4
     carried_out(config, use_cache=False)
     assert len(asked(tmp_path)) == 8
 

@@ -19,7 +19,7 @@ from judgekit.cli import (  # noqa: F401
     start,
     trust,
 )
-from judgekit.cli.command import app, give_up_output, handle_sigterm, say_error
+from judgekit.cli.commands import app, give_up_output, handle_sigterm, say_error
 
 __all__ = ["app", "run_app"]
 

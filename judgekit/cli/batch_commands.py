@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from judgekit.cli.command import RUN, Run, Shared, app, command
+from judgekit.cli.commands import RUN, Run, Shared, app, command
 
 batch = typer.Typer(
     help="Judge by the batch endpoint of a provider.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from judgekit.cli.command import CACHE, Run, Shared, app, command, confirmed, say
+from judgekit.cli.commands import CACHE, Run, Shared, app, command, confirmed, say
 
 if TYPE_CHECKING:
     from judgekit.storage.cache_entries import CacheReader

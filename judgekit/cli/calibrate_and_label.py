@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from judgekit.cli.command import TRUST, Run, Shared, app, command, resumable, say
+from judgekit.cli.commands import TRUST, Run, Shared, app, command, resumable, say
 
 if TYPE_CHECKING:
     from judgekit.workflows.label import Labelling

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from judgekit.cli.command import say
+from judgekit.cli.commands import say
 
 if TYPE_CHECKING:
     from judgekit.core.runs import RunSummary

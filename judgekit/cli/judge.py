@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from judgekit.cli.command import (
+from judgekit.cli.commands import (
     RUN,
     FromDir,
     NoCache,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from judgekit.cli.command import LOOK, NoCache, Run, Shared, app, command, print_figures, print_json, say
+from judgekit.cli.commands import LOOK, NoCache, Run, Shared, app, command, print_figures, print_json, say
 from judgekit.cli.judge import judge_all
 
 if TYPE_CHECKING:

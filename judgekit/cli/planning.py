@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from judgekit.cli.command import LOOK, Run, Shared, app, command
+from judgekit.cli.commands import LOOK, Run, Shared, app, command
 
 PLAN_EPILOG = """\b
 Examples:

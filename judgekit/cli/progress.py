@@ -5,7 +5,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from judgekit.cli.command import say
+from judgekit.cli.commands import say
 from judgekit.core.text import in_words
 from judgekit.engine.limiter import LONGEST_RESET_SECONDS
 from judgekit.engine.passes import Observer

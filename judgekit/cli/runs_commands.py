@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from judgekit.cli.command import LOOK, Run, Shared, app, command, confirmed, print_figures, print_json, say, say_notices
+from judgekit.cli.commands import (
+    LOOK,
+    Run,
+    Shared,
+    app,
+    command,
+    confirmed,
+    print_figures,
+    print_json,
+    say,
+    say_notices,
+)
 
 TREND_EPILOG = """\b
 Examples:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from judgekit.cli.command import RUN, FromDir, Shared, app, command, print_json, say, say_notices
+from judgekit.cli.commands import RUN, FromDir, Shared, app, command, print_json, say, say_notices
 
 if TYPE_CHECKING:
     from judgekit.core.data_files import DataFile

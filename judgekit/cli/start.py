@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from judgekit.cli.command import START, Shared, app, command, print_json, say, say_notices
+from judgekit.cli.commands import START, Shared, app, command, print_json, say, say_notices
 from judgekit.cli.judge import run_command
 from judgekit.cli.score_commands import field_mapping
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from judgekit.cli.command import TRUST, OtherConfig, Run, Shared, app, command, print_json, resumable, say
+from judgekit.cli.commands import TRUST, OtherConfig, Run, Shared, app, command, print_json, resumable, say
 
 if TYPE_CHECKING:
     from judgekit.analysis.drift_states import DriftReport

@@ -122,8 +122,8 @@ def cache_record(reader: CacheReader) -> dict[str, Any]:
     """What is in a cache, as a strict-JSON object.
 
     Returns:
-        `n_replies`, `n_outputs` and `n_capabilities` that a run can ask for, `n_other_versions` by version, `n_damaged`,
-        `bytes_on_disk`, and when the oldest and newest entry were stored (UTC; None in an empty cache).
+        `n_replies`, `n_outputs` and `n_capabilities` that a run can ask for, `n_other_versions` by version,
+        `n_damaged`, `bytes_on_disk`, and when the oldest and newest entry were stored (UTC; None in an empty cache).
     """
     kinds: Counter[str] = Counter()
     other: Counter[str] = Counter()

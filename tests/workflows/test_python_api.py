@@ -11,9 +11,12 @@ import pytest
 
 import judgekit
 from judgekit.api.case_filter import parse_condition
+from judgekit.api.live_bar import LiveBar, observer_here
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, InputError, ProviderError
+from judgekit.engine.judging import Tally
+from judgekit.engine.passes import Observer
 from judgekit.systems.python import Python
 from judgekit.testing import FaultServer
 from tests.builders import case, output, write_suite
@@ -408,3 +411,46 @@ def test_public_names_have_types_and_no_other_name_has() -> None:
         alias.asname: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
     assert typed == judgekit._PUBLIC
+
+
+class Drawn:
+    """Stands for the display of a kernel."""
+
+    def __init__(self) -> None:
+        self.pages: list[str] = []
+
+    def HTML(self, text: str) -> str:  # noqa: N802
+        return text
+
+    def display(self, page: str, *, display_id: bool) -> "Drawn":
+        assert display_id
+        self.pages.append(page)
+        return self
+
+    def update(self, page: str) -> None:
+        self.pages.append(page)
+
+
+def test_a_bar_is_drawn_at_the_beginning_and_the_end_and_in_between_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = Drawn()
+    monkeypatch.setitem(sys.modules, "IPython.display", drawn)
+    bar = LiveBar()
+    bar.note("<b>first</b>")
+    outputs = [{**row, "answer": None} if row["case_id"] == "c4" else row for row in OUTPUTS]
+    judged(tmp_path, outputs=outputs, observer=bar)
+    bar.started("<i>", 2000)
+    for n_done in range(1, 2001):
+        bar.advanced("<i>", Tally(n_done=n_done, n_failed=1))
+    bar.finished("<i>")
+    first, *_, last = drawn.pages
+    assert "&lt;b&gt;first&lt;/b&gt;" in first
+    assert '<progress max="3" value="3"></progress> groundedness: 3 of 3, in ' in last
+    assert '<progress max="2000" value="2000"></progress> &lt;i&gt;: 2000 of 2000, in ' in last
+    assert last.endswith("1 failed</div></div>")
+    assert len(drawn.pages) < 20
+
+
+def test_without_a_notebook_nothing_is_drawn() -> None:
+    assert type(observer_here()) is Observer

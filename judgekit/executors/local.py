@@ -92,8 +92,8 @@ async def _announced(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     announce = _ANNOUNCE.get()
     if announce is not None and task is not None:
         if announce.cancelled():
-            raise asyncio.CancelledError
-        if not announce.done():
+            task.cancel()  # at its first wait, so that it can still close what it holds
+        elif not announce.done():
             announce.set_result((asyncio.get_running_loop(), task))
     return await main()
 

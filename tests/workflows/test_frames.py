@@ -14,7 +14,7 @@ import pytest
 
 import judgekit
 from judgekit.api.frames import rows_of
-from judgekit.core.errors import InputError
+from judgekit.core.errors import ConfigError, InputError
 
 MODELS = {"m": {"provider": "lexical", "model": "overlap-2"}}
 COLUMNS: dict[str, list[Any]] = {
@@ -85,6 +85,13 @@ def test_a_frame_is_judged_into_a_frame(tmp_path: Path) -> None:
     assert list(frame["case_id"]) == ["a", "b", "c"]
     assert frame["groundedness"].tolist()[0] == 5.0
     assert frame["groundedness"].isna().tolist() == [False, True, False]
+
+
+def test_a_table_takes_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = judged(tmp_path, pl.DataFrame(COLUMNS))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ConfigError, match="to_pandas takes pandas, which is not installed: pip install pandas"):
+        result.to_pandas()
 
 
 def test_what_is_missing_in_a_frame_is_absent_and_never_the_word_nan(tmp_path: Path) -> None:

@@ -8,16 +8,16 @@ if TYPE_CHECKING:
     from judgekit.api.results import Finding as Finding
     from judgekit.api.results import GatesMissed as GatesMissed
     from judgekit.api.results import RunResult as RunResult
-    from judgekit.api.runs import aevaluate as aevaluate
-    from judgekit.api.runs import arun as arun
-    from judgekit.api.runs import calibrate as calibrate
-    from judgekit.api.runs import compare as compare
-    from judgekit.api.runs import evaluate as evaluate
-    from judgekit.api.runs import open_run as open_run
-    from judgekit.api.runs import prefer as prefer
-    from judgekit.api.runs import rejudge as rejudge
-    from judgekit.api.runs import run as run
-    from judgekit.api.runs import spotcheck as spotcheck
+    from judgekit.api.running import aevaluate as aevaluate
+    from judgekit.api.running import arun as arun
+    from judgekit.api.running import calibrate as calibrate
+    from judgekit.api.running import compare as compare
+    from judgekit.api.running import evaluate as evaluate
+    from judgekit.api.running import open_run as open_run
+    from judgekit.api.running import prefer as prefer
+    from judgekit.api.running import rejudge as rejudge
+    from judgekit.api.running import run as run
+    from judgekit.api.running import spotcheck as spotcheck
     from judgekit.api.without_runs import aggregate as aggregate
     from judgekit.api.without_runs import score_files as score_files
     from judgekit.api.without_runs import score_rankings as score_rankings
@@ -85,16 +85,16 @@ _PUBLIC = {
     "chunk_recall": "judgekit.metrics.chunks",
     "chunk_precision": "judgekit.metrics.chunks",
     "chunk_f1": "judgekit.metrics.chunks",
-    "run": "judgekit.api.runs",
-    "arun": "judgekit.api.runs",
-    "evaluate": "judgekit.api.runs",
-    "aevaluate": "judgekit.api.runs",
-    "rejudge": "judgekit.api.runs",
-    "prefer": "judgekit.api.runs",
-    "spotcheck": "judgekit.api.runs",
-    "calibrate": "judgekit.api.runs",
-    "compare": "judgekit.api.runs",
-    "open_run": "judgekit.api.runs",
+    "run": "judgekit.api.running",
+    "arun": "judgekit.api.running",
+    "evaluate": "judgekit.api.running",
+    "aevaluate": "judgekit.api.running",
+    "rejudge": "judgekit.api.running",
+    "prefer": "judgekit.api.running",
+    "spotcheck": "judgekit.api.running",
+    "calibrate": "judgekit.api.running",
+    "compare": "judgekit.api.running",
+    "open_run": "judgekit.api.running",
     "RunResult": "judgekit.api.results",
     "Finding": "judgekit.api.results",
     "GatesMissed": "judgekit.api.results",

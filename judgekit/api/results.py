@@ -168,7 +168,7 @@ class RunResult:
         Raises:
             ConfigError: the runs cannot be compared; the message says what to do.
         """
-        from judgekit.api.runs import compare
+        from judgekit.api.running import compare
 
         return compare(baseline, self, allow_mismatch=allow_mismatch)
 

@@ -217,6 +217,7 @@ def test_clear_needs_yes_where_nobody_can_be_asked_and_gives_the_space_back(tmp_
 
 
 @pytest.mark.parametrize(("answer", "n_left"), [("n\n", 1), ("y\n", 0)])
+@pytest.mark.slow
 def test_clear_asks_on_a_terminal(tmp_path: Path, answer: str, n_left: int) -> None:
     fill(tmp_path, {key("a"): REPLY})
     ours, theirs = pty.openpty()
@@ -239,6 +240,7 @@ def test_clear_asks_on_a_terminal(tmp_path: Path, answer: str, n_left: int) -> N
     assert stats(tmp_path)["n_entries"] == n_left
 
 
+@pytest.mark.slow
 def test_exported_replies_answer_a_run_on_another_machine(tmp_path: Path, server: FaultServer) -> None:
     config = write_suite(tmp_path / "one", server.base_url)
     judgekit("run", str(config), "--run-id", "a", cwd=tmp_path / "one")

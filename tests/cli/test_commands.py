@@ -30,6 +30,7 @@ def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_quickstart_in_an_empty_folder_prints_a_table_and_ends_with_the_run_folder(tmp_path: Path) -> None:
     result = judgekit("quickstart", cwd=tmp_path)
 
@@ -338,6 +339,7 @@ def test_calls_that_failed_on_the_way_are_asked_again_by_the_command_that_is_nam
 
 
 @pytest.mark.parametrize("format_", ["json", "yaml", "toml"])
+@pytest.mark.slow
 def test_init_writes_a_commented_suite_that_runs(tmp_path: Path, format_: str) -> None:
     result = judgekit("init", "suite", "--format", format_, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -371,6 +373,7 @@ def test_the_schema_that_ships_beside_the_quickstart_is_the_one_that_is_printed(
     assert result.stdout == (REPOSITORY / "configs" / "config.schema.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_pin_prints_what_a_config_can_hold(tmp_path: Path) -> None:
     with FaultServer() as server:
         config = write_suite(tmp_path, server.base_url)
@@ -440,6 +443,7 @@ def test_a_console_that_cannot_show_a_character_is_no_error(tmp_path: Path) -> N
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_shards_fill_the_cache_from_which_a_plain_run_puts_the_whole_together(tmp_path: Path) -> None:
     with FaultServer() as server:
         config = write_suite(tmp_path, server.base_url, n_cases=9)

@@ -210,6 +210,7 @@ def test_damage_is_exit_4(results: Path, tmp_path: Path) -> None:
     assert read_json(results / "old" / "manifest.json")["status"] == "complete"
 
 
+@pytest.mark.slow
 def test_the_example_of_the_document_comes_out_as_it_says(tmp_path: Path) -> None:
     text = (REPOSITORY / "docs" / "compare.md").read_text(encoding="utf-8")
     script, shown = (re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[0] for language in ("python", "text"))

@@ -80,6 +80,7 @@ def calibrated(folder: Path, judge: str, *arguments: str) -> dict[str, Any]:
     return dict(found["judges"][judge]["anchors"])
 
 
+@pytest.mark.slow
 def test_labels_are_typed_by_number_or_name_beside_what_each_means(run: Path) -> None:
     shown = typed(run, "?\n2\nON\nwarm\nc\n1\n", "--judge", "brand")
     assert "Does it fit our voice?" in shown

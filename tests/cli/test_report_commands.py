@@ -112,6 +112,7 @@ def test_a_step_summary_that_cannot_be_written_costs_nothing(tmp_path: Path) -> 
     assert "warning: the summary of this step cannot be written" in result.stderr
 
 
+@pytest.mark.slow
 def test_view_prints_its_address_serves_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     write_run(tmp_path / "results" / "r", 4)
     process = started("view", "r", "--port", "0", "--no-open", cwd=tmp_path)

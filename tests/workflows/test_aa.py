@@ -43,6 +43,7 @@ def aa(folder: Path, *words: str, code: int = 0) -> Any:
     return json.loads(found.output) if "--json" in words and code == 0 else found.output
 
 
+@pytest.mark.slow
 def test_a_second_run_of_the_same_system_says_how_often_gates_fail_on_nothing(tmp_path: Path) -> None:
     run(tmp_path, "a", 1)
     run(tmp_path, "b", 2)

@@ -279,7 +279,7 @@ def test_d14_a_torn_last_line_is_left_out_and_a_damaged_one_is_named(tmp_path: P
 def test_d11_a_run_whose_report_cannot_be_written_is_complete_and_warns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judgekit.api.runs import run
+    from judgekit.api.running import run
 
     def full(*_: Any) -> None:
         raise StorageError("report.html: cannot be written: No space left on device")

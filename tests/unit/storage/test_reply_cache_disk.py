@@ -274,6 +274,7 @@ cache.close()
 
 
 @pytest.mark.parametrize("start", ["new", "damaged"])
+@pytest.mark.slow
 def test_d07_eight_processes_that_write_at_once_lose_nothing(tmp_path: Path, start: str) -> None:
     folder = tmp_path / "cache"
     if start == "damaged":

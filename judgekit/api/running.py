@@ -137,14 +137,7 @@ def evaluate(
         InputError: one line for each thing that is wrong with cases or outputs.
         JudgekitError: see `judgekit.core.errors`.
     """
-    if outputs is not None and system is not None:
-        raise ConfigError("evaluate: give outputs or a system, not both")
-    holds_both = outputs is None and system is None
-    data = list(cases) if holds_both and isinstance(cases, Iterator) else cases
-    asked = Given(data, Case, fields or {}, holds_both)
-    answers = None
-    if system is None:
-        answers = Given(data if holds_both else outputs, SystemOutput, fields or {}, holds_both)
+    asked, answers = _given(cases, outputs, fields or {}, is_live=system is not None)
     document: dict[str, Any] = {"name": name, "models": models or {}, **config}
     document["judges"] = [judge_entry(judge, list(models or {})) for judge in several(judges)]
     if metrics is not None:
@@ -157,6 +150,20 @@ def evaluate(
     job = _job(path, options, resume, live)
     job.warnings += [*asked.notices, *(() if answers is None else answers.notices)]
     return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
+
+
+def _given(
+    cases: Any, outputs: Any, fields: Mapping[str, str], *, is_live: bool
+) -> tuple[Given[Case], Given[SystemOutput] | None]:
+    """Cases, and their outputs unless a live system is asked; one list or frame may hold both."""
+    if is_live:
+        if outputs is not None:
+            raise ConfigError("evaluate: give outputs or a system, not both")
+        return Given(cases, Case, fields, holds_both=False), None
+    if outputs is not None:
+        return Given(cases, Case, fields, holds_both=False), Given(outputs, SystemOutput, fields, holds_both=False)
+    rows = list(cases) if isinstance(cases, Iterator) else cases
+    return Given(rows, Case, fields, holds_both=True), Given(rows, SystemOutput, fields, holds_both=True)
 
 
 async def aevaluate(cases: Any, outputs: Any = None, **arguments: Any) -> RunResult:

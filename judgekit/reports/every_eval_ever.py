@@ -4,17 +4,22 @@ A figure without a value is left out, since the format has no other outcome than
 many it does not apply to stands in the details of each figure. Source: https://evalevalai.com, schema version 0.3.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from judgekit.core.cases import Message
+from judgekit.core.conversations import messages_of
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.runs import CaseRecord, Manifest, RunSummary
-from judgekit.core.scores import Column, Estimate
+from judgekit.core.scores import Column, Estimate, Pooled
 from judgekit.core.text import canonical_sha256, instant_of
 from judgekit.reports.safe_text import inert
 
 SCHEMA_VERSION = "0.3.0"
+_WITHOUT_DIRECTION = {"has_direction": "false"}
+"""Neither way is better; the format has no other word for it."""
 _UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 
 
@@ -26,8 +31,8 @@ class SharedRun:
     summary: RunSummary
     config: Mapping[str, Any]
     prompts: Mapping[str, PromptTemplate]
-    columns: Mapping[str, Column]
-    """By name of the figure, the score that it is the mean of."""
+    columns: Mapping[str, Column | Pooled]
+    """By name of the figure, the score that it is the mean of, or the sums that it is made of."""
     judge_of: Mapping[str, str]
     """By name of the figure, the judge that gives it."""
     experts: Mapping[str, float]
@@ -112,16 +117,18 @@ def _result(run: SharedRun, name: str, figure: Estimate) -> dict[str, Any]:
     }
 
 
-def _metric(run: SharedRun, name: str, column: Column) -> dict[str, Any]:
+def _metric(run: SharedRun, name: str, column: Column | Pooled) -> dict[str, Any]:
     found: dict[str, Any] = {
         "metric_id": f"judgekit/{name}",
         "metric_name": name,
         "lower_is_better": not column.higher_is_better,
         "score_type": "continuous",
         "min_score": _bound(column.low),
-        "max_score": _bound(column.high),
+        "max_score": _bound(float("inf") if isinstance(column, Pooled) and column.is_total else column.high),
     }
-    if column.binary:
+    if isinstance(column, Column) and not column.has_direction:
+        found["additional_details"] = _WITHOUT_DIRECTION
+    elif isinstance(column, Column) and column.binary:
         found |= {"metric_kind": "pass_rate" if column.higher_is_better else "rate", "metric_unit": "proportion"}
     judge = run.judge_of.get(name)
     if judge is not None and judge in run.summary.judges:
@@ -134,6 +141,7 @@ def _judging(run: SharedRun, judge: str, expert: float | None) -> dict[str, Any]
     prompt = run.prompts.get(f"{judge}/{record.get('prompt_version')}")
     panel = record.get("panel") or {}
     members = panel.get("members") or {record.get("model_id", judge): record}
+    at_zero = bool(record.get("temperature_accepted")) and bool(record.get("is_llm"))
     details = {
         "judge": judge,
         "prompt_version": _text(record.get("prompt_version")),
@@ -141,9 +149,10 @@ def _judging(run: SharedRun, judge: str, expert: float | None) -> dict[str, Any]
         "n_judged": _text(record.get("n_judged")),
         "n_failed": _text(record.get("n_failed")),
         "parser_version": run.manifest.versions.get("parser", "unknown"),
+        **(_question(prompt) if prompt is not None else {}),
     }
     found: dict[str, Any] = {
-        "judges": [_judge(str(model_id), member) for model_id, member in members.items()],
+        "judges": [_judge(str(model_id), member, at_zero) for model_id, member in members.items()],
         "input_prompt": inert("\n\n".join([prompt.system, prompt.user])) if prompt is not None else "not stored",
         "additional_details": details,
     }
@@ -154,7 +163,19 @@ def _judging(run: SharedRun, judge: str, expert: float | None) -> dict[str, Any]
     return found
 
 
-def _judge(model_id: str, record: Mapping[str, Any]) -> dict[str, Any]:
+def _question(prompt: PromptTemplate) -> dict[str, str]:
+    """What a judge that is data fills its prompt with: the question, and what a verdict may be and mean."""
+    if not prompt.is_given:
+        return {}
+    record, kind = prompt.record(), prompt.kind
+    parts = {name: record[name] for name in ("levels", "labels", "criteria") if record.get(name)}
+    told = {"ask": prompt.ask or "", "verdict": kind.about, **({"passes": kind.pass_words} if kind.has_pass else {})}
+    return {name: inert(text) for name, text in told.items()} | {
+        name: inert(json.dumps(value, ensure_ascii=False)) for name, value in parts.items()
+    }
+
+
+def _judge(model_id: str, record: Mapping[str, Any], at_zero: bool) -> dict[str, Any]:
     model = str(record.get("model") or model_id)
     info: dict[str, Any] = {"name": model, "id": model, "additional_details": dict(_UNKNOWN)}
     if record.get("provider"):
@@ -164,26 +185,31 @@ def _judge(model_id: str, record: Mapping[str, Any]) -> dict[str, Any]:
         "model_info": info,
         "additional_details": {**details, "is_llm": _text(record.get("is_llm"))},
     }
-    return {**found, "temperature": 0.0} if record.get("temperature_accepted", True) else found
+    return {**found, "temperature": 0.0} if at_zero else found
 
 
 def sample_records(run: SharedRun, cases: Iterable[CaseRecord]) -> Iterator[dict[str, Any]]:
     """A record for each score of a case that has a value, case by case."""
-    by_score = {run.columns[name].name: name for name in run.figures}
+    by_score = {column.name: name for name in run.figures if isinstance(column := run.columns[name], Column)}
     for record in cases:
         shared = _sample(run, record)
+        turns = {"num_turns": len(shared["messages"])} if shared["messages"] else {}
         for score, (value, _) in record.scores.items():
             if value is None or score not in by_score:
                 continue
-            column, name = run.columns[by_score[score]], by_score[score]
+            name = by_score[score]
+            column = run.columns[name]
+            has_direction = isinstance(column, Column) and column.has_direction
             best = column.high if column.higher_is_better else column.low
             passed = record.scores.get(f"{score}_pass", (None, None))[0]
-            is_correct = value == best if passed is None else passed == 1.0
+            is_correct = has_direction and (value == best if passed is None else passed == 1.0)
+            metadata = shared["metadata"] if has_direction else {**shared["metadata"], **_WITHOUT_DIRECTION}
             yield {
                 **shared,
+                "metadata": metadata,
                 "evaluation_name": name,
                 "evaluation_result_id": result_id(run, name),
-                "evaluation": {"score": value, "is_correct": is_correct},
+                "evaluation": {"score": value, "is_correct": is_correct, **turns},
             }
 
 
@@ -192,29 +218,29 @@ def _sample(run: SharedRun, record: CaseRecord) -> dict[str, Any]:
     question = "" if case is None else inert(case.question)
     references = [] if case is None else [inert(text) for text in case.reference_answers]
     answer = "" if output is None or output.answer is None else inert(output.answer)
+    messages = [] if case is None or output is None else messages_of(case, output)
     found: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": run.evaluation_id,
         "model_id": run.system["id"],
         "sample_id": record.case_id,
         "sample_hash": canonical_sha256([question, references]),
-        "interaction_type": "single_turn",
+        "interaction_type": "multi_turn" if messages else "single_turn",
         "input": {"raw": question, "reference": references},
-        "output": {"raw": [answer]},
-        "messages": None,
+        "output": None if messages else {"raw": [answer]},
+        "messages": [_message(number, message) for number, message in enumerate(messages)] or None,
         "answer_attribution": [
             {
-                "turn_idx": 0,
-                "source": "output.raw",
+                "turn_idx": max(0, len(messages) - 1),
+                "source": f"messages[{len(messages) - 1}].content" if messages else "output.raw",
                 "extracted_value": answer,
                 "extraction_method": "custom",
                 "is_terminal": True,
             }
         ],
         "error": "; ".join(record.failures) or None,
+        "metadata": {} if case is None or case.category is None else {"category": inert(case.category)},
     }
-    if case is not None and case.category is not None:
-        found["metadata"] = {"category": inert(case.category)}
     if output is not None and output.usage is not None and output.usage.is_whole:
         usage = output.usage
         found["token_usage"] = {
@@ -225,6 +251,30 @@ def _sample(run: SharedRun, record: CaseRecord) -> dict[str, Any]:
     if output is not None and "total" in output.latency_seconds:
         found["performance"] = {"latency_ms": 1000 * output.latency_seconds["total"]}
     return found
+
+
+def _message(number: int, message: Message) -> dict[str, Any]:
+    found: dict[str, Any] = {"turn_idx": number, "role": message.role}
+    found["content"] = None if message.text is None else inert(message.text)
+    if message.tool_calls:
+        found["tool_calls"] = [
+            {"id": call.id or f"{number}.{place}", "name": inert(call.name), "arguments": _arguments(call.arguments)}
+            for place, call in enumerate(message.tool_calls)
+        ]
+    if message.tool_call_id is not None:
+        found["tool_call_id"] = [message.tool_call_id]
+    return found
+
+
+def _arguments(arguments: Any) -> dict[str, str] | None:
+    """Each as a text, which is all that the format takes."""
+    if arguments is None:
+        return None
+    told = arguments if isinstance(arguments, Mapping) else {"text": arguments}
+    return {
+        inert(str(name)): inert(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in told.items()
+    }
 
 
 def result_id(run: SharedRun, name: str) -> str:

@@ -3,8 +3,9 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from judgekit.core.judgments import Verdict
 from judgekit.core.runs import CaseRecord
 from judgekit.reports.safe_text import inert
 
@@ -21,7 +22,7 @@ class ScoreTable:
     """The table of a run: a row a case, without columns in which nothing stands.
 
     `failure` says what failed and how (`system: timeout; groundedness: invalid`). A score that failed or does not apply
-    is an empty cell; of a judge, the column beside it says why.
+    is an empty cell; of a judge, the column beside it says why. A judge that gives labels has a column with the word.
     """
 
     def __init__(self, score_names: Sequence[str], records: Iterable[CaseRecord]) -> None:
@@ -32,21 +33,23 @@ class ScoreTable:
             records: the cases.
         """
         used: set[str] = set()
-        judges: set[str] = set()
+        judges: dict[str, bool] = {}
         for record in records:
             used.update(name for name, text in _texts(record).items() if text is not None)
             used.update(name for name, (value, _) in record.scores.items() if value is not None)
-            judges.update(judgment.judge for judgment in record.judgments if judgment.role == "primary")
+            for judge, verdict in _verdicts(record).items():
+                judges[judge] = judges.get(judge, False) or (verdict is not None and verdict.label is not None)
         self._texts = [name for name in _TEXTS if name in used or name == "case_id"]
-        self._scores = [name for name in score_names if name in used]
-        self._judges = frozenset(judges)
+        self._columns = list(_with_labels([name for name in score_names if name in used or judges.get(name)], judges))
+        self._judges = judges
+        """By judge, whether it gives labels, which are words and no number."""
 
     @property
     def columns(self) -> dict[str, type]:
         """Columns in their order with the type of their cells, text or number."""
         found: dict[str, type] = dict.fromkeys(self._texts, str)
-        for name in self._scores:
-            found[name] = float
+        for name in self._columns:
+            found[name] = str if self._judges.get(name) else float
             if name in self._judges:
                 found[name + REASON] = str
         return found
@@ -55,11 +58,17 @@ class ScoreTable:
         """The cells of one case, as they are."""
         texts = _texts(record)
         cells: list[Cell] = [texts[name] for name in self._texts]
-        for name in self._scores:
+        verdicts = _verdicts(record)
+        for name in self._columns:
             value, why = record.scores.get(name, (None, None))
-            cells.append(value)
+            verdict = verdicts.get(name)
+            if self._judges.get(name):
+                cells.append(None if verdict is None else str(verdict.said))
+                why = _why_no_label(record, name) if verdict is None else None
+            else:
+                cells.append(value)
             if name in self._judges:
-                cells.append(_reasoning(record, name) or why)
+                cells.append((verdict.reasoning if verdict is not None else None) or why)
         return cells
 
     def csv_lines(self, records: Iterable[CaseRecord]) -> Iterator[str]:
@@ -99,8 +108,25 @@ def _texts(record: CaseRecord) -> dict[str, str | None]:
     }
 
 
-def _reasoning(record: CaseRecord, judge: str) -> str | None:
-    for judgment in record.judgments:
-        if (judgment.role, judgment.judge) == ("primary", judge) and judgment.verdict is not None:
-            return judgment.verdict.reasoning or None
-    return None
+def _verdicts(record: CaseRecord) -> dict[str, Verdict | None]:
+    """By judge what it says of a case; None where it failed."""
+    return {judgment.judge: judgment.verdict for judgment in record.judgments if judgment.role == "primary"}
+
+
+def _with_labels(names: Sequence[str], judges: Mapping[str, bool]) -> Iterable[str]:
+    """The scores, and before the first one of a judge that gives labels the judge itself."""
+    labelling = [judge for judge, gives_labels in judges.items() if gives_labels]
+    found: list[str] = []
+    for name in names:
+        found += [judge for judge in labelling if is_score_of(judge, name)]
+        found.append(name)
+    return dict.fromkeys(found)
+
+
+def _why_no_label(record: CaseRecord, judge: str) -> str | None:
+    return next((why for name, (_, why) in record.scores.items() if why is not None and is_score_of(judge, name)), None)
+
+
+def is_score_of(judge: str, name: str) -> bool:
+    """Whether a score is one of a judge's, by its name: all of them begin with that of the judge."""
+    return name in (judge, f"{judge}_pass") or name.startswith(f"{judge}.")

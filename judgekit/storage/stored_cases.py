@@ -228,7 +228,9 @@ def _verdict_scores(judgments: Sequence[Judgment]) -> dict[str, tuple[float | No
             continue
         rating = None if judgment.verdict is None else judgment.verdict.rating
         kind = judgment.failure.kind if judgment.failure is not None else "invalid"
-        found[judgment.judge] = (None, f"failed: judge {kind}") if rating is None else (float(rating), None)
+        # A label is no number, and a verdict all the same.
+        why = f"failed: judge {kind}" if judgment.verdict is None else None
+        found[judgment.judge] = (None if rating is None else float(rating), why)
     return found
 
 

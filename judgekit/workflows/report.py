@@ -18,7 +18,7 @@ from judgekit.metrics.gold_evidence import GoldSupports
 from judgekit.reports.case_data import MOST_ROWS, caps_for
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.ci_servers import render_junit
-from judgekit.reports.inspect_scores import inspect_records
+from judgekit.reports.inspect_scores import inspect_names, inspect_records
 from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
@@ -88,8 +88,7 @@ def _pieces(folder: RunFolder, form: str) -> Iterator[str]:
         yield render_markdown(_figures(folder), folder.prompts())
     elif form == "inspect":
         with StoredCases(folder) as cases:
-            judges = [name for name in cases.score_names() if name in cases.judged()]
-            for record in inspect_records(cases, judges or cases.score_names()):
+            for record in inspect_records(cases, inspect_names(cases.score_names(), cases.judged())):
                 yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
     elif form == "junit":
         yield render_junit(folder.manifest(), read_summary(folder))

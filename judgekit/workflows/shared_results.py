@@ -3,13 +3,17 @@
 import hashlib
 import json
 import uuid
+from collections.abc import Container
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from judgekit.analysis.joint import joint_columns
 from judgekit.core.components import Judge
 from judgekit.core.human_labels import CALIBRATION
+from judgekit.core.repeats import pass_figure
 from judgekit.core.runs import CONFIG
+from judgekit.core.scores import Column, Pooled
 from judgekit.reports.every_eval_ever import SharedRun, aggregate_document, sample_records
 from judgekit.storage.run_files import disk_faults_named, replacing
 from judgekit.storage.run_folder import RunFolder
@@ -60,13 +64,25 @@ def _shared(folder: RunFolder) -> SharedRun:
     metrics, summary = stored_figures(folder)
     stored = open_stored(str(folder.path), Options(needs_keys=False))
     components, _ = components_of(stored, metrics.get("own_code", {}))
-    columns, judge_of = {}, {}
+    columns: dict[str, Column | Pooled] = {}
+    judge_of: dict[str, str] = {}
     for name, component in components.items():
-        for column in component.columns():
-            figure = column.aggregate or column.name
-            columns[figure] = column
-            if isinstance(component, Judge):
-                judge_of[figure] = name
+        own: dict[str, Column | Pooled] = {
+            column.aggregate or column.name: column for column in component.columns() if column.aggregate != ""
+        }
+        own |= {figure.name: figure for figure in component.pooled()}
+        columns |= own
+        if isinstance(component, Judge):
+            judge_of |= dict.fromkeys(own, name)
+    scores = [column for component in components.values() for column in component.columns()]
+    columns |= {column.name: column for column in joint_columns(scores)}
+    by_score = {column.name: figure for figure, column in columns.items()}
+    for name in summary.overall:
+        of_answers = pass_figure(name)
+        if of_answers is not None:  # all of k answers pass, or one of them does
+            columns[name] = Column(name, binary=True)
+            figure = by_score.get(of_answers[0], of_answers[0])
+            judge_of |= {name: judge_of[figure]} if figure in judge_of else {}
     return SharedRun(
         manifest=folder.manifest(),
         summary=summary,
@@ -74,11 +90,11 @@ def _shared(folder: RunFolder) -> SharedRun:
         prompts=folder.prompts(),
         columns=columns,
         judge_of=judge_of,
-        experts=_experts(folder),
+        experts=_experts(folder, columns),
     )
 
 
-def _experts(folder: RunFolder) -> dict[str, float]:
+def _experts(folder: RunFolder, figures: Container[str]) -> dict[str, float]:
     """By figure, the mean of the human labels that the run was held against."""
     if not folder.has(CALIBRATION):
         return {}
@@ -86,8 +102,10 @@ def _experts(folder: RunFolder) -> dict[str, float]:
     judges: dict[str, Any] = folder.read_json(CALIBRATION).get("judges", {})
     for judge, report in judges.items():
         corrected = report.get("corrected") or {}
-        for part, figure in (("score", judge), ("pass_rate", f"{judge}_pass_rate")):
-            value = (corrected.get(part) or {}).get("human_mean")
+        # Of yes and no without a pass, the share that passes is the share of yes, which is the judge's own figure.
+        passing = f"{judge}_pass_rate" if f"{judge}_pass_rate" in figures else judge
+        for part, about in corrected.items():
+            value = about.get("human_mean")
             if isinstance(value, int | float):
-                found[figure] = float(value)
+                found[{"score": judge, "pass_rate": passing}.get(part, part)] = float(value)
     return found

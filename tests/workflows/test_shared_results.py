@@ -1,10 +1,12 @@
 """Exports that others read: Every Eval Ever by its published schemas, Inspect's scores by its own reader."""
 
 import csv
+import gc
 import hashlib
 import importlib.util
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,10 @@ from typing import Any
 import pytest
 
 import judgekit
+from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply
 from judgekit.workflows.report import write_report
+from tests.builders import write_lines
+from tests.own_judges import BRAND, MEDICAL, OWN, STEADY, answering, case_number, own_suite, telling, without_pass
 
 SCHEMAS = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "every_eval_ever"
 
@@ -79,19 +84,180 @@ def test_each_sample_belongs_to_a_result_and_the_file_is_the_one_that_is_named(
     assert mean == pytest.approx(run.overall["groundedness"].value)
 
 
-def test_both_files_follow_the_published_schemas(exported: tuple[dict[str, Any], Path]) -> None:
+def check_schemas(document: dict[str, Any], records: list[dict[str, Any]]) -> None:
     if not SCHEMAS.is_dir():
         pytest.skip(f"{SCHEMAS} is not there: the schemas are not a part of the repository")
     jsonschema = pytest.importorskip("jsonschema")
-    document, path = exported
 
     def faults(name: str, value: Any) -> list[str]:
         schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
-        return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(value)]
+        return [error.message for error in jsonschema.Draft7Validator(schema).iter_errors(value)]
 
     assert faults("eval", document) == []
-    for record in list(samples(path))[::50]:
+    for record in records:
         assert faults("instance_level_eval", record) == []
+
+
+def test_both_files_follow_the_published_schemas(exported: tuple[dict[str, Any], Path]) -> None:
+    document, path = exported
+    check_schemas(document, list(samples(path))[::50])
+
+
+def test_no_figure_with_a_value_is_missing(run: judgekit.RunResult, exported: tuple[dict[str, Any], Path]) -> None:
+    # Those of two judges and those that are made of sums are figures as well.
+    found = {result["evaluation_name"]: result["metric_config"] for result in exported[0]["evaluation_results"]}
+    figures = run.summary.overall.items()
+    assert found.keys() == {name for name, figure in figures if getattr(figure, "value", None) is not None}
+    assert found["correct_without_support"]["lower_is_better"] is True
+    assert found["total_false_positives"]["max_score"] == "Infinity"
+    assert "llm_scoring" in found["groundedness.unsupported_claim_rate"]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> judgekit.RunResult:
+    """A judge of each kind; c1 has no verdict of any, c2 cannot be told for brand, and nothing passes for plain."""
+    plain = without_pass({**BRAND, "name": "plain", "ask": "Which voice is it?"})
+    judges = (*map(telling, OWN), plain)
+    told = answering({**STEADY, "plain": STEADY["brand"]}, judges=judges)
+
+    def says(request: Request) -> Reply:
+        if '"ready"' not in request.text and case_number(request) == 1:
+            return chat_reply("no idea")
+        if "our brand voice" in request.text and case_number(request) == 2:
+            return chat_reply('{"reasoning": "hard", "label": "cannot tell"}')
+        return told(request)
+
+    with FaultServer(says) as server:
+        suite = own_suite(tmp_path_factory.mktemp("own"), server, *judges, n_cases=6, metrics=["operations"])
+        return judgekit.run(suite, run_id="own")
+
+
+def test_a_judge_of_labels_has_the_word_and_its_reason_in_the_table(own: judgekit.RunResult) -> None:
+    rows = list(csv.DictReader(io.StringIO(write_report(own.folder, "csv").read_text())))
+    told = [(row["brand"], row["brand.reason"], row["brand.on"]) for row in rows[:4]]
+    assert told == [
+        ("on", "as asked", "1.0"),
+        ("", "failed: judge invalid", ""),
+        ("cannot tell", "hard", ""),
+        ("mixed", "as asked", "0.0"),
+    ]
+    names = list(rows[0])
+    assert names[names.index("brand") :][:3] == ["brand", "brand.reason", "brand.on"]
+    assert "brand: invalid" in rows[1]["failure"]
+
+
+def test_inspect_gets_a_number_of_a_judge_of_labels_too(own: judgekit.RunResult) -> None:
+    found = {record["id"]: record for record in samples(write_report(own.folder, "inspect"))}
+    # plain has no pass, so each of its labels is a number: c0 is on, c3 mixed
+    assert found["c0"]["value"] == {
+        "tone": 2.0, "medical": 1.0, "brand_pass": 1.0, "rules": 0.5,
+        "plain.on": 1.0, "plain.off": 0.0, "plain.mixed": 0.0,
+    }  # fmt: skip
+    assert found["c3"]["metadata"] == {"labels": {"brand": "mixed", "plain": "mixed"}}
+    assert found["c2"]["value"]["brand_pass"] is None
+    assert found["c2"]["metadata"]["not_scored"] == {"brand_pass": "n/a: the judge cannot tell"}
+    assert "c1" not in found
+
+
+def test_own_judges_are_told_with_their_question_and_what_has_no_direction(own: judgekit.RunResult) -> None:
+    document = json.loads(write_report(own.folder, "every-eval-ever").read_text())
+    path = own.folder / "every_eval_ever" / document["detailed_evaluation_results"]["file_path"]
+    records = list(samples(path))
+    check_schemas(document, records)
+    found = {result["evaluation_name"]: result["metric_config"] for result in document["evaluation_results"]}
+    about = found["brand.on"]["llm_scoring"]["additional_details"]
+    assert (about["ask"], about["passes"], json.loads(about["labels"])) == (BRAND["ask"], "on", BRAND["labels"])
+    assert found["plain.on"]["additional_details"] == {"has_direction": "false"}
+    assert found["medical"]["lower_is_better"] is True
+    plain = [record for record in records if record["evaluation_name"] == "plain.mixed"]
+    assert not any(record["evaluation"]["is_correct"] for record in plain)
+    assert all(record["metadata"]["has_direction"] == "false" for record in plain)
+    assert not any(record["sample_id"] == "c1" and "brand" in record["evaluation_name"] for record in records)
+
+
+def test_a_label_is_a_verdict_in_a_run_that_was_killed_before_it_had_scores(
+    own: judgekit.RunResult, tmp_path: Path
+) -> None:
+    killed = shutil.copytree(own.folder, tmp_path / "own")
+    (killed / "scores.jsonl").unlink()
+    manifest = json.loads((killed / "manifest.json").read_text())
+    (killed / "manifest.json").write_text(json.dumps({**manifest, "status": "running", "files": {}}))
+    rows = list(csv.DictReader(io.StringIO(write_report(killed, "csv").read_text())))
+    assert [row["brand"] for row in rows[:4]] == ["on", "", "cannot tell", "mixed"]
+    assert [row["failure"] for row in rows if row["case_id"] != "c1"] == [""] * 5
+
+
+@pytest.mark.parametrize(("refuses", "told"), [(False, 0.0), (True, None)])
+def test_a_temperature_is_told_only_if_every_member_of_a_panel_took_it(
+    refuses: bool, told: float | None, tmp_path: Path
+) -> None:
+    def says(request: Request) -> Reply:
+        body = request.body or {}
+        if refuses and body.get("model", "").startswith("b") and "temperature" in body:
+            return error_reply(400, "Unsupported value: 'temperature' does not support 0", param="temperature")
+        return answering(STEADY, judges=(BRAND,))(request)
+
+    panel = {"models": ["a", "b"], "rule": "majority"}
+    judge = {"name": "brand", "ask": BRAND["ask"], "labels": BRAND["labels"], "panel": panel}
+    with FaultServer(says) as server:
+        model = {"base_url": server.base_url, "allow_provider_temperature": True}
+        models = {name: {**model, "model": f"{name}-2025-01-01"} for name in "ab"}
+        suite = own_suite(tmp_path, server, judge, n_cases=2, models=models)
+        result = judgekit.run(suite, run_id="r")
+    document = json.loads(write_report(result.folder, "every-eval-ever").read_text())
+    [judging] = [
+        found["metric_config"]["llm_scoring"]
+        for found in document["evaluation_results"]
+        if found["evaluation_name"] == "brand.on"
+    ]
+    assert judging["aggregation_method"] == "majority_vote"
+    assert [judge["model_info"]["name"] for judge in judging["judges"]] == ["a-2025-01-01", "b-2025-01-01"]
+    assert [judge.get("temperature") for judge in judging["judges"]] == [told, told]
+
+
+@pytest.mark.parametrize(("judge", "figure"), [(MEDICAL, "medical_pass_rate"), (without_pass(MEDICAL), "medical")])
+def test_labels_of_people_stand_at_the_figure_that_they_are_about(
+    judge: dict[str, Any], figure: str, tmp_path: Path
+) -> None:
+    with FaultServer(answering(STEADY, judges=(judge,))) as server:
+        result = judgekit.run(own_suite(tmp_path, server, judge, n_cases=4, metrics=["operations"]), run_id="r")
+    rows = [{"case_id": f"c{n}", "judge": "medical", "label": "yes" if n < 3 else "no"} for n in range(4)]
+    judgekit.calibrate(result, write_lines(tmp_path / "labels.jsonl", rows))
+    document = json.loads(write_report(result.folder, "every-eval-ever").read_text())
+    experts = {
+        found["evaluation_name"]: found["metric_config"]["llm_scoring"]["expert_baseline"]
+        for found in document["evaluation_results"]
+        if "expert_baseline" in found["metric_config"].get("llm_scoring", {})
+    }
+    # three of four say yes; no is what passes, if anything does
+    assert experts == {figure: 0.25 if "pass" in figure else 0.75}
+
+
+def test_a_conversation_is_told_turn_by_turn(tmp_path: Path) -> None:
+    messages = [
+        {"role": "user", "text": "Hi"},
+        {"role": "assistant", "text": "Hello"},
+        {"role": "user", "text": "Hot?"},
+    ]
+    calls = [{"name": "look", "arguments": {"kiln": 3, "deep": {"a": 1}}, "id": "t1"}]
+    turns = [
+        {"role": "assistant", "tool_calls": calls},
+        {"role": "tool", "text": "1240", "tool_call_id": "t1"},
+        {"role": "assistant", "text": "It is hot."},
+    ]
+    cases = [{"id": "c", "messages": messages}]
+    result = judgekit.evaluate(cases, [{"case_id": "c", "turns": turns}], results_dir=tmp_path)
+    document = json.loads(write_report(result.folder, "every-eval-ever").read_text())
+    path = result.folder / "every_eval_ever" / document["detailed_evaluation_results"]["file_path"]
+    records = list(samples(path))
+    check_schemas(document, records)
+    told = records[0]
+    assert (told["interaction_type"], told["output"], told["evaluation"]["num_turns"]) == ("multi_turn", None, 6)
+    assert told["messages"][3]["tool_calls"] == [
+        {"id": "t1", "name": "look", "arguments": {"kiln": "3", "deep": '{"a": 1}'}}
+    ]
+    [attribution] = told["answer_attribution"]
+    assert (attribution["source"], attribution["extracted_value"]) == ("messages[5].content", "It is hot.")
 
 
 def test_what_inspect_reads_has_the_judges_scores_and_reasons(run: judgekit.RunResult) -> None:
@@ -106,6 +272,7 @@ def test_what_inspect_reads_has_the_judges_scores_and_reasons(run: judgekit.RunR
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")  # of Inspect itself
 def test_inspect_itself_finds_the_same_mean(run: judgekit.RunResult, tmp_path: Path) -> None:
     if importlib.util.find_spec("inspect_ai") is None:
         pytest.skip("inspect_ai is not installed")
@@ -119,6 +286,7 @@ def test_inspect_itself_finds_the_same_mean(run: judgekit.RunResult, tmp_path: P
     scored = score(log, precomputed_scores(str(path), metrics={"groundedness": [mean()]}), display="none")
     (found,) = scored.results.scores
     assert found.metrics["mean"].value == pytest.approx(run.overall["groundedness"].value)
+    gc.collect()  # streams that Inspect leaves open
 
 
 def test_hostile_texts_are_only_texts_in_every_export(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
-"""Scores of a run as Inspect's scorer `precomputed_scores` reads them: a line for each case."""
+"""What a judge says of the cases of a run as Inspect's scorer `precomputed_scores` reads it: a line for each case.
 
-from collections.abc import Iterable, Iterator, Sequence
+A file has one judge: among several scores Inspect takes a null for a 0, and a case that has no line is unscored.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 from judgekit.core.runs import CaseRecord
@@ -8,46 +11,41 @@ from judgekit.reports.safe_text import inert
 from judgekit.reports.score_table import is_score_of
 
 
-def inspect_names(names: Sequence[str], judges: Iterable[str]) -> list[str]:
-    """The scores that say what the judges say; without a judge, all scores.
+def inspect_names(names: Sequence[str], judge: str) -> list[str]:
+    """The scores that say what a judge says: one, or of labels of which none passes one for each.
 
-    A judge that gives labels has no score of its own name: whether it passes stands for it, or else a score for each
-    of its labels, since Inspect takes means of numbers only.
-    """
-    found: list[str] = []
-    for judge in judges:
-        own = [name for name in names if is_score_of(judge, name)]
-        found += next(([name] for name in (judge, f"{judge}_pass") if name in own), own)
-    return found or list(names)
-
-
-def inspect_records(cases: Iterable[CaseRecord], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The record of each case that has one of the scores.
-
-    A score without a value is null, and the reason stands in the metadata. A case without any is left out, so that
-    Inspect counts it as unscored.
+    Inspect takes means of numbers only, so of labels it is whether they pass, and of preferences whether B wins.
 
     Args:
-        cases: the cases of a run.
-        names: the scores.
+        names: all scores of the run.
+        judge: name of the judge.
     """
-    for record in cases:
-        values = {name: record.scores.get(name, (None, None))[0] for name in names}
-        if all(value is None for value in values.values()):
-            continue
-        why = {name: reason for name in names if (reason := record.scores.get(name, (None, None))[1]) is not None}
-        verdicts = {
-            judgment.judge: judgment.verdict
-            for judgment in sorted(record.judgments, key=lambda judgment: judgment.judge)
-            if judgment.role == "primary" and judgment.verdict is not None
-        }
-        said = [f"{judge}: {inert(verdict.reasoning)}" for judge, verdict in verdicts.items() if verdict.reasoning]
-        labels = {judge: inert(verdict.label) for judge, verdict in verdicts.items() if verdict.label is not None}
-        answer = None if record.output is None else record.output.answer
-        yield {
-            "id": record.case_id,
-            "value": next(iter(values.values())) if len(values) == 1 else values,
-            "answer": None if answer is None else inert(answer),
-            "explanation": "\n".join(said) or None,
-            "metadata": {**({"not_scored": why} if why else {}), **({"labels": labels} if labels else {})},
-        }
+    own = [name for name in names if is_score_of(judge, name)]
+    win = [f"{judge}.win"] if f"{judge}.order_effect" in own else []
+    single = next((name for name in (judge, f"{judge}_pass", *win) if name in own), None)
+    return [name for name in own if name != f"{judge}.cannot_tell"] if single is None else [single]
+
+
+def inspect_record(record: CaseRecord, judge: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """The line of a case; None if the judge failed, does not apply or cannot tell, so that the case is unscored.
+
+    Args:
+        record: the case.
+        judge: name of the judge.
+        names: what `inspect_names` gives.
+    """
+    values = {name: record.scores.get(name, (None, None))[0] for name in names}
+    if not values or None in values.values():
+        return None
+    verdict = next(
+        (item.verdict for item in record.judgments if (item.role, item.judge) == ("primary", judge)),
+        None,
+    )
+    answer = None if record.output is None else record.output.answer
+    return {
+        "id": record.case_id,
+        "value": next(iter(values.values())) if len(values) == 1 else values,
+        "answer": None if answer is None else inert(answer),
+        "explanation": None if verdict is None else inert(verdict.reasoning) or None,
+        "metadata": {} if verdict is None or verdict.label is None else {"label": inert(verdict.label)},
+    }

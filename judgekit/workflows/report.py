@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ from judgekit.metrics.gold_evidence import GoldSupports
 from judgekit.reports.case_data import MOST_ROWS, caps_for
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.ci_servers import render_junit
-from judgekit.reports.inspect_scores import inspect_names, inspect_records
+from judgekit.reports.inspect_scores import inspect_names, inspect_record
 from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.label_files import read_labels
-from judgekit.storage.run_files import replacing
+from judgekit.storage.run_files import disk_faults_named, replacing
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
 from judgekit.storage.stored_cases import StoredCases
@@ -37,7 +37,7 @@ FORMATS = {
     "csv": "scores.csv",
     "parquet": "scores.parquet",
     "junit": "junit.xml",
-    "inspect": "inspect_scores.jsonl",
+    "inspect": "inspect_scores",
     "every-eval-ever": "every_eval_ever",
 }
 """What a report can be, and the name that it gets in the run folder."""
@@ -75,9 +75,29 @@ def write_report(path: Path, form: str = "html", out: Path | None = None) -> Pat
         return target
     if form == "every-eval-ever":
         return write_shared(folder, target)
+    if form == "inspect":
+        return _write_inspect(folder, target)
     with replacing(target) as stream:
         for piece in _pieces(folder, form):
             stream.write(piece.encode("utf-8", "replace"))
+    return target
+
+
+def _write_inspect(folder: RunFolder, target: Path) -> Path:
+    """A file for each judge, in a folder."""
+    with StoredCases(folder) as cases, ExitStack() as files:
+        names = {judge: inspect_names(cases.score_names(), judge) for judge in cases.judged()}
+        if not names:
+            raise ConfigError(f"{folder.path}: this run has no judges; --format csv has the scores of its metrics")
+        with disk_faults_named(target, "cannot be created"):
+            target.mkdir(parents=True, exist_ok=True)
+        streams = {judge: files.enter_context(replacing(target / f"{judge}.jsonl")) for judge in names}
+        for record in cases:
+            for judge, own in names.items():
+                line = inspect_record(record, judge, own)
+                if line is not None:
+                    text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
+                    streams[judge].write(text.encode("utf-8", "replace"))
     return target
 
 
@@ -86,10 +106,6 @@ def _pieces(folder: RunFolder, form: str) -> Iterator[str]:
         yield from html_pieces(folder)
     elif form == "md":
         yield render_markdown(_figures(folder), folder.prompts())
-    elif form == "inspect":
-        with StoredCases(folder) as cases:
-            for record in inspect_records(cases, inspect_names(cases.score_names(), cases.judged())):
-                yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
     elif form == "junit":
         yield render_junit(folder.manifest(), read_summary(folder))
     else:

@@ -38,7 +38,6 @@ def test_a_config_can_do_without_the_report(tmp_path: Path) -> None:
         ("html", "report.html", b"<!doctype html>"),
         ("md", "summary.md", b"# kilns: complete"),
         ("csv", "scores.csv", b"case_id,question,answer,"),
-        ("inspect", "inspect_scores.jsonl", b'{"id": '),
         ("parquet", "scores.parquet", b"PAR1"),
         ("junit", "junit.xml", b"<?xml"),
     ],

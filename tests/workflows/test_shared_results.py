@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import judgekit
+from judgekit.core.errors import ConfigError
+from judgekit.reports.inspect_scores import inspect_names
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply
 from judgekit.workflows.report import write_report
 from tests.builders import write_lines
@@ -146,17 +148,35 @@ def test_a_judge_of_labels_has_the_word_and_its_reason_in_the_table(own: judgeki
     assert "brand: invalid" in rows[1]["failure"]
 
 
-def test_inspect_gets_a_number_of_a_judge_of_labels_too(own: judgekit.RunResult) -> None:
-    found = {record["id"]: record for record in samples(write_report(own.folder, "inspect"))}
-    # plain has no pass, so each of its labels is a number: c0 is on, c3 mixed
-    assert found["c0"]["value"] == {
-        "tone": 2.0, "medical": 1.0, "brand_pass": 1.0, "rules": 0.5,
-        "plain.on": 1.0, "plain.off": 0.0, "plain.mixed": 0.0,
+def test_inspect_gets_a_file_for_each_judge_without_cases_that_have_no_score(own: judgekit.RunResult) -> None:
+    folder = write_report(own.folder, "inspect")
+    found = {path.stem: {line["id"]: line for line in samples(path)} for path in folder.iterdir()}
+    assert {judge: len(lines) for judge, lines in found.items()} == {
+        "tone": 5, "medical": 5, "brand": 4, "rules": 5, "plain": 5,
     }  # fmt: skip
-    assert found["c3"]["metadata"] == {"labels": {"brand": "mixed", "plain": "mixed"}}
-    assert found["c2"]["value"]["brand_pass"] is None
-    assert found["c2"]["metadata"]["not_scored"] == {"brand_pass": "n/a: the judge cannot tell"}
-    assert "c1" not in found
+    assert found["tone"]["c0"] == {
+        "id": "c0",
+        "value": 2.0,
+        "answer": "Kiln c0 is fired at 1240 degrees.",
+        "explanation": "as asked",
+        "metadata": {},
+    }
+    assert (found["brand"]["c3"]["value"], found["brand"]["c3"]["metadata"]) == (0.0, {"label": "mixed"})
+    # nothing passes for plain, so each of its labels is a number
+    assert found["plain"]["c3"]["value"] == {"plain.on": 0.0, "plain.off": 0.0, "plain.mixed": 1.0}
+    assert all("c1" not in lines for lines in found.values())
+    assert "c2" not in found["brand"]
+
+
+def test_of_a_preference_inspect_gets_whether_b_wins() -> None:
+    names = ["better.win", "better.tie", "better.flip", "better.order_effect", "better_than"]
+    assert inspect_names(names, "better") == ["better.win"]
+
+
+def test_inspect_has_nothing_to_read_of_a_run_without_judges(tmp_path: Path) -> None:
+    result = judgekit.evaluate([{"id": "c", "question": "q"}], [{"case_id": "c", "answer": "a"}], results_dir=tmp_path)
+    with pytest.raises(ConfigError, match="no judges; --format csv"):
+        write_report(result.folder, "inspect")
 
 
 def test_own_judges_are_told_with_their_question_and_what_has_no_direction(own: judgekit.RunResult) -> None:
@@ -260,32 +280,24 @@ def test_a_conversation_is_told_turn_by_turn(tmp_path: Path) -> None:
     assert (attribution["source"], attribution["extracted_value"]) == ("messages[5].content", "It is hot.")
 
 
-def test_what_inspect_reads_has_the_judges_scores_and_reasons(run: judgekit.RunResult) -> None:
-    path = write_report(run.folder, "inspect")
-    records = list(samples(path))
-    values = [record["value"]["groundedness"] for record in records]
-    known = [value for value in values if value is not None]
-    assert len(known) == run.overall["groundedness"].n
-    assert all(record["explanation"] for record in records)
-    # Ids are those of cases, each once, so that nobody's score is another's.
-    assert len({record["id"] for record in records}) == len(records)
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")  # of Inspect itself
-def test_inspect_itself_finds_the_same_mean(run: judgekit.RunResult, tmp_path: Path) -> None:
+def test_inspect_itself_finds_the_same_means(own: judgekit.RunResult, tmp_path: Path) -> None:
     if importlib.util.find_spec("inspect_ai") is None:
         pytest.skip("inspect_ai is not installed")
     from inspect_ai import Task, eval, score  # type: ignore[import-not-found]
     from inspect_ai.dataset import MemoryDataset, Sample  # type: ignore[import-not-found]
     from inspect_ai.scorer import mean, precomputed_scores  # type: ignore[import-not-found]
 
-    path = write_report(run.folder, "inspect")
-    dataset = MemoryDataset([Sample(id=record.case_id, input="x") for record in run.cases()])
+    folder = write_report(own.folder, "inspect")
+    dataset = MemoryDataset([Sample(id=record.case_id, input="x") for record in own.cases()])
     [log] = eval(Task(dataset=dataset, solver=[]), model="mockllm/model", display="none", log_dir=str(tmp_path))
-    scored = score(log, precomputed_scores(str(path), metrics={"groundedness": [mean()]}), display="none")
-    (found,) = scored.results.scores
-    assert found.metrics["mean"].value == pytest.approx(run.overall["groundedness"].value)
+    for judge, figure in (("tone", "tone"), ("brand", "brand_pass_rate"), ("rules", "rules")):
+        scorer = precomputed_scores(str(folder / f"{judge}.jsonl"), metrics=[mean()])
+        (found,) = score(log, scorer, display="none").results.scores
+        # Failures and what cannot be told are in neither mean.
+        assert found.metrics["mean"].value == pytest.approx(own.overall[figure].value, abs=1e-4)
+        assert found.scored_samples == own.overall[figure].n
     gc.collect()  # streams that Inspect leaves open
 
 
@@ -297,7 +309,7 @@ def test_hostile_texts_are_only_texts_in_every_export(tmp_path: Path) -> None:
     result = judgekit.evaluate(cases, outputs, judges=["groundedness"], models=models, results_dir=tmp_path)
     for form in ("csv", "inspect", "every-eval-ever"):
         path = write_report(result.folder, form)
-        for file in [path, *path.parent.glob("*_samples.jsonl")]:
+        for file in path.iterdir() if path.is_dir() else [path, *path.parent.glob("*_samples.jsonl")]:
             text = file.read_text()
             assert "\x1b" not in text
             assert "\u202e" not in text

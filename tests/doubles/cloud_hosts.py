@@ -308,7 +308,8 @@ BEDROCK = Host(
             says="does not support the '/v1/chat/completions' API",
         ),
         "model identifier": Fault(
-            model={"model": "openai.gpt-oss-120b"}, says="The provided model identifier is invalid."
+            model={"model": "openai.gpt-oss-120b", "pin": {"allow_floating": True}},
+            says="The provided model identifier is invalid.",
         ),
     },
 )

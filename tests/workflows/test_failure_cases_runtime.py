@@ -89,8 +89,8 @@ def test_f02_a_loop_that_cannot_be_patched_is_left_alone(tmp_path: Path) -> None
 THREE_RUNS = """
 import gc, sys, judgekit
 for number in range(3):
-    summary = judgekit.run(sys.argv[1], run_id=f"r{number}", use_cache=False)
-    assert summary.judges["groundedness"]["n_judged"] == 20
+    result = judgekit.run(sys.argv[1], run_id=f"r{number}", use_cache=False)
+    assert result.summary.judges["groundedness"]["n_judged"] == 20
     gc.collect()
 """
 

@@ -25,6 +25,8 @@ from judgekit.workflows.stored_runs import delete_run
 from tests.builders import read_json, seal_again, weekly_point, write_suite
 from tests.cli.fork_server import ENVIRONMENT, judgekit, one_error_line
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 
 def suite(folder: Path, *run_ids: str, **fields: Any) -> Path:
     """Runs in a results folder that the command line finds from `folder`."""

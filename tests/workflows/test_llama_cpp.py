@@ -25,6 +25,8 @@ from tests.builders import REPOSITORY, read_json, write_suite
 from tests.doubles.xllamacpp_double import SOURCE
 from tests.workflows.engine import Ran, again, resumed
 
+pytestmark = pytest.mark.slow  # each test starts a server
+
 GGUF = os.environ.get("JUDGEKIT_GGUF")
 """A real model file, for the test that asks one."""
 

@@ -12,6 +12,8 @@ import pytest
 from judgekit.core.errors import InputError
 from tests.readers import cases_of, outputs_of, written
 
+pytestmark = pytest.mark.slow  # a fuzzer
+
 ANSWERS = [{"text": "a", "answer_start": 0}]
 SEEDS: dict[str, Any] = {
     "squad": {"data": [{"title": "t", "paragraphs": [{"context": "a b", "qas": [{"id": "1", "answers": ANSWERS}]}]}]},

@@ -270,6 +270,7 @@ def _pinned(record: RunRecord) -> list[tuple[str, str]]:
         ("cases", f"{cases.get('path', record.config.get('cases', ''))}, {cases_text(_cases(record))}"),
         ("cases sha256", str(cases.get("sha256", ""))),
         ("outputs sha256", str(resolved.get("outputs", {}).get("sha256", ""))),
+        ("system", _system(manifest)),
         ("config sha256", manifest.config_sha256),
         *((f"{name} version", version) for name, version in manifest.versions.items()),
         ("seed", str(record.config.get("seed", ""))),
@@ -281,6 +282,16 @@ def _pinned(record: RunRecord) -> list[tuple[str, str]]:
         ),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _system(manifest: Manifest) -> str:
+    """The live system and how it was asked; empty if the outputs were recorded before."""
+    system = manifest.system
+    if not system:
+        return ""
+    version = f", version {system['version']}" if system.get("version") else ""
+    cached = f", {system['n_from_cache']} outputs from the cache" if system.get("n_from_cache") else ""
+    return f"{system['name']}{version}, asked {system['n_requests']} times{cached}"
 
 
 def _columns(record: RunRecord) -> list[str]:

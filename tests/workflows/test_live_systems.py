@@ -127,6 +127,7 @@ def asked(folder: Path) -> list[str]:
 def test_a_function_is_asked_once_a_case_and_recorded_outputs_give_the_same_figures(tmp_path: Path, call: str) -> None:
     summary, job = carried_out(suite(tmp_path, call))
     assert summary.status == "complete"
+    assert "python, asked 4 times" in (job.folder.path / "report.html").read_text()
     assert set(asked(tmp_path)) == {"c1", "c2", "c3", "c4"}
     assert summary.overall["groundedness"].value == 5.0  # type: ignore[union-attr]
     folder = job.folder

@@ -66,6 +66,8 @@ class Http(System):
     def _can_be_sent(self) -> "Http":
         check_address(self.url)
         check_headers(self.headers, may_set=("authorization", "accept", "content-type"))
+        if _PLACEHOLDER.search(self.url.partition("?")[2]):
+            raise ValueError('url: a placeholder may stand in the path only; give the query as "params"')
         if self.method == "GET" and self.body is not None:
             raise ValueError("body: a GET has none; use params")
         for text in _texts([self.url, self.body, self.params]):
@@ -99,7 +101,8 @@ class Http(System):
     def sees(self, case: Case) -> Any:
         """The request without headers."""
         fields = case.model_dump(mode="json")
-        return [_filled_in(self._body, fields), _filled_in(self.params, fields), _filled_in(self.url, fields)]
+        in_path = [_at(fields, name) for name in _PLACEHOLDER.findall(self.url)]
+        return [_filled_in(self._body, fields), _filled_in(self.params, fields), in_path]
 
     @property
     def _variables(self) -> list[str]:

@@ -248,6 +248,15 @@ def test_a_service_that_repeats_the_key_does_not_get_it_into_the_outputs() -> No
     assert "abcdef" not in json.dumps(system.settings())
 
 
+def test_what_an_answer_depends_on_is_all_of_the_request_and_no_secret() -> None:
+    system = Http(url="http://h/{{id}}?sig=s3cr3t", body={"q": "{{question}}"}, params={"t": "{{metadata.topic}}"})
+    other = CASE.model_copy(update={"id": "q2"})
+    assert system.sees(CASE) != system.sees(other)
+    assert system.sees(CASE) != system.sees(CASE.model_copy(update={"question": "Why?"}))
+    assert system.sees(CASE) == system.sees(CASE.model_copy(update={"difficulty": "hard"}))
+    assert "s3cr3t" not in json.dumps([system.sees(CASE), system.settings()])
+
+
 def test_a_service_that_is_not_there_is_found_before_the_first_case() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -270,6 +279,7 @@ def test_a_health_check_that_fails_stops_the_run() -> None:
         ({"url": "http://h/ask", "body": {"q": "{{qestion}}"}}, "a case has no 'qestion'; did you mean 'question'?"),
         ({"url": "http://h/ask", "headers": {"Authorization": "Bearer sk-1234567890abcdef"}}, "write a secret as"),
         ({"url": "http://h/ask?api_key=abc"}, "a key does not belong into"),
+        ({"url": "http://h/ask?q={{question}}"}, 'in the path only; give the query as "params"'),
         ({"url": "http://h/ask", "method": "GET", "body": {}}, "a GET has none; use params"),
         ({"url": "http://h/ask", "preset": "rag-debug"}, "no preset called 'rag-debug'; did you mean 'rag_debug'?"),
         ({"url": "http://h/ask", "retries": 3}, "retries"),

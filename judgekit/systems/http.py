@@ -67,7 +67,7 @@ class Http(System):
         check_address(self.url)
         check_headers(self.headers, may_set=("authorization", "accept", "content-type"))
         if _PLACEHOLDER.search(self.url.partition("?")[2]):
-            raise ValueError('url: a placeholder may stand in the path only; give the query as "params"')
+            raise ValueError('url: {{...}} may stand in the path only; give the query as "params"')
         if self.method == "GET" and self.body is not None:
             raise ValueError("body: a GET has none; use params")
         for text in _texts([self.url, self.body, self.params]):

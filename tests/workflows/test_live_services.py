@@ -65,7 +65,9 @@ def figures(found: dict[str, Any]) -> dict[str, Any]:
 
 def recorded(folder: Path, run: dict[str, Any]) -> dict[str, Any]:
     """The same suite over the outputs that a run recorded."""
-    return run_of(folder, str(suite(folder, {"path": f"{run['run_dir']}/outputs.jsonl"}, "recorded.json")))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "recorded.json").write_text(json.dumps({**config, "system": {"path": f"{run['run_dir']}/outputs.jsonl"}}))
+    return run_of(folder, "recorded.json")
 
 
 def check(folder: Path, system: dict[str, Any]) -> dict[str, Any]:
@@ -105,6 +107,7 @@ def test_a_model(tmp_path: Path) -> None:
         live = run_of(tmp_path, "config.json")
         assert live["metrics"]["cases"]["n"] == N_CASES
         assert server.log.totals.n_requests == N_CASES + 1  # one call finds out what the model takes
+    assert figures(recorded(tmp_path, live)) == figures(live)
 
 
 def _asked(log: Path) -> Sequence[str]:

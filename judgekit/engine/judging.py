@@ -21,6 +21,7 @@ from judgekit.core.text import clean_text
 from judgekit.engine.budget import Bill, BilledError, Hold, Spending
 from judgekit.engine.judgment_draft import Judged, JudgmentDraft, Reply, cached_reply, encode_reply, joined
 from judgekit.engine.requests import JudgePlan, RequestMaker
+from judgekit.engine.workers import run_workers
 from judgekit.judges.parsing import ParsedReply, parse_reply
 from judgekit.judges.token_probabilities import ProbabilityError, weighed
 from judgekit.storage.recorder import Recorder
@@ -113,13 +114,7 @@ class JudgingPass:
             # A schema of the user's own may be refused, which one call shows as well as many.
             await self._work(islice(stream, 1))
         n_workers = runtime.config.max_concurrency if runtime.provider.needs_network else 1
-        workers = [asyncio.create_task(self._work(stream)) for _ in range(n_workers)]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+        await run_workers(self._work(stream) for _ in range(n_workers))
         if self._stop.error is not None:
             raise self._stop.error
 

@@ -22,6 +22,7 @@ from judgekit.core.protocols import Ask, AskError, ReplyCache, System
 from judgekit.core.stored_text import as_stored
 from judgekit.engine.judging import Tally
 from judgekit.engine.passes import Observer
+from judgekit.engine.workers import run_workers
 from judgekit.tracing import system_call_span
 
 TRANSIENT = frozenset({"timeout", "connection", "rate_limited", "server_error", "crashed"})
@@ -65,16 +66,10 @@ class SystemCalls:
         label = f"system {self.system.name}"
         self.observer.started(label, len(cases))
         waiting = iter(cases)
-        workers = [
-            asyncio.ensure_future(self._work(ask, waiting, write, label))
-            for _ in range(min(self.system.max_concurrency, len(cases)))
-        ]
+        n_workers = min(self.system.max_concurrency, len(cases))
         try:
-            await asyncio.gather(*workers)
+            await run_workers(self._work(ask, waiting, write, label) for _ in range(n_workers))
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
             self.observer.finished(label)
 
     async def _work(self, ask: Ask, waiting: Iterator[Case], write: Write, label: str) -> None:

@@ -1,0 +1,147 @@
+"""What a run found, in one or two sentences: is it good, how certain is that, and what to do next."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judgekit.core.conditions import GateResult
+from judgekit.core.runs import RunSummary
+from judgekit.core.scores import Estimate
+from judgekit.reports.figures import between, by_judge, main_figures, number, shown
+from judgekit.reports.preference_text import preference_lines
+
+_BOUNDS = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
+
+MOST_FAILED = 0.5
+"""Share of missing outcomes from which a run says nothing about the answers."""
+
+
+def run_sentence(summary: RunSummary) -> str:
+    """Is it good, with how much certainty, and the next step; foreign text in it is as it came."""
+    return " ".join([_finding(summary), *_caution(summary)])
+
+
+def _finding(summary: RunSummary) -> str:
+    broken = _broken(summary)
+    if broken:
+        return broken
+    unfinished = "" if summary.status == "complete" else "The run is not finished, so this is of a part: "
+    text = next(iter(preference_lines(summary)), "") or _by_gates(summary)
+    return f"{unfinished}{text}" if unfinished else f"{text[:1].upper()}{text[1:]}"
+
+
+def _broken(summary: RunSummary) -> str:
+    """That nearly every call failed, so that no figure says anything of the answers; else nothing."""
+    n, failed = int(summary.cases["n"]), summary.operational.get("error_rate")
+    if isinstance(failed, Estimate) and failed.value is not None and failed.value > MOST_FAILED:
+        return (
+            f"The system failed in {round(failed.value * n)} of {n} cases, so the figures tell little of its answers. "
+            "The table of cases has each failure."
+        )
+    for name, judge in summary.judges.items():
+        n_asked = judge["n_judged"] + judge["n_failed"]
+        if n_asked and judge["n_failed"] > MOST_FAILED * n_asked:
+            kinds = ", ".join(judge["failures"])
+            return (
+                f"The judge {name} gave no verdict in {judge['n_failed']} of {n_asked} cases ({kinds}), so its figures "
+                f"say nothing about the answers. See what is wrong with `judgekit doctor`, then ask again with "
+                f"`judgekit run --resume {summary.run_id}`."
+            )
+    return ""
+
+
+def _by_gates(summary: RunSummary) -> str:
+    if not summary.gates:
+        why = "gates are not checked on a part of the cases" if summary.n_gates else "no gate says what is good enough"
+        named = " and ".join(f"{name} is {_with_interval(figure)}" for name, figure in main_figures(summary)[:2])
+        return f"{why}; {named}." if named else f"{why}, and no figure has data."
+    states = {state: [gate for gate in summary.gates if gate.state == state] for state in ("missed", "undecided")}
+    n, missed, undecided = len(summary.gates), states["missed"], states["undecided"]
+    all_gates = {1: "the only gate", 2: "both gates"}.get(n, f"all {n} gates")
+    if missed:
+        more = f" and {len(missed) - 2} more" if len(missed) > 2 else ""
+        named = "; ".join(map(_asked, missed[:2]))
+        return f"not good enough: {len(missed)} of {_counted(n, 'gate')} missed. {named}{more}."
+    if undecided:
+        named = ", ".join(gate.metric for gate in undecided[:3])
+        return (
+            f"not decided: {len(undecided)} of {_counted(n, 'gate')} undecided ({named}), none missed. "
+            "More cases would narrow the intervals."
+        )
+    close = [gate.metric for gate in summary.gates if _may_miss(gate, summary)]
+    if not close:
+        return f"good enough: {all_gates} passed."
+    which = "it" if n == 1 else ", ".join(close[:3]) + (f" and {len(close) - 3} more" if len(close) > 3 else "")
+    reach = "reaches" if len(close) == 1 else "reach"
+    interval_of = "its interval" if n == 1 else f"the interval{'' if len(close) == 1 else 's'} of {which}"
+    return f"good enough on these cases: {all_gates} passed, but {interval_of} {reach} past the limit."
+
+
+def _asked(gate: GateResult) -> str:
+    """`recall_any@5 is 0.610, at least 0.700 was asked`."""
+    where = "".join(f" in {dimension}={value}" for dimension, value in gate.slice.items())
+    if gate.baseline is not None:
+        change = "" if gate.observed is None else f" by {number(abs(gate.observed))}"
+        return f"{gate.metric} is worse than the baseline{change}, {number(gate.value)} was allowed"
+    if gate.observed is None:
+        return f"{gate.metric}{where} has no value"
+    bound = "" if gate.bound == "point" else f" at the {gate.bound} end of its interval"
+    limit = f"{_BOUNDS.get(gate.op, gate.op)} {number(gate.value)}"
+    return f"{gate.metric}{where} is {number(gate.observed)}{bound}, {limit} was asked"
+
+
+def _may_miss(gate: GateResult, summary: RunSummary) -> bool:
+    """Whether a gate that is passed by the value alone has its limit inside the interval."""
+    figures: Mapping[str, Any] = {**summary.operational, **summary.overall}
+    for dimension, value in gate.slice.items():
+        figures = summary.slices.get(dimension, {}).get(value, {})
+    figure = figures.get(gate.metric)
+    if gate.baseline is not None or gate.bound != "point" or not isinstance(figure, Estimate):
+        return False
+    if figure.low is None or figure.high is None:
+        return False
+    return figure.low < gate.value if gate.op in (">=", ">") else figure.high > gate.value
+
+
+def _caution(summary: RunSummary) -> Iterator[str]:
+    """What most limits the trust in the judges, with the next step."""
+    if not summary.judges or _broken(summary):
+        return
+    reports = by_judge(summary.judge_reliability)
+    alarmed = [name for name, found in reports.items() if (found.get("alarm") or {}).get("fired")]
+    if alarmed:
+        found = reports[alarmed[0]]
+        n_disagree, n = found.get("n_disagree"), found.get("spot_check_n")
+        how = f" in {n_disagree} of {n} checked cases" if n_disagree and n else ""
+        yield (
+            f"Do not rely on {alarmed[0]} yet: a second judge contradicts it{how}. "
+            f"Label some answers yourself to find out which is right: `judgekit label {summary.run_id}`."
+        )
+    elif all(not judge.get("is_llm", True) for judge in summary.judges.values()):
+        yield "No language model judged here: the word-overlap baseline shows how it works and measures little."
+    else:
+        yield from _people(summary, reports)
+
+
+def _people(summary: RunSummary, reports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """How often the first judge is right by human labels; that nobody knows it if there are none."""
+    for name, found in reports.items():
+        agreed = (found.get("anchors") or {}).get("class_agreement") or {}
+        if agreed.get("n"):
+            ends = f" ({_percent(agreed['low'])}-{_percent(agreed['high'])}%)" if agreed.get("low") is not None else ""
+            n_same = round(agreed["value"] * agreed["n"])
+            yield f"The judge {name} agrees with people in {n_same} of {agreed['n']} cases{ends}."
+            return
+    yield f"Nobody has checked the judges against people yet: `judgekit label {summary.run_id}`."
+
+
+def _with_interval(figure: Estimate) -> str:
+    ends = between(figure.low, figure.high)
+    return f"{shown(figure)}{f' (95% {ends})' if ends else ''}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -41,6 +41,6 @@ def trend_address(metric: str, suite: str | None = None) -> str:
     return f"/trend/{quote(metric, safe='')}{which}"
 
 
-def render_message(title: str, message: str) -> str:
-    """A page that says why there is nothing else to see."""
-    return "".join(render("message.html", {"title": title, "message": message}))
+def render_message(title: str, message: str, *, listed: bool = True) -> str:
+    """A page that says why there is nothing else to see; `listed`: the list of runs is there to go back to."""
+    return "".join(render("message.html", {"title": title, "message": message, "listed": listed}))

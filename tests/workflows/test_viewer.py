@@ -106,13 +106,22 @@ def test_nothing_but_runs_can_be_had(port: int, path: str) -> None:
 )
 def test_a_name_that_is_not_this_machine_is_refused(port: int, host: str) -> None:
     status, _, body = ask(port, "/", Host=host.format(port=port))
-    assert status == 421
+    assert status == 403
     assert "/runs/" not in body
 
 
 @pytest.mark.parametrize("host", ["localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}", "127.0.0.1:{port}"])
 def test_the_names_of_this_machine_are_answered(port: int, host: str) -> None:
     assert ask(port, "/", Host=host.format(port=port))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://localhost:{port}"]
+)
+def test_a_page_from_elsewhere_is_refused(port: int, origin: str) -> None:
+    status, _, body = ask(port, "/", Origin=origin.format(port=port))
+    assert status == 403
+    assert "/runs/" not in body
 
 
 def test_a_run_that_is_deleted_meanwhile_gives_a_clear_page(port: int, results: Path) -> None:

@@ -1,7 +1,6 @@
 """What Python gets back: a view of a run folder, read when it is asked for, and never a second store."""
 
 from array import array
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +14,15 @@ from judgekit.core.conditions import GateResult
 from judgekit.core.errors import ConfigError
 from judgekit.core.runs import CaseRecord, Manifest, Notice, RunSummary
 from judgekit.core.scores import Estimate, Score
-from judgekit.reports.figures import coverage, gate_lines, headline, interval, shown
+from judgekit.reports.figures import coverage, gate_lines, interval_text, value_text
+from judgekit.reports.headline import headline
+from judgekit.reports.run_sentences import run_sentences
 from judgekit.reports.safe_text import inert, printable, printable_line
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_cases import StoredCases
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_MOST_FIGURES = 7
-"""Figures that a result shows of itself; all are in `overall`."""
 
 
 class GatesMissed(AssertionError):
@@ -195,31 +193,18 @@ class RunResult:
         return RunFolder.open(self.folder)
 
     def _lead(self) -> str:
-        """The run in one sentence."""
-        n_cases = self.summary.cases["n"]
-        n_failed = max((figure.n_error for figure in self.overall.values()), default=0)
-        text = f"{self.summary.name}: {n_cases} case{'' if n_cases == 1 else 's'} judged"
-        if self.status != "complete":
-            text = f"{self.summary.name}: {self.status}, {self.summary.reason}"
-        elif n_failed:
-            text += f", up to {n_failed} of them failed"
-        states = Counter(gate.state for gate in self.gates)
-        if self.gates:
-            n = len(self.gates)
-            told = [
-                f"{count} of {n} gate{'s' * (n > 1)} {state}" for state, count in states.items() if state != "passed"
-            ]
-            text += f"; {', '.join(told) or 'all gates passed'}"
-        return f"{text}."
+        """The run in a few sentences."""
+        return " ".join(run_sentences(self.summary))
 
     def _rows(self) -> Iterator[tuple[str, str, str, str]]:
-        for name, figure in headline(self.summary)[:_MOST_FIGURES]:
-            yield name, shown(figure), interval(figure), coverage(figure)
+        for name, figure in headline(self.summary):
+            scale = self.summary.scales.get(name)
+            yield name, value_text(figure, scale), interval_text(figure, scale), coverage(figure)
 
     def __repr__(self) -> str:
         rows = list(self._rows())
         width = max((len(name) for name, *_ in rows), default=0)
-        lines = [f"  {name:<{width}}  {value:>7}  {ends:<16}  {cases}".rstrip() for name, value, ends, cases in rows]
+        lines = [f"  {name:<{width}}  {value:>8}  {ends:<16}  {cases}".rstrip() for name, value, ends, cases in rows]
         names = {name for name, *_ in rows}
         n_more = sum(figure.n + figure.n_error > 0 for name, figure in self.overall.items() if name not in names)
         rest = [f"{n_more} more in .overall"] if n_more > 0 else []

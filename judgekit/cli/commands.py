@@ -75,6 +75,7 @@ class Shared:
     results_dir: Annotated[Path | None, Option("--results-dir", help="Folder of runs; default: results.")] = None
     as_json: Annotated[bool, Option("--json", help="Print one JSON value on stdout and nothing else there.")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False
+    stats: Annotated[bool, Option("--stats", help="Print every figure, and how it was made.")] = False
     debug: Annotated[bool, Option("--debug", help="Show tracebacks.")] = False
 
     def options(self, **more: Any) -> "Options":
@@ -100,6 +101,7 @@ def command(
     results_dir: bool = True,
     json: bool = False,
     quiet: bool = False,
+    stats: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command that takes shared options and reports its errors.
 
@@ -113,8 +115,9 @@ def command(
         results_dir: Whether it takes `--results-dir`.
         json: Whether it takes `--json`.
         quiet: Whether it takes `--quiet`.
+        stats: Whether it takes `--stats`, since it prints a short form.
     """
-    takes = {"results_dir": results_dir, "as_json": json, "quiet": quiet, "debug": True}
+    takes = {"results_dir": results_dir, "as_json": json, "quiet": quiet, "stats": stats, "debug": True}
     shared_options = [
         Parameter(option.name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.type)
         for option in fields(Shared)
@@ -220,14 +223,14 @@ def print_json(document: Any, *, indent: int | None = None) -> None:
     typer.echo(json_text(document, indent=indent))
 
 
-def print_figures(rich_table: Callable[[Any], Any], plain_text: Callable[[Any], str], figures: Any) -> None:
-    """A table on stdout: coloured on a terminal, else plain text."""
+def print_figures(rich_table: Callable[..., Any], plain_text: Callable[..., str], figures: Any, **how: bool) -> None:
+    """A table on stdout: coloured on a terminal, else plain text; `how`, such as `stats`, is passed to either."""
     if sys.stdout.isatty():
         from rich.console import Console
 
-        Console().print(rich_table(figures))
+        Console().print(rich_table(figures, **how))
     else:
-        typer.echo(plain_text(figures))
+        typer.echo(plain_text(figures, **how))
 
 
 def confirmed(what: str, would: str, *, yes: bool) -> bool:

@@ -62,7 +62,7 @@ The system under test is not called. Exit codes as of `judgekit run`.
 """
 
 
-@command(app, "run", panel=RUN, json=True, quiet=True, epilog=RUN_EPILOG)
+@command(app, "run", panel=RUN, json=True, quiet=True, stats=True, epilog=RUN_EPILOG)
 def run_command(
     shared: Shared,
     config: Annotated[str | None, Argument(help="Config file, or `quickstart` for the shipped example.")] = None,
@@ -168,7 +168,7 @@ Every pair of answers is asked in both orders. Exit codes as of `judgekit run`.
 """
 
 
-@command(app, "prefer", panel=RUN, json=True, quiet=True, epilog=PREFER_EPILOG)
+@command(app, "prefer", panel=RUN, json=True, quiet=True, stats=True, epilog=PREFER_EPILOG)
 def prefer_command(
     shared: Shared,
     runs: Annotated[list[str], Argument(help="Two runs or more, A first: ids, folders, `latest` or `latest:TAG`.")],
@@ -199,7 +199,7 @@ def prefer_command(
     carry_out(comparison.start(), shared)
 
 
-@command(app, "rejudge", panel=RUN, json=True, quiet=True, epilog=REJUDGE_EPILOG)
+@command(app, "rejudge", panel=RUN, json=True, quiet=True, stats=True, epilog=REJUDGE_EPILOG)
 def rejudge_command(
     shared: Shared,
     run: Run,
@@ -225,7 +225,8 @@ def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:
     """Carry a run to its end, print its figures, and end with the exit code of its gates."""
     from judgekit.analysis.stored_figures import rounded
     from judgekit.cli.github_actions import announce
-    from judgekit.reports.run_text import plain_text, rich_table
+    from judgekit.core.runs import REPORT
+    from judgekit.reports.run_text import places_text, plain_text, rich_table
 
     summary = judge_all(job, shared, junit)
     folder = job.folder.path
@@ -233,8 +234,8 @@ def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:
         metrics = rounded(summary.model_dump(mode="json"))
         print_json({"run_id": summary.run_id, "run_dir": str(folder), "status": summary.status, "metrics": metrics})
     else:
-        print_figures(rich_table, plain_text, summary)
-        typer.echo(f"\n{folder}")
+        print_figures(rich_table, plain_text, summary, stats=shared.stats)
+        typer.echo(places_text(folder, has_report=(folder / REPORT).exists()))
     announce(summary)
     _write_junit(folder, junit)
     if any(gate.fails for gate in summary.gates):

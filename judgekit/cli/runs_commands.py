@@ -54,7 +54,7 @@ def list_command(
     shared.show(rows, lambda: runs_text(rows))
 
 
-@command(runs, "show", json=True, epilog="Example:  judgekit runs show latest:baseline")
+@command(runs, "show", json=True, stats=True, epilog="Example:  judgekit runs show latest:baseline")
 def show_command(shared: Shared, run: Run) -> None:
     """Show the figures of a stored run, from its metrics.json."""
     from judgekit.reports.run_text import plain_text, rich_table
@@ -65,7 +65,7 @@ def show_command(shared: Shared, run: Run) -> None:
     if shared.as_json:
         print_json(document)
         return
-    print_figures(rich_table, plain_text, summary)
+    print_figures(rich_table, plain_text, summary, stats=shared.stats)
     if document["tags"]:
         typer.echo(f"tags: {', '.join(document['tags'])}")
     if note is not None:

@@ -32,7 +32,9 @@ class KindChoice(StrEnum):
     BOTH = "both"
 
 
-@command(app, "quickstart", panel=START, json=True, quiet=True, epilog="The same as `judgekit run quickstart`.")
+@command(
+    app, "quickstart", panel=START, json=True, quiet=True, stats=True, epilog="The same as `judgekit run quickstart`."
+)
 def quickstart_command(shared: Shared) -> None:
     """Run the shipped example: offline, no key, a few seconds."""
     run_command(shared, "quickstart")

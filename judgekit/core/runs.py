@@ -12,7 +12,7 @@ from judgekit.core.conditions import GateResult
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.repeats import asked_id
-from judgekit.core.scores import Estimate, Frozen
+from judgekit.core.scores import Estimate, Frozen, Scale
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
@@ -256,6 +256,8 @@ class RunSummary(Frozen):
     cases: dict[str, Any]
     overall: dict[str, Estimate | dict[str, int]]
     slices: dict[str, dict[str, dict[str, Estimate | dict[str, int]]]]
+    scales: dict[str, Scale] = {}
+    """Unit and better direction of the figures; empty in a run of an older version."""
     judge_reliability: dict[str, Any] | None
     repeats: dict[str, Any] | None = None
     """How much the answers to one case differ, and what follows from that; None if each case has one answer."""

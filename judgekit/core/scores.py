@@ -1,5 +1,6 @@
 """Scores of single cases, what is known about each score name, and estimates over many cases."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -40,6 +41,34 @@ Outcomes = dict[str, Outcome]
 """Outcome by score name."""
 
 
+class Scale(Frozen):
+    """The unit in which a figure stands, and which way is better."""
+
+    unit: Literal["share", "points", "count", "number"]
+    """`share`: a part of the cases, shown in percent; `points`: of the scale of a judge; `count`: a whole number."""
+    low: float = 0.0
+    high: float | None = None
+    """Largest value possible; None: there is none."""
+    better: Literal["higher", "lower"] | None = None
+    """None: neither way is better."""
+
+
+def _scale(name: str, low: float, high: float, better: bool | None, unit: str | None = None) -> Scale:
+    ends = (low, high) == (0.0, 1.0)
+    if unit is None:
+        of_judge = not ends and math.isfinite(low) and math.isfinite(high)
+        unit = "points" if of_judge else "share" if ends and name.endswith("_rate") else "number"
+    direction = None if better is None else "higher" if better else "lower"
+    return Scale.model_validate(
+        {
+            "unit": unit,
+            "low": low if math.isfinite(low) else 0.0,
+            "high": high if math.isfinite(high) else None,
+            "better": direction,
+        }
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """What is known about one score name."""
@@ -69,6 +98,12 @@ class Column:
     """The score holds retrieved chunk ids against expected ones, so another chunker makes it another score."""
 
     @property
+    def scale(self) -> Scale:
+        """Of the mean over cases."""
+        better = self.higher_is_better if self.has_direction else None
+        return _scale(self.aggregate or self.name, self.low, self.high, better, "share" if self.binary else None)
+
+    @property
     def worst(self) -> float:
         return self.low if self.higher_is_better else self.high
 
@@ -91,6 +126,11 @@ class Pooled:
     higher_is_better: bool = True
     is_total: bool = False
     """True for a plain sum: it has no interval, and no bound on what failed cases would add."""
+
+    @property
+    def scale(self) -> Scale:
+        """Of the figure."""
+        return _scale(self.name, self.low, self.high, self.higher_is_better, "count" if self.is_total else None)
 
 
 SUM_METHOD = "sum over cases"

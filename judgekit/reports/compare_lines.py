@@ -17,7 +17,8 @@ from judgekit.core.comparison import (
     ScoreKind,
 )
 from judgekit.core.scores import SUM_METHOD
-from judgekit.reports.figures import is_headline, number
+from judgekit.reports.figures import number
+from judgekit.reports.headline import is_headline
 
 MOST_LABELS = 12
 """Labels that a table of changed ones has of its own."""

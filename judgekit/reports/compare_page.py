@@ -24,7 +24,8 @@ from judgekit.reports.compare_lines import (
     table_notes,
     unmoved_line,
 )
-from judgekit.reports.figures import is_headline, number
+from judgekit.reports.figures import number
+from judgekit.reports.headline import is_headline
 from judgekit.reports.pages import render
 
 MOST_CASES = 1000

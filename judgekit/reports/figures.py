@@ -1,14 +1,13 @@
 """How figures are written in every report: one wording, one number of digits."""
 
-import re
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any
 
 from judgekit.core.conditions import GateResult, GateState
-from judgekit.core.repeats import pass_figure
 from judgekit.core.runs import RunSummary
-from judgekit.core.scores import SUM_METHOD, Estimate
+from judgekit.core.scores import SUM_METHOD, Estimate, Scale
 from judgekit.stats.means import round4
 
 _STORED = Decimal("0.0001")
@@ -18,75 +17,6 @@ INDEX_VERSIONS = ("chunker_version", "embedding_model", "index_version")
 
 Figures = Mapping[str, Estimate | dict[str, int]]
 """Figures by name, with the counts of distributions among them."""
-
-SLICE_FIGURES = 6
-"""Columns of a slice table."""
-
-MAIN_FIGURES = 6
-"""Figures shown large at the top of a report."""
-
-HEADLINE_CUTOFF = 5
-"""Of the names with a cut-off, only those at this one are shown on one screen."""
-
-
-def headline(summary: RunSummary) -> list[tuple[str, Estimate]]:
-    """The figures for one screen: names without a cut-off and those at the headline cut-off, that have data."""
-    judged = {name: figure for name, figure in summary.overall.items() if name.startswith(tuple(summary.judges))}
-    figures = {**(judged if summary.judges else {}), **summary.overall, **summary.operational}
-    return [
-        (name, figure)
-        for name, figure in figures.items()
-        if isinstance(figure, Estimate) and figure.n + figure.n_error > 0 and is_headline(name)
-    ]
-
-
-def main_figures(summary: RunSummary) -> list[tuple[str, Estimate]]:
-    """The most important figures: judges, then those of gates, then others."""
-    figures = dict(headline(summary))
-    wanted = [
-        *(_main(name, figures) for name in summary.judges),
-        *(gate.metric for gate in summary.gates if not gate.slice),
-        *figures,
-    ]
-    return [(name, figures[name]) for name in dict.fromkeys(wanted) if name in figures][:MAIN_FIGURES]
-
-
-def _main(judge: str, figures: Figures) -> str:
-    """The figure that says most of a judge: its own, else its pass rate, else the share of its commonest label."""
-    if judge in figures or f"{judge}_pass_rate" in figures:
-        return judge if judge in figures else f"{judge}_pass_rate"
-    shares = {name: item.value or 0.0 for name, item in figures.items() if isinstance(item, Estimate)}
-    parts = [name for name in shares if name.startswith(f"{judge}.") and not name.endswith(".cannot_tell_rate")]
-    return max(parts, key=lambda name: shares[name], default=judge)
-
-
-def slice_figures(summary: RunSummary, values: Mapping[str, Figures]) -> list[str]:
-    """Columns of a slice table: judges, then the usual figures of retrieval; only those with data in a slice."""
-    judged = [name for judge in summary.judges for name in _figures_of(summary, judge)]
-    wanted = [*judged, "recall_any@5", "recall_all@5", "mrr", "hit@5", "abstention_accuracy"]
-    shown_names = [name for name in wanted if name in summary.overall][:SLICE_FIGURES]
-    return [name for name in shown_names if any(_has_data(figures, name) for figures in values.values())]
-
-
-def _figures_of(summary: RunSummary, judge: str) -> list[str]:
-    """The figure of a judge's name, or the shares of its labels if it has none."""
-    if judge in summary.overall:
-        return [judge]
-    shares = [name for name in summary.overall if name.startswith(f"{judge}.") and pass_figure(name) is None]
-    return [name for name in shares if not name.endswith(".cannot_tell_rate")]
-
-
-def _has_data(figures: Figures, name: str) -> bool:
-    figure = figures.get(name)
-    return isinstance(figure, Estimate) and figure.n > 0
-
-
-def is_headline(name: str) -> bool:
-    """Whether a figure is shown on one screen: it has no cut-off, or the one of headlines, and is of single answers."""
-    if pass_figure(name) is not None:
-        return False
-    cutoff = re.search(r"@(\d+)$", name)
-    return cutoff is None or int(cutoff[1]) == HEADLINE_CUTOFF
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -115,6 +45,51 @@ def between(low: float | None, high: float | None) -> str:
 def interval(figure: Estimate) -> str:
     """The interval of a figure as `between` writes it."""
     return between(figure.low, figure.high)
+
+
+_COARSE = 0.2
+"""Width of an interval from which on one digit says all there is to say of points; a tenth of it for other numbers."""
+
+
+def value_text(figure: Estimate, scale: Scale | None) -> str:
+    """A figure with its unit: `90%`, `3.1 of 5`, `15`, `0.81`; with three digits if its unit is not known."""
+    if scale is None or figure.value is None:
+        return shown(figure)
+    value = _in_unit(figure.value, figure, scale)
+    if scale.unit == "points":
+        return f"{value} of {scale.high:g}"
+    return f"{value}%" if scale.unit == "share" else value
+
+
+def interval_text(figure: Estimate, scale: Scale | None) -> str:
+    """The interval of a figure in the digits of `value_text`: `74% to 97%`, `2.3 to 3.6`; empty if there is none."""
+    if scale is None or figure.low is None or figure.high is None:
+        return interval(figure)
+    mark = "%" if scale.unit == "share" else ""
+    return " to ".join(f"{_in_unit(end, figure, scale)}{mark}" for end in (figure.low, figure.high))
+
+
+def direction(scale: Scale | None) -> str:
+    """Which way is better, as an arrow with a word; empty if neither is or it is not known."""
+    return {"higher": "↑ higher", "lower": "↓ lower", None: ""}[scale.better if scale else None]
+
+
+def percent(value: float) -> str:
+    """A share as `90%`; with a digit more near 0% and 100%, where whole numbers would hide that it is neither."""
+    stored = Decimal(repr(value)).quantize(_STORED, ROUND_HALF_EVEN) * 100
+    is_near_end = 0 < stored < 10 or 99 < stored < 100
+    return f"{stored.quantize(Decimal('0.1') if is_near_end else Decimal(1), ROUND_HALF_UP):f}%"
+
+
+def _in_unit(value: float, figure: Estimate, scale: Scale) -> str:
+    if scale.unit == "share":
+        return percent(value).removesuffix("%")
+    if scale.unit == "count":
+        return number(value, 0)
+    width = math.inf if figure.low is None or figure.high is None else figure.high - figure.low
+    if scale.unit == "points":
+        return number(value, 1 if width >= _COARSE else 2)
+    return number(value, 2 if width >= _COARSE / 10 else 3)
 
 
 def coverage(figure: Estimate) -> str:

@@ -7,7 +7,8 @@ from judgekit.core.repeats import ALL_PASS, ANY_PASSES, pass_figure
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.reports.charts import stacked_bar
-from judgekit.reports.figures import between, is_headline, main_figures, number
+from judgekit.reports.figures import between, number
+from judgekit.reports.headline import is_headline, main_figures
 from judgekit.reports.tables import bullets, cell, section, table
 
 MOST_LINES = 3

@@ -19,18 +19,16 @@ from judgekit.reports.figures import (
     Figures,
     by_judge,
     gate_lines,
-    headline,
     if_failed,
     indexing_lines,
     interval,
-    main_figures,
     money_text,
     number,
     reliability_line,
     shown,
-    slice_figures,
     tokens_text,
 )
+from judgekit.reports.headline import figures_with_data, main_figures, slice_figures
 from judgekit.reports.judge_questions import kinds_of
 from judgekit.reports.page_judges import bridge_part, judge_blocks, rejudged_text
 from judgekit.reports.pages import render
@@ -130,7 +128,7 @@ def _context(record: RunRecord) -> dict[str, Any]:
         "min_n": summary.min_n,
         "warnings": summary.warnings,
         "tiles": [_row(kinds, summary, name, figure) for name, figure in main_figures(summary)],
-        "figures": [_row(kinds, summary, name, figure) for name, figure in headline(summary)],
+        "figures": [_row(kinds, summary, name, figure) for name, figure in figures_with_data(summary)],
         "others": [_row(kinds, summary, name, figure) for name, figure in _others(summary)],
         "judges": list(summary.judges.items()),
         "reliability": reliability_line(summary.judge_reliability),
@@ -204,7 +202,7 @@ def _top(summary: RunSummary, name: str, figure: Estimate | None) -> float:
 
 def _others(summary: RunSummary) -> list[tuple[str, Estimate]]:
     """Figures that are not on the first screen and have no section of their own, those without data last."""
-    first = {name for name, _ in headline(summary)}
+    first = {name for name, _ in figures_with_data(summary)}
     found = [
         (name, figure)
         for name, figure in {**summary.overall, **summary.operational}.items()
@@ -300,7 +298,7 @@ def _columns(record: RunRecord) -> list[str]:
     kinds, summary = record.kinds, record.summary
     judged = [] if summary is None else [(name, kinds.get(name)) for name in summary.judges]
     scores = [score for name, kind in judged for score in (name, *(kind.label_columns(name) if kind else ()))]
-    first = scores if summary is None else [*scores, *dict(headline(summary))]
+    first = scores if summary is None else [*scores, *dict(figures_with_data(summary))]
     return [name for name in dict.fromkeys([*first, *names]) if name in names]
 
 

@@ -1,30 +1,36 @@
 """What `judgekit init`, `run`, `score`, `rescore` and `runs` print."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgekit.core.runs import RunSummary, cases_text
+from judgekit.core.runs import REPORT, RunSummary, cases_text
 from judgekit.core.scores import Estimate
 from judgekit.reports.figures import (
     coverage,
+    direction,
     gate_lines,
-    headline,
     instrument_lines,
     interval,
+    interval_text,
     number,
     shown,
     small_slices_line,
     sources_text,
+    value_text,
 )
+from judgekit.reports.headline import figures_with_data, headline
 from judgekit.reports.preference_text import preference_lines
 from judgekit.reports.repeats_report import repeat_lines
+from judgekit.reports.run_sentences import run_sentences
 from judgekit.reports.safe_text import printable, printable_line
 from judgekit.reports.tables import aligned
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-HEADER = ("figure", "value", "95% interval", "cases")
+HEADER = ("figure", "value", "95% interval", "better", "cases")
+SCORE_HEADER = ("figure", "value", "95% interval", "cases")
 RUNS_HEADER = ("run", "suite", "when", "status", "cases", "figures", "tags")
 SHOWN_AFTER_JUDGES = ("recall_any@5", "hit@5", "extraction_f1", "abstention_accuracy")
 MOST_FIGURES = 3
@@ -33,30 +39,46 @@ MOST_FIGURES = 3
 NEW_NOTICES = ("code_changed", "internal_error", "index_not_written", "index_damaged")
 """Codes of warnings of rescoring itself."""
 
+_MOST_NOTES = 4
+"""Gates and warnings that are shown without `--stats`; failed ones come first."""
+
 _NAME_WIDTH = 28
 _EXAMPLE_WIDTH = 48
 
 
-def plain_text(summary: RunSummary) -> str:
-    """The summary of a run as aligned columns."""
-    table = aligned([HEADER, *_rows(summary)])
-    return "\n".join([*_lead(summary), _title(summary), "", *table, "", *(line for _, line in _notes(summary))])
+def plain_text(summary: RunSummary, *, stats: bool = False) -> str:
+    """The summary of a run: a sentence, the headline figures, gates and warnings.
+
+    Args:
+        summary: the figures.
+        stats: whether to add every other figure, the instruments, latency and cost.
+    """
+    lines = [*_lead(summary), "", *aligned([HEADER, *_rows(summary, stats=stats)]), ""]
+    return "\n".join([*lines, *(line for _, line in _notes(summary, stats=stats))])
 
 
-def rich_table(summary: RunSummary) -> "RenderableType":
-    """The summary of a run for a colour terminal; foreign text is never read as markup."""
+def rich_table(summary: RunSummary, *, stats: bool = False) -> "RenderableType":
+    """The same for a colour terminal; foreign text is never read as markup."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(_title(summary), style="bold"), title_justify="left", show_edge=False, pad_edge=False)
+    table = Table(show_edge=False, pad_edge=False)
     for place, name in enumerate(HEADER):
         table.add_column(name, justify="right" if place == 1 else "left", no_wrap=place < 2)
-    for name, value, ends, cases in _rows(summary):
-        table.add_row(Text(name), Text(value, style="bold"), Text(ends), Text(cases))
+    for name, value, ends, better, cases in _rows(summary, stats=stats):
+        table.add_row(Text(name), Text(value, style="bold"), Text(ends), Text(better), Text(cases))
     styles = {"plain": "", "good": "green", "bad": "yellow"}
-    lead = [Text(line) for line in _lead(summary)]
-    return Group(*lead, table, Text(""), *(Text(line, style=styles[kind]) for kind, line in _notes(summary)))
+    first, *others = _lead(summary)
+    lead = [Text(first, style="bold"), *map(Text, others), Text("")]
+    notes = [Text(line, style=styles[kind]) for kind, line in _notes(summary, stats=stats)]
+    return Group(*lead, table, Text(""), *notes)
+
+
+def places_text(folder: Path, *, has_report: bool) -> str:
+    """Where to read on: the last line is the run folder."""
+    look = f"report: {folder / REPORT}; all runs: judgekit view" if has_report else "all runs: judgekit view"
+    return f"\n{printable_line(look)}\n{folder}"
 
 
 def recorded_text(found: Mapping[str, Any]) -> str:
@@ -81,31 +103,48 @@ def recorded_text(found: Mapping[str, Any]) -> str:
 
 
 def _lead(summary: RunSummary) -> list[str]:
-    """What is said before all figures: which answers a judge of preference finds better."""
-    found = [printable_line(line) for line in preference_lines(summary)]
-    return [*found, ""] if found else []
+    """What the run found, in a sentence or two; before that which answers a judge of preference finds better."""
+    return [printable_line(line) for line in [*preference_lines(summary), *run_sentences(summary)]]
 
 
-def _title(summary: RunSummary) -> str:
-    return printable_line(f"{summary.name}: {summary.status}, {cases_text(summary.cases)}")
-
-
-def _rows(summary: RunSummary) -> list[tuple[str, str, str, str]]:
+def _rows(summary: RunSummary, *, stats: bool) -> list[tuple[str, ...]]:
+    figures = dict(headline(summary))
+    if stats:
+        figures |= dict(figures_with_data(summary))
     return [
-        (printable_line(name), shown(figure), interval(figure), coverage(figure)) for name, figure in headline(summary)
+        (
+            printable_line(name),
+            value_text(figure, scale := summary.scales.get(name)),
+            interval_text(figure, scale),
+            direction(scale),
+            coverage(figure),
+        )
+        for name, figure in figures.items()
     ]
 
 
-def _notes(summary: RunSummary) -> list[tuple[str, str]]:
+def _notes(summary: RunSummary, *, stats: bool) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `good` or `bad`."""
-    found = [
-        ("plain", line)
-        for line in [*repeat_lines(summary), *instrument_lines(summary), small_slices_line(summary)]
-        if line
+    told = [*repeat_lines(summary), *instrument_lines(summary), small_slices_line(summary)] if stats else []
+    found = [("plain", line) for line in told if line]
+    gates = [
+        (
+            "plain" if state is None else "good" if state == "passed" else "bad",
+            line if state is None else f"gate: {line}",
+        )
+        for state, line in gate_lines(summary)
     ]
-    for state, line in gate_lines(summary):
-        found.append(("plain", line) if state is None else ("good" if state == "passed" else "bad", f"gate: {line}"))
-    found += [("bad", f"warning: {item.message} [{item.code}]") for item in summary.warnings]
+    warnings = [("bad", f"warning: {item.message} [{item.code}]") for item in summary.warnings]
+    for lines, noun in ((gates, "gates"), (warnings, "warnings")):
+        lines.sort(key=lambda item: item[0] != "bad")
+        most = len(lines) if stats or len(lines) <= _MOST_NOTES + 1 else _MOST_NOTES
+        found += lines[:most]
+        if most < len(lines):
+            found.append(("plain", f"{len(lines) - most} more {noun}: --stats"))
+    shown = dict(headline(summary))
+    n_more = sum(name not in shown for name, _ in figures_with_data(summary))
+    if n_more and not stats:
+        found.append(("plain", f"{n_more} more figures, judges, latency and cost: --stats, or metrics.json"))
     return [(kind, printable_line(line)) for kind, line in found]
 
 
@@ -130,7 +169,7 @@ def score_text(figures: Mapping[str, Estimate | Mapping[str, int]], files: Mappi
         for name, figure in figures.items()
         if not isinstance(figure, Estimate)
     ]
-    return "\n".join([*lines, "", *aligned([HEADER, *rows]), *counted])
+    return "\n".join([*lines, "", *aligned([SCORE_HEADER, *rows]), *counted])
 
 
 def dry_run_text(dry_run: Mapping[str, Any]) -> str:

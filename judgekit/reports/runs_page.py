@@ -6,7 +6,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from judgekit.reports.figures import between, is_headline, number
+from judgekit.reports.figures import between, number
+from judgekit.reports.headline import is_headline
 from judgekit.reports.pages import render
 from judgekit.reports.timelines import latest_lines, trend_svg
 

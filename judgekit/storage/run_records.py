@@ -14,6 +14,7 @@ from judgekit.core.conditions import GateResult
 from judgekit.core.errors import JudgekitError, StorageError, first_problem
 from judgekit.core.runs import CONFIG, METRICS, METRICS_HISTORY, SCORES, TAGS, Notice, RunSummary
 from judgekit.core.scores import Estimate
+from judgekit.core.slice_records import restored
 from judgekit.storage.database import RunRecord
 from judgekit.storage.run_files import disk_faults_named
 from judgekit.storage.run_folder import RunFolder
@@ -193,6 +194,8 @@ def read_summary(folder: RunFolder) -> RunSummary | None:
         return None
     data = folder.read_json(METRICS)
     try:
+        if "slice_sizes" in data:
+            data["slices"] = restored(data["slices"], data["slice_sizes"], data["overall"], data["min_n"])
         known = {key: _figures(value) for key, value in data.items() if key in RunSummary.model_fields}
         known["gates"] = [_only(item, GateResult.model_fields) for item in data.get("gates", ())]
         known["warnings"] = [_only(item, Notice.model_fields) for item in data.get("warnings", ())]
@@ -204,8 +207,8 @@ def read_summary(folder: RunFolder) -> RunSummary | None:
         return RunSummary.model_validate(known)
     except ValidationError as error:
         raise StorageError(f"{folder.path / METRICS}: damaged: {first_problem(error)}") from None
-    except (AttributeError, TypeError) as error:
-        raise StorageError(f"{folder.path / METRICS}: damaged: {error}") from None
+    except (AttributeError, KeyError, TypeError) as error:
+        raise StorageError(f"{folder.path / METRICS}: damaged: {error!r}") from None
 
 
 def _figures(value: Any) -> Any:

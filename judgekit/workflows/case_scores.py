@@ -19,7 +19,7 @@ from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict
 from judgekit.core.runs import SCORES, Notices
-from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes
+from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes, Scale
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.abstention import Decided, whether_abstained
 from judgekit.storage.run_folder import RunFolder
@@ -74,6 +74,8 @@ class Scored:
 
     tally: RunTally
     overall: Figures
+    scales: dict[str, Scale]
+    """Unit and better direction of the figures."""
     digests: Mapping[str, dict[str, Any]]
     """What metrics.json shows of the reports of metric families, by family."""
     warnings: Sequence[tuple[str, str]]
@@ -144,7 +146,9 @@ def score_cases(
         *[warning for report in reports.values() for warning in report.warnings()],
         *(() if repeats is None else repeats.warnings()),
     ]
-    return Scored(tally, overall, digests, warnings, deciding.record(), code_record(components), record)
+    scales = {column.aggregate or column.name: column.scale for column in columns if column.aggregate != ""}
+    scales |= {figure.name: figure.scale for figure in pooled}
+    return Scored(tally, overall, scales, digests, warnings, deciding.record(), code_record(components), record)
 
 
 def _settled(metrics: Sequence[Metric], cases: Sequence[Case], folder: RunFolder) -> list[Metric]:

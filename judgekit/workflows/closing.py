@@ -1,10 +1,13 @@
 """The last steps of whatever finishes a run folder: its figures, its report, and its entry in the results database."""
 
+import json
 from datetime import datetime
 from typing import Any
 
 from judgekit.analysis.stored_figures import rounded, run_aggregate
 from judgekit.core.runs import METRICS, SUMMARY, Notice, RunSummary
+from judgekit.core.slice_records import compact
+from judgekit.reports.headline import headline
 from judgekit.reports.markdown import render_markdown
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import index_run
@@ -12,7 +15,7 @@ from judgekit.storage.run_index import index_run
 INDEX_SECONDS = 10.0
 """How long the end of a run waits for a results database that another process writes."""
 
-_OF_FIGURES = ("overall", "slices", "operational")
+_OF_FIGURES = ("overall", "scales", "slices", "operational")
 """Parts of metrics.json whose keys stand in the order of the config; all others but `extraction` have theirs sorted."""
 
 
@@ -23,8 +26,33 @@ def write_summary(folder: RunFolder, summary: RunSummary) -> None:
         StorageError: they cannot be written.
     """
     document = rounded(summary.model_dump(mode="json"))
-    folder.write_json(METRICS, {key: _ordered(key, document[key]) for key in sorted(document)}, sort_keys=False)
+    document["slices"], sizes = compact(document["slices"], document["overall"], summary.min_n)
+    ordered = {key: _ordered(key, value) for key, value in sorted({**document, "slice_sizes": sizes}.items())}
+    folder.write_text(METRICS, _readable({"headline": _headline(summary), **ordered}) + "\n")
     folder.write_text(SUMMARY, render_markdown(summary, folder.prompts()))
+
+
+def _headline(summary: RunSummary) -> dict[str, Any]:
+    """The figures that a reader wants first, each with its unit; readers of judgekit go by `overall`."""
+    found = {}
+    for name, figure in headline(summary):
+        values = rounded({"value": figure.value, "low": figure.low, "high": figure.high})
+        scale = summary.scales.get(name)
+        unit = {} if scale is None else {"unit": scale.unit, "better": scale.better, "of": scale.high}
+        found[name] = {**values, "n": figure.n, "n_error": figure.n_error, **unit}
+    return found
+
+
+def _readable(value: Any, indent: str = "\n") -> str:
+    """JSON with an indent of two spaces, and each object or list of plain values on one line."""
+    inner = indent + "  "
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(part, dict | list) for part in parts):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if isinstance(value, list):
+        return f"[{inner}{f',{inner}'.join(_readable(item, inner) for item in value)}{indent}]"
+    fields = (f"{json.dumps(key, ensure_ascii=False)}: {_readable(item, inner)}" for key, item in value.items())
+    return f"{{{inner}{f',{inner}'.join(fields)}{indent}}}"
 
 
 def _ordered(key: str, value: Any) -> Any:

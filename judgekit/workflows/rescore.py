@@ -135,6 +135,7 @@ def _summary(stored: StoredRun, old: RunSummary, scored: Scored, warnings: Seque
             "overall": scored.overall,
             "repeats": scored.repeats,
             "slices": scored.tally.slices(),
+            "scales": scored.scales,
             "latency": scored.tally.latency(),
             "operational": {**scored.tally.operational(), **same},
             "extraction": scored.digests.get("extraction"),

@@ -76,6 +76,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         cases={**job.cases_record, "sha256": job.cases_sha256},
         overall=scored.overall,
         slices=scored.tally.slices(),
+        scales=scored.scales,
         judge_reliability=reliability,
         repeats=scored.repeats,
         rejudged=rejudged(job, of_parent, judgments),

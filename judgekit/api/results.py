@@ -16,7 +16,7 @@ from judgekit.core.runs import CaseRecord, Manifest, Notice, RunSummary
 from judgekit.core.scores import Estimate, Score
 from judgekit.reports.figures import coverage, gate_lines, interval_text, value_text
 from judgekit.reports.headline import headline
-from judgekit.reports.run_sentences import run_sentences
+from judgekit.reports.run_sentence import run_sentence, run_title
 from judgekit.reports.safe_text import inert, printable, printable_line
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_cases import StoredCases
@@ -193,8 +193,8 @@ class RunResult:
         return RunFolder.open(self.folder)
 
     def _lead(self) -> str:
-        """The run in a few sentences."""
-        return " ".join(run_sentences(self.summary))
+        """The run in a sentence or two."""
+        return f"{run_title(self.summary)}: {run_sentence(self.summary)}"
 
     def _rows(self) -> Iterator[tuple[str, str, str, str]]:
         for name, figure in headline(self.summary):

@@ -223,15 +223,14 @@ def rejudge_command(
 
 def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:
     """Carry a run to its end, print its figures, and end with the exit code of its gates."""
-    from judgekit.analysis.stored_figures import rounded
     from judgekit.cli.github_actions import announce
-    from judgekit.core.runs import REPORT
+    from judgekit.core.runs import METRICS, REPORT
     from judgekit.reports.run_text import places_text, plain_text, rich_table
 
     summary = judge_all(job, shared, junit)
     folder = job.folder.path
     if shared.as_json:
-        metrics = rounded(summary.model_dump(mode="json"))
+        metrics = job.folder.read_json(METRICS)
         print_json({"run_id": summary.run_id, "run_dir": str(folder), "status": summary.status, "metrics": metrics})
     else:
         print_figures(rich_table, plain_text, summary, stats=shared.stats)

@@ -221,6 +221,11 @@ def history_line(summary: RunSummary) -> str | None:
     return f"drift history: one point for each judge that was asked again ({asked})"
 
 
+def finding_lines(summary: RunSummary) -> list[str]:
+    """What a rejudge has found: how many verdicts changed, and whether they are a point of the drift history."""
+    return [line for line in (rejudged_line(summary), history_line(summary)) if line]
+
+
 def instrument_lines(summary: RunSummary) -> list[str]:
     """How the figures were made: judges, spot check, latency, cost."""
     lines = [

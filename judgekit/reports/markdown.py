@@ -24,7 +24,7 @@ from judgekit.reports.judge_questions import Wordings, question_lines
 from judgekit.reports.preference_text import preference_lines
 from judgekit.reports.probe_report import probes_section
 from judgekit.reports.repeats_report import repeats_section
-from judgekit.reports.run_sentences import run_sentences
+from judgekit.reports.run_sentence import run_sentence
 from judgekit.reports.safe_text import printable
 from judgekit.reports.spot_check_report import reliability_section
 from judgekit.reports.tables import bullets, cell, section, table
@@ -41,7 +41,7 @@ EXTRACTION_FIELDS = 10
 def render_markdown(summary: RunSummary, prompts: Wordings = MappingProxyType({})) -> str:
     """The summary as GitHub-flavoured markdown; with the wordings of the run, it says what own judges were asked."""
     parts: list[str] = [f"# {cell(summary.name)}: {summary.status}", ""]
-    parts += [cell(" ".join(run_sentences(summary))), ""]
+    parts += [cell(run_sentence(summary)), ""]
     parts.append(f"Run `{_code(summary.run_id)}`, {summary.created_at}, {cell(cases_text(summary.cases))}.")
     parts += section("Preference", bullets(preference_lines(summary)))
     if summary.reason:

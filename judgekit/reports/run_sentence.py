@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.core.conditions import GateResult
-from judgekit.core.runs import RunSummary
+from judgekit.core.runs import RunSummary, cases_text
 from judgekit.core.scores import Estimate
-from judgekit.reports.figures import between, by_judge, main_figures, number, shown
+from judgekit.reports.figures import by_judge, interval_text, number, percent, value_text
+from judgekit.reports.headline import main_figures
 from judgekit.reports.preference_text import preference_lines
 
 _BOUNDS = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
@@ -18,6 +19,13 @@ MOST_FAILED = 0.5
 def run_sentence(summary: RunSummary) -> str:
     """Is it good, with how much certainty, and the next step; foreign text in it is as it came."""
     return " ".join([_finding(summary), *_caution(summary)])
+
+
+def run_title(summary: RunSummary) -> str:
+    """`support-bot, 40 cases`; of a run that is not complete also its state and why."""
+    why = f" ({summary.reason})" if summary.reason else ""
+    state = "" if summary.status == "complete" else f", {summary.status}{why}"
+    return f"{summary.name}, {cases_text(summary.cases)}{state}"
 
 
 def _finding(summary: RunSummary) -> str:
@@ -52,7 +60,7 @@ def _broken(summary: RunSummary) -> str:
 def _by_gates(summary: RunSummary) -> str:
     if not summary.gates:
         why = "gates are not checked on a part of the cases" if summary.n_gates else "no gate says what is good enough"
-        named = " and ".join(f"{name} is {_with_interval(figure)}" for name, figure in main_figures(summary)[:2])
+        named = " and ".join(_with_interval(summary, *item) for item in main_figures(summary)[:2])
         return f"{why}; {named}." if named else f"{why}, and no figure has data."
     states = {state: [gate for gate in summary.gates if gate.state == state] for state in ("missed", "undecided")}
     n, missed, undecided = len(summary.gates), states["missed"], states["undecided"]
@@ -127,20 +135,17 @@ def _people(summary: RunSummary, reports: Mapping[str, Mapping[str, Any]]) -> It
     for name, found in reports.items():
         agreed = (found.get("anchors") or {}).get("class_agreement") or {}
         if agreed.get("n"):
-            ends = f" ({_percent(agreed['low'])}-{_percent(agreed['high'])}%)" if agreed.get("low") is not None else ""
+            ends = f" ({percent(agreed['low'])} to {percent(agreed['high'])})" if agreed.get("low") is not None else ""
             n_same = round(agreed["value"] * agreed["n"])
             yield f"The judge {name} agrees with people in {n_same} of {agreed['n']} cases{ends}."
             return
     yield f"Nobody has checked the judges against people yet: `judgekit label {summary.run_id}`."
 
 
-def _with_interval(figure: Estimate) -> str:
-    ends = between(figure.low, figure.high)
-    return f"{shown(figure)}{f' (95% {ends})' if ends else ''}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}"
+def _with_interval(summary: RunSummary, name: str, figure: Estimate) -> str:
+    scale = summary.scales.get(name)
+    ends = interval_text(figure, scale)
+    return f"{name} is {value_text(figure, scale)}{f' (95% {ends})' if ends else ''}"
 
 
 def _counted(n: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from judgekit.core.scores import Estimate
 from judgekit.reports.figures import (
     coverage,
     direction,
+    finding_lines,
     gate_lines,
     instrument_lines,
     interval,
@@ -22,7 +23,7 @@ from judgekit.reports.figures import (
 from judgekit.reports.headline import figures_with_data, headline
 from judgekit.reports.preference_text import preference_lines
 from judgekit.reports.repeats_report import repeat_lines
-from judgekit.reports.run_sentences import run_sentences
+from judgekit.reports.run_sentence import run_sentence, run_title
 from judgekit.reports.safe_text import printable, printable_line
 from judgekit.reports.tables import aligned
 
@@ -104,7 +105,7 @@ def recorded_text(found: Mapping[str, Any]) -> str:
 
 def _lead(summary: RunSummary) -> list[str]:
     """What the run found, in a sentence or two; before that which answers a judge of preference finds better."""
-    return [printable_line(line) for line in [*preference_lines(summary), *run_sentences(summary)]]
+    return [printable_line(f"{run_title(summary)}: {run_sentence(summary)}")]
 
 
 def _rows(summary: RunSummary, *, stats: bool) -> list[tuple[str, ...]]:
@@ -125,7 +126,8 @@ def _rows(summary: RunSummary, *, stats: bool) -> list[tuple[str, ...]]:
 
 def _notes(summary: RunSummary, *, stats: bool) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `good` or `bad`."""
-    told = [*repeat_lines(summary), *instrument_lines(summary), small_slices_line(summary)] if stats else []
+    told = [*preference_lines(summary)[1:], *repeat_lines(summary)]
+    told += [*instrument_lines(summary), small_slices_line(summary) or ""] if stats else finding_lines(summary)
     found = [("plain", line) for line in told if line]
     gates = [
         (

@@ -36,13 +36,17 @@ def test_quickstart_in_an_empty_folder_prints_a_table_and_ends_with_the_run_fold
 
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
-    assert lines[0] == "quickstart: complete, 40 cases"
+    assert lines[0].startswith("quickstart, 40 cases: Good enough on these cases: all 3 gates passed")
     folder = tmp_path / lines[-1]
     assert read_json(folder / "metrics.json")["status"] == "complete"
-    shown = {line.split()[0]: line.split()[1] for line in lines if re.match(r"\S+ +\d\.\d{3} ", line)}
-    overall = read_json(folder / "metrics.json")["overall"]
-    assert float(shown["groundedness"]) == pytest.approx(overall["groundedness"]["value"], abs=0.0006)
-    assert "overlap baseline, not an LLM" in result.stdout
+    shown = {line.split()[0]: line.split()[1] for line in lines if re.match(r"\S+ +\d", line)}
+    figure = read_json(folder / "metrics.json")["headline"]["groundedness"]
+    assert float(shown["groundedness"]) == pytest.approx(figure["value"], abs=0.05)
+    assert shown["error_rate"] == "7.5%"
+    assert len(lines) <= 25
+    everything = judgekit("runs", "show", str(folder), "--stats", cwd=tmp_path).stdout
+    assert "overlap baseline, not an LLM" in everything
+    assert len(everything.splitlines()) > 50
 
 
 def test_json_prints_one_object_and_nothing_else_on_stdout(tmp_path: Path) -> None:

@@ -94,9 +94,11 @@ def test_the_gate_runs_the_test_command_of_the_readme_word_for_word() -> None:
 def test_what_the_readme_shows_of_the_quickstart_is_what_it_prints(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "judgekit", "quickstart"]
     printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
-    [shown] = [block for block in blocks(ROOT / "README.md", "text") if block.startswith("quickstart: ")]
+    [shown] = [block for block in blocks(ROOT / "README.md", "text") if block.startswith("quickstart, ")]
     *lines, folder = [line for line in shown.splitlines() if line not in ("", "...")]
-    assert [line for line in lines if line not in printed] == []
+    *whole, first = [*lines[1:], lines[0].removesuffix("...")]
+    assert [line for line in whole if line not in printed] == []
+    assert printed[0].startswith(first)
     assert folder.startswith("results/quickstart-")
 
 

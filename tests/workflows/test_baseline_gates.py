@@ -188,9 +188,9 @@ def test_compare_holds_the_gates_of_b_against_a(bench: Bench) -> None:
 
 def test_the_result_in_python_never_says_that_an_undecided_gate_passed(bench: Bench) -> None:
     found = judgekit.run(bench.config(), run_id="a", results_dir=bench.results)
-    assert "; 1 of 1 gate undecided." in repr(found)
+    assert "Not decided: 1 of 1 gate undecided" in repr(found)
     bench.tag("a")
-    assert "; all gates passed." in repr(judgekit.run(bench.config(), run_id="b", results_dir=bench.results))
+    assert "the only gate passed" in repr(judgekit.run(bench.config(), run_id="b", results_dir=bench.results))
 
 
 def test_several_gates_say_that_they_are_not_corrected(bench: Bench) -> None:

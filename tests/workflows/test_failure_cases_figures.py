@@ -152,7 +152,7 @@ def test_e05_every_screen_shows_one_pass_rate(tmp_path: Path) -> None:
     assert isinstance(figure, Estimate)
     assert (figure.value, figure.worst) == (0.75, 0.3)
     (line,) = [line for line in plain_text(ran.summary).splitlines() if line.startswith("groundedness_pass_rate")]
-    assert line.split()[1] == "0.750"
+    assert line.split()[1] == "75%"
     assert line.endswith("4 (small), 6 failed")
     markdown = (ran.folder / "summary.md").read_text(encoding="utf-8")
     assert re.search(

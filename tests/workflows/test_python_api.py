@@ -127,7 +127,7 @@ def test_gates_raise_with_figure_and_limit(tmp_path: Path) -> None:
 def test_a_result_shows_itself_in_ten_lines_with_a_sentence_first_and_escapes_in_html(tmp_path: Path) -> None:
     result = judged(tmp_path, name="x")
     lines = repr(result).splitlines()
-    assert lines[0] == "x: 4 cases judged."
+    assert lines[0].startswith("x, 4 cases: No gate says what is good enough; groundedness is 5.0 of 5")
     assert len(lines) <= 10
     assert str(result.folder) in lines[-1]
     assert "<table>" in result._repr_html_()
@@ -144,7 +144,8 @@ def test_a_table_leaves_out_scores_that_apply_to_no_case_and_a_record_is_short(t
     assert frame["groundedness"].isna().tolist() == [False, False, False, True]
     assert frame["failure"].tolist()[3] == "system: timeout"
     assert len(repr(result.cases("groundedness >= 1"))) < 3000
-    assert repr(result).startswith("evaluate: 4 cases judged, up to 1 of them failed.")
+    assert repr(result).startswith("evaluate, 4 cases: No gate says what is good enough; groundedness is 5.0 of 5")
+    assert "3 (small), 1 failed" in repr(result)
 
 
 def test_hostile_names_neither_act_on_a_terminal_nor_on_a_page(tmp_path: Path) -> None:

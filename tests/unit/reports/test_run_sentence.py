@@ -89,7 +89,7 @@ def test_an_alarm_of_the_spot_check_comes_before_all_else_about_judges() -> None
     people = {"class_agreement": {"value": 0.9, "n": 60, "low": 0.8, "high": 0.96}}
     checked: dict[str, Any] = {"anchors": people}
     calm = summary(judges={"correctness": JUDGE}, judge_reliability={"by_judge": {"correctness": checked}})
-    assert run_sentence(calm).endswith("The judge correctness agrees with people in 54 of 60 cases (80-96%).")
+    assert run_sentence(calm).endswith("The judge correctness agrees with people in 54 of 60 cases (80% to 96%).")
     loud = checked | {"alarm": {"fired": True}, "n_disagree": 8, "spot_check_n": 20}
     found = summary(judges={"correctness": JUDGE}, judge_reliability={"by_judge": {"correctness": loud}})
     assert "a second judge contradicts it in 8 of 20 checked cases." in run_sentence(found)

@@ -14,6 +14,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.reports.runs_page import render_runs, render_trend
 from judgekit.reports.timelines import trend_svg, trend_text
 from judgekit.storage.run_list import list_runs
+from judgekit.workflows.local_page import Asked
 from judgekit.workflows.models import Options
 from judgekit.workflows.trend import TrendQuery, find_trend, rests_on
 from judgekit.workflows.view import ResultsViewer
@@ -200,9 +201,9 @@ def test_hostile_names_are_shown_and_never_carried_out() -> None:
 
 def test_the_viewer_has_a_page_for_a_figure_without_a_script(results: Path) -> None:
     viewer = ResultsViewer(results)
-    index = viewer.answer("/").body.read().decode()
+    index = viewer.answer(Asked("/")).body.read().decode()
     assert f'href="/trend/{RATE}"' in index
-    page = viewer.answer(f"/trend/{RATE}")
+    page = viewer.answer(Asked(f"/trend/{RATE}"))
     body = page.body.read().decode()
     assert page.status == 200
     assert "script-src" not in page.policy
@@ -210,7 +211,7 @@ def test_the_viewer_has_a_page_for_a_figure_without_a_script(results: Path) -> N
     assert 'href="/runs/w2/"' in body
     assert "down by 0.800" in body
     assert body.count("<circle") == 3
-    assert viewer.answer(f"/trend/{RATE}?suite=suite").status == 200
+    assert viewer.answer(Asked(f"/trend/{RATE}?suite=suite")).status == 200
     for missing in (
         f"/trend/{RATE}?suite=nobody",
         "/trend/nothing",
@@ -218,7 +219,7 @@ def test_the_viewer_has_a_page_for_a_figure_without_a_script(results: Path) -> N
         "/trend/../secret.txt",
         "/trend/%3Cb%3E",
     ):
-        answer = viewer.answer(missing)
+        answer = viewer.answer(Asked(missing))
         assert answer.status == 404
         assert b"<b>" not in answer.body.read()
     assert "/trend/" in render_runs("x", list_runs(results))

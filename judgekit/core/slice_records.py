@@ -38,7 +38,7 @@ def compact(slices: Slices, overall: Mapping[str, Any], min_n: int) -> tuple[dic
                 short = _shortened(figure, _implied(name, figure, size, overall, min_n))
                 if short != {"n": 0, "value": None} or not _is_expected(name, overall):
                     kept[name] = short
-            if figures and list(_filled(kept, size, overall, min_n)) != list(figures):
+            if list(_filled(kept, size, overall, min_n)) != list(figures):
                 found[dimension][value] = {**figures}
                 del sizes[dimension][value]
     return found, sizes

@@ -75,10 +75,11 @@ def direction(scale: Scale | None) -> str:
 
 
 def percent(value: float) -> str:
-    """A share as `90%`; with a digit more near 0% and 100%, where whole numbers would hide that it is neither."""
+    """A share as `90%`; with more digits near 0% and 100%, where whole numbers would hide that it is neither."""
     stored = Decimal(repr(value)).quantize(_STORED, ROUND_HALF_EVEN) * 100
-    is_near_end = 0 < stored < 10 or 99 < stored < 100
-    return f"{stored.quantize(Decimal('0.1') if is_near_end else Decimal(1), ROUND_HALF_UP):f}%"
+    to_end = min(stored, 100 - stored)
+    digits = 0 if to_end <= 0 or (stored >= 10 and to_end >= 1) else 1 if to_end >= Decimal("0.1") else 2
+    return f"{stored.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}%"
 
 
 def _in_unit(value: float, figure: Estimate, scale: Scale) -> str:

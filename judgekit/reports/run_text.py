@@ -64,7 +64,7 @@ def rich_table(summary: RunSummary, *, stats: bool = False) -> "RenderableType":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(show_edge=False, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for place, name in enumerate(HEADER):
         table.add_column(name, justify="right" if place == 1 else "left", no_wrap=place < 2)
     for name, value, ends, better, cases in _rows(summary, stats=stats):

@@ -29,6 +29,7 @@ LABEL_EPILOG = """\b
 Examples:
   judgekit label RUN --judge correctness --annotator ida       fifty random cases, one after the other
   judgekit label RUN --judge correctness --annotator ida       again: resumes where it was left
+  judgekit label RUN --judge correctness --web                 on a page in the browser, also for several people
   judgekit label RUN --judge correctness --export sheet.csv    the same cases, for a spreadsheet program
   judgekit label RUN --import sheet.csv --annotator tom        what came back
   judgekit calibrate RUN                                       what the labels say of the judge
@@ -81,6 +82,9 @@ def label_command(
     out: Annotated[Path | None, Option("--out", help="File of labels; default: labels.jsonl of the run.")] = None,
     export: Annotated[Path | None, Option("--export", help="Write the cases as CSV instead.")] = None,
     imported: Annotated[Path | None, Option("--import", help="Take over the labels of such a CSV.")] = None,
+    web: Annotated[bool, Option("--web", help="Label on a page in the browser, on this machine only.")] = False,
+    port: Annotated[int, Option("--port", min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, Option("--no-open", help="With --web: do not start a browser.")] = False,
 ) -> None:
     """Label a random sample of answers, blind to the judge."""
     from judgekit.core.errors import ConfigError
@@ -89,8 +93,8 @@ def label_command(
 
     options = shared.options()
     wanted = LabelWanted(judge, n, seed, (annotator or "").strip() or _user(), out)
-    if export is not None and imported is not None:
-        raise ConfigError("--export and --import are two steps; give one of them")
+    if sum([export is not None, imported is not None, web]) > 1:
+        raise ConfigError("--export, --import and --web are ways to label; give one of them")
     if imported is not None:
         found = import_sheet(run, imported, wanted, options, named=annotator is not None)
         for problem in found.problems:
@@ -110,7 +114,10 @@ def label_command(
         typer.echo(f"{len(labelling.items)} cases: {export}")
         return
     with resumable("what was labelled is kept; the same command resumes"):
-        _label(labelling)
+        if web:
+            _label_on_page(labelling, port, browser=not no_open)
+        else:
+            _label(labelling)
         _print_next(run, labelling.path, labelling.sheet.judge)
 
 
@@ -157,6 +164,23 @@ def _label(labelling: "Labelling") -> None:
         typer.echo(f"{session.n_labelled} of {len(labelling.items)} labelled")
     finally:
         journal.close()
+
+
+def _label_on_page(labelling: "Labelling", port: int, *, browser: bool) -> None:
+    """On a page, until Ctrl-C. The token is new each time, so that an old address opens nothing."""
+    import secrets
+
+    from judgekit.cli.serving import serve
+    from judgekit.workflows.label_web import LabelDesk, open_desk
+
+    token = secrets.token_urlsafe(32)
+    desk = LabelDesk(labelling)
+    try:
+        with open_desk(desk, port, token) as server:
+            serve(server, f"/?token={token}", browser=browser)
+        typer.echo(f"{desk.n_labelled} of {len(labelling.items)} labelled")
+    finally:
+        desk.close()
 
 
 def _print_next(run: str, path: Path, judge: str) -> None:

@@ -80,8 +80,7 @@ def view_command(
     no_open: Annotated[bool, Option("--no-open", help="Do not start a browser.")] = False,
 ) -> None:
     """Show the runs of a folder in a browser. On this machine only, and without changing anything."""
-    import webbrowser
-
+    from judgekit.cli.serving import serve
     from judgekit.core.errors import ConfigError
     from judgekit.storage.run_folder import RunFolder
     from judgekit.workflows.selectors import find_run
@@ -94,15 +93,7 @@ def view_command(
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder; judgekit quickstart makes a first run, or name --results-dir")
     with open_server(folder, port) as server:
-        address = f"http://127.0.0.1:{server.server_address[1]}{page}"
-        try:
-            typer.echo(address)
-            say("press Ctrl-C to stop")
-            if not no_open:
-                webbrowser.open(address)
-            server.serve_forever(poll_interval=0.2)
-        except KeyboardInterrupt:
-            say("stopped")
+        serve(server, page, browser=not no_open)
 
 
 @command(app, "compare", panel=LOOK, epilog=COMPARE_EPILOG)

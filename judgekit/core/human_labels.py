@@ -40,6 +40,8 @@ class HumanLabel(Frozen):
     """It leaves out a criterion, or has one that was not asked about."""
     revised: bool = False
     """It takes the place of an earlier label of the same person on purpose."""
+    comment: str = ""
+    """What the person has to say about it."""
     place: str = ""
     """Where it stands, for messages: file and line."""
 

@@ -30,9 +30,14 @@ def render(template: str, context: Mapping[str, Any], script: str | None = None)
     yield from _environment().get_template(template).generate(values | dict(context))
 
 
+ASKING = frozenset({"label.js"})
+"""Scripts that ask the server that their page came from."""
+
+
 def policy(script: str | None = None) -> str:
     """The Content-Security-Policy of a page: nothing from outside, and of what is inside only our script and style."""
     allowed = "" if script is None else f" script-src '{_digest(asset(script))}';"
+    allowed += " connect-src 'self';" if script in ASKING else ""
     return (
         f"default-src 'none';{allowed} style-src '{_digest(asset('style.css'))}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

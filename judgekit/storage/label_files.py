@@ -54,6 +54,15 @@ class _Gathered:
     def problem(self, place: str, text: str) -> None:
         self.problems.append(f"{place}: {one_line(text)}")
 
+    def take_back(self, about: Mapping[str, Any], annotator: str) -> None:
+        """The last label of a person on a case does not count, so that the one before it does again."""
+        known = (about["case_id"], about["judge"], annotator)
+        for place in reversed(range(len(self.labels))):
+            label = self.labels[place]
+            if (label.case_id, label.judge, label.annotator) == known:
+                del self.labels[place]
+                return
+
     def settle_columns(self) -> None:
         """A column without a single label is not an annotator, which is said once and not for every cell."""
         for name, (labels, problems) in self.by_column.items():
@@ -174,8 +183,12 @@ def _read_row(place: str, row: Mapping[str, Any], found: _Gathered) -> None:
         "judge": _text(row.get("judge")),
         "input_sha256": _text(row.get("input_sha256")),
         "revised": row.get("revised") is True,
+        "comment": _text(row.get("comment")) or "",
         "place": place,
     }
+    if row.get("taken_back") is True:
+        found.take_back(about, _text(row.get("annotator")) or SOLE_ANNOTATOR)
+        return
     kind = found.kinds.get(about["judge"])
     own, values = _values(row, kind)
     for annotator, column, value in values:

@@ -4,7 +4,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ class Labelling:
     rubric: str
     """What the verdicts mean, as the judge is told."""
     given: Mapping[str, HumanLabel]
-    """By case id, what this person said before."""
+    """By case id, what this person said before, the last at the end."""
     path: Path
     """The file that labels go to."""
     sheets: Sequence[Sheet] = ()
@@ -73,6 +73,18 @@ class Labelling:
     """The question that the judge is asked, of a judge that is data."""
     meanings: Mapping[str, str] = field(default_factory=dict)
     """What each label means, as far as the judge is told."""
+
+    def held(self) -> LabelFile:
+        """The file as it is now.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        return _labels_of(self.path, {self.sheet.judge: self.kind, None: self.kind})
+
+    def by(self, annotator: str, held: LabelFile) -> "Labelling":
+        """The same sheet as one person has it, after what the file holds."""
+        return replace(self, annotator=annotator, given=_given(held, self.sheet.judge, annotator, self.items))
 
     def journal(self) -> LabelJournal:
         """The file, open, with the sheet in it.
@@ -125,20 +137,25 @@ def _labelling(stored: StoredRun, wanted: LabelWanted) -> Labelling:
         sheets=before.sheets,
         notes=[*(notes if n > len(ids) else ()), *before.problems],
         ask=prompt.ask or "",
-        meanings=_meanings(prompt),
+        meanings=_meanings(prompt, kind),
     )
 
 
 def _rubric(prompt: PromptTemplate, kind: Kind) -> str:
     """What the judge is told of its verdicts: its question and levels, or the lines of the wording that say so."""
     if prompt.is_given:
-        return "\n".join([prompt.ask or "", *(f"{name}: {text}" for name, text in _meanings(prompt).items())])
+        return "\n".join([prompt.ask or "", *(f"{name}: {text}" for name, text in _meanings(prompt, kind).items())])
     rubric = find_rubric(prompt.system, *kind.category_bounds)
     return prompt.system if rubric is None else "\n".join(line for _, own in rubric.items for line in own)
 
 
-def _meanings(prompt: PromptTemplate) -> dict[str, str]:
-    return {item["name"]: item["text"] for item in prompt.values["levels"]} if prompt.is_given else {}
+def _meanings(prompt: PromptTemplate, kind: Kind) -> dict[str, str]:
+    if prompt.is_given:
+        return {item["name"]: item["text"] for item in prompt.values["levels"]}
+    rubric = None if kind.is_nominal else find_rubric(prompt.system, *kind.category_bounds)
+    if rubric is None:
+        return {}
+    return {str(score): " ".join(map(str.strip, own)).lstrip("-*0123456789:.)= ") for score, own in rubric.items}
 
 
 def _labels_of(path: Path, kinds: Kinds) -> LabelFile:
@@ -214,22 +231,34 @@ def _one_text(value: Any) -> str:
 
 
 def _given(before: LabelFile, judge: str, annotator: str, items: Sequence[LabelItem]) -> dict[str, HumanLabel]:
-    """What the file holds of this person on these very answers."""
+    """What the file holds of this person on these very answers, what was said last at the end."""
     current = {item.case_id: item.input_sha256 for item in items}
-    return {
-        label.case_id: label
-        for label in before.labels
-        if label.annotator == annotator
-        and label.judge in (None, judge)
-        and label.case_id in current
-        and label.input_sha256 in (None, current[label.case_id])
-    }
+    found: dict[str, HumanLabel] = {}
+    for label in before.labels:
+        if (
+            label.annotator == annotator
+            and label.judge in (None, judge)
+            and label.case_id in current
+            and label.input_sha256 in (None, current[label.case_id])
+        ):
+            found.pop(label.case_id, None)
+            found[label.case_id] = label
+    return found
 
 
 def label_line(label: HumanLabel) -> dict[str, Any]:
     """A label as a line of the file of labels."""
-    line = {name: getattr(label, name) for name in ("case_id", "judge", "annotator", "input_sha256")}
-    return {**line, **label.fields, **({"revised": True} if label.revised else {})}
+    more: dict[str, Any] = {"comment": label.comment} if label.comment else {}
+    return {**_about(label), **label.fields, **more, **({"revised": True} if label.revised else {})}
+
+
+def taken_back_line(label: HumanLabel) -> dict[str, Any]:
+    """A line of the file of labels that says that the last label of a person on a case does not count."""
+    return {**_about(label), "taken_back": True}
+
+
+def _about(label: HumanLabel) -> dict[str, Any]:
+    return {name: getattr(label, name) for name in ("case_id", "judge", "annotator", "input_sha256")}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One person goes through a sheet in the terminal, case by case, and for criteria one after the other."""
+"""One person goes through a sheet, in the terminal or on a page: case by case, and criteria one after the other."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -9,11 +9,10 @@ from judgekit.core.judgments import CriterionVerdict, Verdict
 from judgekit.core.kind import Kind
 from judgekit.core.verdict_kinds import YesNo
 from judgekit.core.written_labels import read_written
+from judgekit.reports.label_text import CANNOT_TELL_KEY
 from judgekit.workflows.label import Labelling, label_line
 
 Step = Literal["labelled", "answered", "skipped", "back", "help", "quit", "unread"]
-
-CANNOT_TELL_KEY = "c"
 
 
 def typed_label(text: str, kind: Kind) -> Verdict | bool:
@@ -41,7 +40,7 @@ def typed_label(text: str, kind: Kind) -> Verdict | bool:
 
 
 class Session:
-    """Goes through a sheet in the terminal, from the first case without a label."""
+    """Goes through a sheet, from the first case without a label."""
 
     def __init__(self, labelling: Labelling, keep: Callable[[dict[str, Any]], None]) -> None:
         """Begin.
@@ -95,13 +94,18 @@ class Session:
             return "answered"
         if word == "b":
             return self._go(max(0, self._position - 1), "back")
-        return self._label(item, text)
+        return self.label(item, text)
+
+    def go_to(self, case_id: str) -> None:
+        """Show a case of the sheet, with or without a label."""
+        self._go([item.case_id for item in self._labelling.items].index(case_id), "back")
 
     def _go(self, position: int, step: Step) -> Step:
         self._position, self._said = position, []
         return step
 
-    def _label(self, item: LabelItem, text: str) -> Step:
+    def label(self, item: LabelItem, text: str, comment: str = "") -> Step:
+        """Take a label of the case that is shown, or of the criterion that is asked about, as it was typed."""
         kind, asked = self._labelling.kind, self.criterion
         try:
             label = typed_label(text, kind if asked is None else YesNo(cannot_tell=kind.cannot_tell))
@@ -121,6 +125,7 @@ class Session:
                     annotator=self._labelling.annotator,
                     input_sha256=item.input_sha256,
                     revised=item.case_id in self._labelled,
+                    comment=comment,
                     **label_fields(label),
                 )
             )

@@ -216,7 +216,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_taken(folder: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--export", "a.csv", "--import", "b.csv"), "--export and --import are two steps"),
+        (("--export", "a.csv", "--import", "b.csv"), "--export, --import and --web are ways to label"),
         (("--judge", "correctness"), "no judge 'correctness'"),
         (("--import", "none.csv"), "none.csv: no such file"),
     ],

@@ -97,9 +97,14 @@ def served(run: Path, out: Path, judge: str) -> Iterator[str]:
 def labelled(request: pytest.FixtureRequest, browser: Any, run: Path, tmp_path: Path) -> Iterator[Labelled]:
     context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
     troubles: list[str] = []
+
+    def dismiss(dialog: Any) -> None:
+        troubles.append(dialog.message)
+        dialog.dismiss()
+
     context.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
     context.on("weberror", lambda error: troubles.append(str(error.error)))
-    context.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    context.on("dialog", dismiss)
     with served(run, tmp_path / "labels.jsonl", request.param) as address:
         yield Labelled(context.new_page(), address, tmp_path / "labels.jsonl")
         context.close()

@@ -402,8 +402,8 @@ def labelled_run(run: Path, seed: int, n: int, skip: bool = False) -> dict[str, 
             state = json.load(body)
     desk.close()
     found = calibrate(str(run), CalibrationWanted(labels=out), Options(), Observer())[1]
-    score: dict[str, Any] = found["judges"]["groundedness"]["corrected"]["score"]
-    return score
+    corrected: dict[str, Any] = found["judges"]["groundedness"]["corrected"]["score"]
+    return corrected
 
 
 def human(number: int) -> int:

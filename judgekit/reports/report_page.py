@@ -18,21 +18,24 @@ from judgekit.reports.charts import share_bar, span_bar
 from judgekit.reports.figures import (
     Figures,
     by_judge,
+    cost_line,
+    direction,
     gate_lines,
     if_failed,
     indexing_lines,
-    interval,
+    interval_text,
     money_text,
     number,
     reliability_line,
-    shown,
     tokens_text,
+    value_text,
 )
 from judgekit.reports.headline import figures_with_data, main_figures, slice_figures
 from judgekit.reports.judge_questions import kinds_of
 from judgekit.reports.page_judges import bridge_part, judge_blocks, rejudged_text
 from judgekit.reports.pages import render
 from judgekit.reports.repeats_report import repeats_part
+from judgekit.reports.run_sentence import run_sentence
 from judgekit.reports.safe_text import inert
 
 HEAT_LEVELS = 8
@@ -109,6 +112,7 @@ def _context(record: RunRecord) -> dict[str, Any]:
     context: dict[str, Any] = {
         "title": f"{manifest.name}: {manifest.status}",
         "manifest": manifest,
+        "when": manifest.created_at[:16].replace("T", " "),
         "partial": _partial(record),
         "n_cases": record.n_cases,
         "cases_text": cases_text(_cases(record)),
@@ -121,6 +125,7 @@ def _context(record: RunRecord) -> dict[str, Any]:
     }
     if summary is None:
         return context
+    all_figures = _all_figures(summary)
     blocks = judge_blocks(summary, record.histories, record.prompts)
     not_called = not summary.cost["n_calls"] and not summary.cost["n_from_cache"]
     return context | {
@@ -128,8 +133,10 @@ def _context(record: RunRecord) -> dict[str, Any]:
         "min_n": summary.min_n,
         "warnings": summary.warnings,
         "tiles": [_row(kinds, summary, name, figure) for name, figure in main_figures(summary)],
-        "figures": [_row(kinds, summary, name, figure) for name, figure in figures_with_data(summary)],
-        "others": [_row(kinds, summary, name, figure) for name, figure in _others(summary)],
+        "sentence": run_sentence(summary),
+        "cost_line": f"{cost_line(summary)[0].upper()}{cost_line(summary)[1:]}.",
+        "figures": [_row(kinds, summary, name, figure) for name, figure in all_figures if figure.n + figure.n_error],
+        "n_without_data": sum(not figure.n + figure.n_error for _, figure in all_figures),
         "judges": list(summary.judges.items()),
         "reliability": reliability_line(summary.judge_reliability),
         "judge_blocks": blocks,
@@ -172,10 +179,12 @@ def _partial(record: RunRecord) -> str | None:
 
 def _row(kinds: Kinds, summary: RunSummary, name: str, figure: Estimate) -> dict[str, Any]:
     low, top = (0.0, 0.0) if figure.method == SUM_METHOD else _bounds(kinds, summary, name, figure)
+    scale = summary.scales.get(name)
     return {
         "name": name,
-        "value": shown(figure),
-        "interval": interval(figure),
+        "value": value_text(figure, scale),
+        "interval": interval_text(figure, scale),
+        "better": direction(scale),
         "bar": share_bar(figure.value, (figure.low, figure.high), top, bottom=low),
         "n": figure.n,
         "small": figure.small and figure.n > 0,
@@ -200,15 +209,12 @@ def _top(summary: RunSummary, name: str, figure: Estimate | None) -> float:
     return largest if largest > 1 else 1.0
 
 
-def _others(summary: RunSummary) -> list[tuple[str, Estimate]]:
-    """Figures that are not on the first screen and have no section of their own, those without data last."""
-    first = {name for name, _ in figures_with_data(summary)}
-    found = [
-        (name, figure)
-        for name, figure in {**summary.overall, **summary.operational}.items()
-        if isinstance(figure, Estimate) and name not in first and pass_figure(name) is None
+def _all_figures(summary: RunSummary) -> list[tuple[str, Estimate]]:
+    """Every figure that has no section of its own, those for one screen first."""
+    every = {**dict(figures_with_data(summary)), **summary.overall, **summary.operational}
+    return [
+        (name, figure) for name, figure in every.items() if isinstance(figure, Estimate) and pass_figure(name) is None
     ]
-    return sorted(found, key=lambda item: item[1].n == 0)
 
 
 def _slice(kinds: Kinds, summary: RunSummary, dimension: str, values: Mapping[str, Figures]) -> dict[str, Any]:
@@ -229,12 +235,13 @@ def _heat(kinds: Kinds, summary: RunSummary, name: str, figure: Any) -> dict[str
         return {"value": failed, "n": 0, "level": None, "interval": "", "small": False}
     low, top = _bounds(kinds, summary, name)
     share = min(max((figure.value - low) / (top - low), 0.0), 1.0)
+    scale = summary.scales.get(name)
     return {
-        "value": number(figure.value, 2),
+        "value": number(figure.value, 2) if scale is None else value_text(figure, scale).partition(" of ")[0],
         "n": figure.n,
         "small": figure.small,
         "level": min(HEAT_LEVELS - 1, int(share * HEAT_LEVELS)),
-        "interval": interval(figure),
+        "interval": interval_text(figure, scale),
     }
 
 
@@ -302,6 +309,23 @@ def _columns(record: RunRecord) -> list[str]:
     return [name for name in dict.fromkeys([*first, *names]) if name in names]
 
 
+def _tints(record: RunRecord, columns: Sequence[str]) -> dict[str, tuple[float, float, int]]:
+    """By score: the ends of its scale, and whether more of it is better (1) or worse (-1)."""
+    summary = record.summary
+    if summary is None:
+        return {}
+    found = {
+        name: (scale.low, scale.high, 1 if scale.better == "higher" else -1)
+        for name, scale in summary.scales.items()
+        if scale.better is not None and scale.high is not None and scale.unit != "count"
+    }
+    for name in summary.judges:
+        if name not in summary.scales and f"{name}.distribution" in summary.overall:
+            found[name] = (*_bounds(record.kinds, summary, name), 1)  # of a run that has no scales
+        found[f"{name}_pass"] = (0.0, 1.0, 1)
+    return {name: found[name] for name in columns if name in found}
+
+
 def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
     summary = record.summary
     reliability = {} if summary is None else by_judge(summary.judge_reliability)
@@ -321,6 +345,7 @@ def _for_script(record: RunRecord, columns: Sequence[str]) -> dict[str, Any]:
         },
         "words": {score: words for name, kind in kinds.items() for score, words in kind.score_words(name).items()},
         "scales": scales,
+        "tints": _tints(record, columns),
         "system": {name: inert(prompt.system) for name, prompt in record.prompts.items()},
         "checks": {
             name: [

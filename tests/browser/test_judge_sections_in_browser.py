@@ -25,7 +25,7 @@ def headings(found: Any) -> list[str]:
 
 
 def test_each_judge_has_its_parts_and_no_others(watched: Watched, full: Path) -> None:
-    page = watched.opened(full)
+    page = watched.opened(full, "#judges")
     assert headings(block(page, "groundedness")) == [
         "Spot check",
         "Against people",
@@ -45,7 +45,7 @@ def test_each_judge_has_its_parts_and_no_others(watched: Watched, full: Path) ->
 
 
 def test_intervals_are_drawn_and_said(watched: Watched, full: Path) -> None:
-    page = watched.opened(full)
+    page = watched.opened(full, "#judges")
     row = page.locator(".probes tbody tr", has_text="blank_answer").first
     assert row.locator("svg .mark").count() == 1
     assert row.locator("svg .limit").count() == 1
@@ -78,7 +78,7 @@ def test_a_case_has_labels_of_people_and_quotes_real_and_made_up(watched: Watche
 
 
 def test_a_changed_verdict_leads_to_its_case(watched: Watched, full: Path) -> None:
-    page = watched.opened(full)
+    page = watched.opened(full, "#judges")
     buttons = page.locator("button[data-case]")
     case_id = buttons.first.get_attribute("data-case")
     buttons.first.focus()
@@ -92,10 +92,10 @@ def test_what_scrolls_can_be_reached_by_keyboard_and_the_page_does_not(
     watched: Watched, full: Path, width: int
 ) -> None:
     watched.page.set_viewport_size({"width": width, "height": 800})
-    page = watched.opened(full)
+    page = watched.opened(full, "#judges")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     unreachable = page.evaluate(
-        """() => Array.from(document.querySelectorAll('#reliability *')).filter((node) => {
+        """() => Array.from(document.querySelectorAll('#judges *')).filter((node) => {
           const style = getComputedStyle(node);
           const scrolls = ['auto', 'scroll'].includes(style.overflowX) && node.scrollWidth > node.clientWidth + 1;
           return scrolls && node.tabIndex < 0;
@@ -110,7 +110,7 @@ def test_what_scrolls_can_be_reached_by_keyboard_and_the_page_does_not(
 
 
 def test_a_judge_folds_by_keyboard(watched: Watched, full: Path) -> None:
-    page = watched.opened(full)
+    page = watched.opened(full, "#judges")
     summary = block(page, "groundedness").locator("> summary")
     summary.focus()
     page.keyboard.press("Enter")
@@ -121,10 +121,10 @@ def test_a_judge_folds_by_keyboard(watched: Watched, full: Path) -> None:
 
 def test_on_paper_no_table_is_cut(watched: Watched, full: Path) -> None:
     watched.page.set_viewport_size({"width": 718, "height": 1000})  # A4 less its margins, at 96 dots an inch
-    page = watched.opened(full)
+    page = watched.opened(full, "#judges")
     page.emulate_media(media="print")
     too_wide = page.evaluate(
-        """() => Array.from(document.querySelectorAll('#reliability table')).filter(
+        """() => Array.from(document.querySelectorAll('#judges table')).filter(
           (table) => table.getBoundingClientRect().right > document.documentElement.clientWidth + 1
         ).map((table) => table.caption && table.caption.textContent)"""
     )

@@ -74,7 +74,7 @@ def test_ten_thousand_cases_of_six_judges_are_shown_sorted_and_filtered_while_on
     watched: Watched, large: Path
 ) -> None:
     assert large.stat().st_size < 16_000_000
-    page = watched.opened(large)
+    page = watched.opened(large, "#cases")
     assert page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") < 2000
     assert page.locator("#count").text_content() == "10,000 cases"
     assert page.locator("#table tbody tr[data-row]").count() < 60
@@ -100,10 +100,10 @@ def opinion(page: Any, judge: str) -> Any:
 
 
 def test_a_judge_of_labels_is_one_column_of_texts_that_sorts_and_filters(watched: Watched, own: Path) -> None:
-    page = watched.opened(own)
+    page = watched.opened(own, "#cases")
     heads = page.locator("#table th").all_text_contents()
-    assert heads[3:8] == ["medical", "voice", "faults", "warmth", "brand"]
-    column = page.locator("#table td[aria-colindex='5']")
+    assert heads[2:7] == ["medical", "voice", "faults", "warmth", "brand"]
+    column = page.locator("#table td[aria-colindex='4']")
     assert set(column.all_text_contents()) == {"on", "off", "mixed", "cannot tell"}
     page.get_by_role("button", name="voice", exact=True).click()
     assert column.first.text_content() == "on"
@@ -113,22 +113,24 @@ def test_a_judge_of_labels_is_one_column_of_texts_that_sorts_and_filters(watched
     drawn = page.locator("#histograms h3").all_text_contents()
     assert "voice" in drawn
     assert not any(name.startswith("voice.o") for name in drawn)
+    page.get_by_role("link", name="Slices", exact=True).click()
     page.locator("#histograms").get_by_role("button", name="voice off: 3 cases").click()
     settled(page, "3 of 12 cases")
     assert set(column.all_text_contents()) == {"off"}
 
 
 def test_yes_and_no_are_said_and_sort_and_filter(watched: Watched, own: Path) -> None:
-    page = watched.opened(own)
-    column = page.locator("#table td[aria-colindex='4']")
-    assert column.first.text_content() == "yes"
+    page = watched.opened(own, "#cases")
+    column = page.locator("#table td[aria-colindex='3']")
     assert set(column.all_text_contents()) == {"no", "yes"}
     page.get_by_role("button", name="medical", exact=True).click()
     assert column.first.text_content() == "no"
     page.locator("select[data-dimension='medical']").select_option(label="yes")
     settled(page, "3 of 12 cases")
     assert set(column.all_text_contents()) == {"yes"}
-    page.locator("#histograms").get_by_role("button", name="medical no: 9 cases").click()
+    # two bars say no more than the share does
+    assert not any(name.startswith("medical") for name in page.locator("#histograms h3").all_text_contents())
+    page.locator("select[data-dimension='medical']").select_option(label="no")
     settled(page, "9 of 12 cases")
     page.locator("#table tr[data-row]").first.click()
     listed = page.locator("#case .scores-list").last.inner_text()
@@ -137,7 +139,7 @@ def test_yes_and_no_are_said_and_sort_and_filter(watched: Watched, own: Path) ->
 
 
 def test_the_question_stands_with_the_figures_of_its_answers(watched: Watched, own: Path) -> None:
-    page = watched.opened(own)
+    page = watched.opened(own, "#judges")
     page.evaluate("document.querySelectorAll('details.judge').forEach((node) => { node.open = true; })")
     voice = page.locator("details.judge").filter(has=page.get_by_role("heading", name="voice", exact=True))
     assert "Which voice has the answer?" in voice.inner_text()
@@ -180,6 +182,6 @@ def test_no_violation_is_found(browser: Any, own: Path, scheme: Any) -> None:
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_does_not_scroll_sideways(watched: Watched, own: Path, width: int) -> None:
     watched.page.set_viewport_size({"width": width, "height": 800})
-    page = watched.opened(own)
+    page = watched.opened(own, "#cases")
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -51,8 +51,10 @@ def test_the_first_screen_says_what_was_measured(watched: Watched, quickstart: P
     assert page.title() == "quickstart: complete"
     tile = page.locator(".tile").first.inner_text()
     figure = read_json(quickstart.parent / "metrics.json")["overall"]["groundedness"]
-    assert tile.split()[:2] == ["groundedness", f"{figure['value']:.3f}"]
-    assert f"{number(figure['low'])} to {number(figure['high'])}" in tile
+    assert tile.split("\n")[0] == "groundedness"
+    assert f"{figure['value']:.1f} of 5" in tile
+    assert f"{number(figure['low'], 1)} to {number(figure['high'], 1)}" in tile
+    assert "higher is better" in tile
     assert "3 failed" in tile
     assert page.locator(".notice.good").count() == 3
     assert "judge_unstable" in page.locator(".notice.warn").first.inner_text()
@@ -85,7 +87,7 @@ def test_a_case_opens_to_everything_that_is_known_of_it(watched: Watched, quicks
 
 
 def test_disagreements_stand_side_by_side(watched: Watched, quickstart: Path) -> None:
-    page = watched.opened(quickstart)
+    page = watched.opened(quickstart, "#judges")
     first = page.locator(".disagreement").first
     first.wait_for()
     boxes = first.locator(".box")
@@ -102,6 +104,7 @@ def test_ten_thousand_cases_paint_at_once_and_draw_few_rows(watched: Watched, la
     paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     assert paint < 2000
     assert count_of(page) == "10,000 cases"
+    page.get_by_role("link", name="Cases", exact=True).click()
     assert page.locator("#table table").get_attribute("aria-rowcount") == "10001"
     assert page.locator("#table tbody tr[data-row]").count() < 60
     page.locator("#table").evaluate("box => { box.scrollTop = box.scrollHeight; }")
@@ -110,7 +113,7 @@ def test_ten_thousand_cases_paint_at_once_and_draw_few_rows(watched: Watched, la
 
 
 def test_ten_thousand_cases_are_sorted_and_filtered_while_one_looks(watched: Watched, large: Path) -> None:
-    page = watched.opened(large)
+    page = watched.opened(large, "#cases")
     seconds = page.evaluate(
         """async () => {
           const start = performance.now();
@@ -131,7 +134,7 @@ def test_ten_thousand_cases_are_sorted_and_filtered_while_one_looks(watched: Wat
 
 
 def test_filters_add_up_and_clear(watched: Watched, large: Path) -> None:
-    page = watched.opened(large)
+    page = watched.opened(large, "#cases")
     choose(page, "select[data-dimension='category']", label="reasoning")
     settled(page, "2,000 of 10,000 cases")
     choose(page, "#score", label="groundedness")
@@ -150,21 +153,21 @@ def test_filters_add_up_and_clear(watched: Watched, large: Path) -> None:
 
 
 def test_sorting_puts_what_has_no_number_last(watched: Watched, large: Path) -> None:
-    page = watched.opened(large)
+    page = watched.opened(large, "#cases")
     header = page.locator("#table thead th", has_text="groundedness").first
     header.locator("button").click()
     assert header.get_attribute("aria-sort") == "ascending"
-    assert page.locator("tr[data-row='0'] td").nth(3).text_content() == "0"
+    assert page.locator("tr[data-row='0'] td").nth(2).text_content() == "0"
     header.locator("button").click()
     assert header.get_attribute("aria-sort") == "descending"
-    assert page.locator("tr[data-row='0'] td").nth(3).text_content() == "5"
+    assert page.locator("tr[data-row='0'] td").nth(2).text_content() == "5"
     page.locator("#table").evaluate("box => { box.scrollTop = box.scrollHeight; }")
     page.wait_for_selector("tr[data-row='9999']")
-    assert page.locator("tr[data-row='9999'] td").nth(3).text_content() == "failed"
+    assert page.locator("tr[data-row='9999'] td").nth(2).text_content() == "failed"
 
 
 def test_the_table_can_be_worked_by_keyboard_alone(watched: Watched, large: Path) -> None:
-    page = watched.opened(large)
+    page = watched.opened(large, "#cases")
     page.locator("tr[data-row='0']").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowUp", "End"):
         page.keyboard.press(key)
@@ -173,24 +176,25 @@ def test_the_table_can_be_worked_by_keyboard_alone(watched: Watched, large: Path
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector("#case-body h3")
-    assert page.locator("#case-title").text_content() == "c00001"
+    assert page.locator("#case-title").text_content() == "c00006"  # the worst first: of those with 0 points, the second
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.getElementById('case-title').textContent === 'c00002'")
+    page.wait_for_function("document.getElementById('case-title').textContent === 'c00012'")
     page.keyboard.press("Escape")
     page.wait_for_selector("#case", state="hidden")
     assert page.evaluate("document.activeElement.dataset.row") == "2"
 
 
 def test_a_slice_and_a_bar_lead_to_their_cases(watched: Watched, large: Path) -> None:
-    page = watched.opened(large)
+    page = watched.opened(large, "#slices")
     page.locator("button[data-value='conflict']").click()
     settled(page, "2,000 of 10,000 cases")
+    page.go_back()
     page.locator("button[aria-label^='groundedness 4:']").click()
     settled(page, f"{sum(score_of(n) == 4 and n % 50 != 49 for n in range(N_CASES)):,} of 10,000 cases")
 
 
 def test_columns_can_be_chosen(watched: Watched, large: Path) -> None:
-    page = watched.opened(large)
+    page = watched.opened(large, "#cases")
     page.locator("#pick summary").click()
     page.get_by_role("checkbox", name="groundedness_pass").uncheck()
     assert page.locator("#table thead th", has_text="groundedness_pass").count() == 0
@@ -215,7 +219,7 @@ def test_hostile_texts_are_read_and_never_run(watched: Watched, tmp_path: Path) 
         case_id=lambda number: f"{number}{HOSTILE}",
         warnings=(Notice(code=HOSTILE, message=HOSTILE),),
     )
-    page = watched.opened(write_report(folder))
+    page = watched.opened(write_report(folder), "#cases")
     for place in range(3):
         page.locator(f"tr[data-row='{place}'] td").first.click()
         page.wait_for_selector("#case-body h3")
@@ -223,13 +227,15 @@ def test_hostile_texts_are_read_and_never_run(watched: Watched, tmp_path: Path) 
     assert page.locator("img").count() == 0
     assert page.locator("a[href^='javascript']").count() == 0
     shown = HOSTILE.replace("\u202e", "\ufffd")
-    assert page.locator("tr[data-row='0'] td").nth(1).text_content() == shown
-    assert "49" not in page.locator("tr[data-row='0'] td").nth(1).inner_text()
+    assert page.locator("tr[data-row='0'] .asked-text").text_content() == shown
+    assert "49" not in page.locator("tr[data-row='0'] .texts").inner_text()
+    page.goto(page.url.split("#")[0] + "#overview")
+    assert shown in page.locator("#worst li").first.inner_text()
 
 
 def test_what_is_cut_says_how_long_it_was_and_where_the_rest_is(watched: Watched, tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 2, answer=lambda _: "word " * 2_000_000, context=lambda _: "short")
-    page = watched.opened(write_report(folder))
+    page = watched.opened(write_report(folder), "#cases")
     page.locator("tr[data-row='0'] td").first.click()
     page.wait_for_selector("#case-body .cut")
     assert page.locator("#case-body .cut").first.text_content() == (
@@ -240,6 +246,7 @@ def test_what_is_cut_says_how_long_it_was_and_where_the_rest_is(watched: Watched
 def test_a_run_that_was_killed_can_be_read(watched: Watched, tmp_path: Path) -> None:
     page = watched.opened(write_report(write_run(tmp_path / "run", 30, n_judged=9, status="running")))
     assert "Groundedness: 9 of 30 judged" in page.locator(".notice.bad").first.inner_text()
+    page.get_by_role("link", name="Cases", exact=True).click()
     page.locator("tr[data-row='3'] td").first.click()
     page.wait_for_selector("#case-body mark.supported")
 

@@ -61,7 +61,7 @@ def bridged(run: Path) -> Path:
         (spot_checked, "The same judge, asked again within a day, 0 of 20 verdicts flip"),
         (calibrated, "28 labelled verdicts by mira (28), tomas (28)"),
         (probed, "nothing or punctuation for an answer"),
-        (rescored, '<h2 id="figures-title">Figures</h2>'),
+        (rescored, '<h2 id="overview-title"'),
         (rejudged, "verdicts differ from those of <code>q</code>"),
         (bridged, "Bridge from <code>q</code>"),
     ],
@@ -94,4 +94,4 @@ def test_a_damaged_database_costs_the_history_and_not_the_report(run: Path) -> N
     from judgekit.workflows.report import write_report
 
     (run.parent / "judgekit.db").write_bytes(b"no database" * 1000)
-    assert "Judge reliability" in write_report(run).read_text("utf-8")
+    assert '<h2 id="judges-title"' in write_report(run).read_text("utf-8")

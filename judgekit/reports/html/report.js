@@ -31,10 +31,25 @@
     FILTERS.set(judge in DATA.dimensions ? `${judge} (judge)` : judge, judge);
   }
   for (const [name, judge] of FILTERS) DATA.dimensions[name] = { values: LABELS.get(judge), of: DATA.scores[judge].map((value) => (typeof value === "number" ? [value] : [])) };
-  const NAMES = Object.keys(DATA.scores);
-  const ROW = 36;
+  const NAMES = Object.keys(DATA.scores), ORDER = Object.keys(DATA.scales);
+  let ROW = 56;
   const FAILED = DATA.reasons.map((reason) => !reason.startsWith("n/a"));
-  const view = { rows: [], sort: null, down: false, active: 0, columns: DATA.opened.filter((name) => name in DATA.scores) };
+  /* What cases are ranked by: the judges whose scale has a better end, else the scores that the table opens with. */
+  const ranked = (names) => names.filter((name) => name in DATA.scores && DATA.tints[name] && DATA.tints[name][2]);
+  const RANKED = ranked(ORDER).length ? ranked(ORDER) : ranked(DATA.opened);
+  /* From 0, the worst end of a scale, to 1; null if it has no better end, or the case has no number. */
+  function goodness(name, value) {
+    const [low, high, better] = DATA.tints[name] || [];
+    if (!better || typeof value !== "number") return null;
+    const share = Math.min(1, Math.max(0, (value - low) / (high - low)));
+    return better > 0 ? share : 1 - share;
+  }
+  const WORST = RANKED.length ? DATA.ids.map((_, row) => {
+    let sum = 0, n = 0;
+    for (const name of RANKED) { const good = goodness(name, DATA.scores[name][row]); if (good !== null) { sum += good; n += 1; } }
+    return n ? sum / n : null;
+  }) : null;
+  const view = { rows: [], sort: WORST ? "worst" : null, down: false, active: 0, columns: DATA.opened.filter((name) => name in DATA.scores) };
 
   /* Elements */
   function make(tag, props, ...children) {
@@ -55,7 +70,10 @@
 
   function cell(name, row) {
     const value = DATA.scores[name][row];
-    if (typeof value === "number") return { text: (LABELS.get(name) || WORDS.get(name) || [])[value] || shown(value), kind: "" };
+    if (typeof value === "number") {
+      const good = goodness(name, value);
+      return { text: (LABELS.get(name) || WORDS.get(name) || [])[value] || shown(value), kind: good === null ? "" : `tint-${Math.round(good * 4)}` };
+    }
     if (value === null) return { text: "", kind: "na", title: "no such score" };
     const reason = DATA.reasons[value];
     return FAILED[value] ? { text: "failed", kind: "bad-text", title: reason } : { text: "n/a", kind: "na", title: reason };
@@ -80,6 +98,8 @@
     const failure = at("failure");
     failure.append(option("", "any"), option("none", "none"), option("some", "any failure"));
     DATA.failures.values.forEach((kind, place) => failure.append(option(place, kind)));
+    for (const [key, text] of [...(WORST ? [["worst", "worst first"]] : []), ["", "order of the file"], ["id", "case"], ["question", "question"], ...NAMES.map((name) => [name, name])]) at("sort").append(option(key, text));
+    at("more-filters").open = matchMedia("(min-width: 40rem)").matches;
     at("score").append(option("", "any"));
     for (const name of NAMES) if (!LABELS.has(name)) at("score").append(option(name, name));
     for (const name of NAMES) {
@@ -132,15 +152,16 @@
   }
   function sort() {
     const key = view.sort;
+    at("sort").value = key || "";
     if (key === null) { view.rows.sort((a, b) => a - b); return; }
     const direction = view.down ? -1 : 1;
-    if (["id", "question", "failures"].includes(key)) {
-      const texts = key === "id" ? DATA.ids : key === "question" ? DATA.questions : DATA.failures.of.map((of) => of.map((place) => DATA.failures.values[place]).join());
+    if (["id", "question"].includes(key)) {
+      const texts = key === "id" ? DATA.ids : DATA.questions;
       view.rows.sort((a, b) => (texts[a] < texts[b] ? -direction : texts[a] > texts[b] ? direction : a - b));
       return;
     }
     /* What has no number stands last in both directions: failures first, then what does not apply. */
-    const values = DATA.scores[key];
+    const values = key === "worst" ? WORST : DATA.scores[key];
     const rank = (value) => (typeof value === "number" ? 0 : value !== null && FAILED[value] ? 1 : 2);
     view.rows.sort((a, b) => rank(values[a]) - rank(values[b]) || (rank(values[a]) === 0 ? direction * (values[a] - values[b]) : 0) || a - b);
   }
@@ -149,7 +170,7 @@
   let box = null, body = null, table = null, head = null;
   function buildTable() {
     box = at("table");
-    head = make("tr", { "aria-rowindex": "1" });
+    head = make("tr", { "aria-rowindex": "1", role: "row" });
     body = make("tbody");
     table = make("table", { role: "grid", "aria-label": "Cases", "aria-readonly": "true" }, make("thead", {}, head), body);
     box.replaceChildren(table);
@@ -162,14 +183,14 @@
     buildHead();
   }
   function columns() {
-    return [["id", "case", 150], ["question", "question", 320], ["failures", "failure", 120], ...view.columns.map((name) => [name, name, 115])];
+    return [["id", "case", 150], ["question", "question and answer", 420], ...view.columns.map((name) => [name, name, 116])];
   }
   function buildHead() {
     const shownColumns = columns();
     head.replaceChildren(...shownColumns.map(([key, label, width], place) => {
       const sorted = view.sort === key ? (view.down ? "descending" : "ascending") : null;
       const arrow = sorted === null ? "" : view.down ? " ↓" : " ↑";
-      const cellNode = make("th", { scope: "col", "aria-sort": sorted, "aria-colindex": place + 1, class: place > 2 ? "num" : null },
+      const cellNode = make("th", { scope: "col", "aria-sort": sorted, "aria-colindex": place + 1, class: place > 1 ? "num" : null },
         make("button", { type: "button", on: { click: () => sortBy(key) } }, foldable(label), make("span", { "aria-hidden": "true" }, arrow)));
       cellNode.style.width = `${width}px`;
       return cellNode;
@@ -194,19 +215,22 @@
   }
   function line(place) {
     const row = view.rows[place];
+    const failures = DATA.failures.of[row].map((kind) => DATA.failures.values[kind]).join(", ");
+    const answer = DATA.answers[row];
     const cells = [
-      make("td", { "aria-colindex": "1", title: DATA.ids[row] }, make("bdi", {}, DATA.ids[row])),
-      make("td", { "aria-colindex": "2", title: DATA.questions[row] }, make("bdi", {}, DATA.questions[row])),
-      make("td", { "aria-colindex": "3", class: "bad-text" }, DATA.failures.of[row].map((kind) => DATA.failures.values[kind]).join(", ")),
+      make("td", { role: "gridcell", "aria-colindex": "1", class: "case-id", title: DATA.ids[row] }, make("bdi", {}, DATA.ids[row])),
+      make("td", { role: "gridcell", "aria-colindex": "2", class: "texts" }, make("bdi", { class: "asked-text", title: DATA.questions[row] }, DATA.questions[row]),
+        answer ? make("bdi", { class: "answer-text", title: answer }, answer) : make("span", { class: failures ? "answer-text bad-text" : "answer-text" }, failures ? `failed: ${failures}` : "no answer")),
       ...view.columns.map((name, number) => {
         const found = cell(name, row);
-        return make("td", { "aria-colindex": number + 4, class: `num ${found.kind}`, title: found.title }, found.text);
+        return make("td", { role: "gridcell", "aria-colindex": number + 3, class: `num ${found.kind}`, title: found.title, "data-name": name }, make("span", {}, found.text));
       }),
     ];
-    return make("tr", { "data-row": place, "aria-rowindex": place + 2, tabindex: place === view.active ? "0" : "-1" }, cells);
+    return make("tr", { role: "row", "data-row": place, "aria-rowindex": place + 2, tabindex: place === view.active ? "0" : "-1" }, cells);
   }
   function draw(all) {
     if (!box) return;
+    ROW = Number.parseInt(getComputedStyle(box).getPropertyValue("--row"), 10);
     const n = view.rows.length;
     const inSight = Math.min(60, Math.ceil(box.clientHeight / ROW) || 20);
     const first = all ? 0 : Math.max(0, Math.min(Math.floor(box.scrollTop / ROW) - 8, n - 1));
@@ -220,7 +244,7 @@
     if (n && view.active < first) lines.unshift(spacer(view.active * ROW), line(view.active), spacer((first - view.active - 1) * ROW));
     else lines.unshift(spacer(first * ROW));
     body.replaceChildren(...lines);
-    if (!n) body.replaceChildren(make("tr", { "aria-rowindex": "2" }, make("td", { colspan: columns().length, class: "na" }, "No case matches these filters.")));
+    if (!n) body.replaceChildren(make("tr", { role: "row", "aria-rowindex": "2" }, make("td", { role: "gridcell", colspan: columns().length, class: "na" }, "No case matches these filters.")));
     table.setAttribute("aria-rowcount", n + 1);
     if (focused !== null) {
       const node = body.querySelector(`tr[data-row="${focused}"]`);
@@ -239,9 +263,10 @@
   function onTableKey(event) {
     if (!event.target.matches("tr[data-row]")) return;
     const page = Math.max(1, Math.floor(box.clientHeight / ROW) - 2);
-    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const steps = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(view.active); }
-    else if (event.key in steps) { event.preventDefault(); moveTo(view.active + steps[event.key], true); }
+    else if (event.key in steps) { event.preventDefault(); event.stopPropagation(); moveTo(view.active + steps[event.key], true); }
   }
 
   /* Packed details */
@@ -267,7 +292,6 @@
   }
 
   /* Marking */
-  const ORDER = Object.keys(DATA.scales);
   const MEANS = { snippet: "snippet of a gold support", quote: "quoted by a judge" };
   const whole = (text) => (Array.isArray(text) ? text[0] : text);
   function pattern(needle) {
@@ -330,8 +354,8 @@
   }
   function onClosed() {
     request += 1;
-    history.replaceState(null, "", location.pathname + location.search);
-    if (openedAt !== null) moveTo(openedAt, true);
+    history.replaceState(null, "", `#${tab}`);
+    if (openedAt !== null) moveTo(openedAt, tab === "cases");
     openedAt = null;
   }
   function section(title, ...nodes) {
@@ -480,8 +504,9 @@
     const values = DATA.scores[name].filter((value) => typeof value === "number");
     const others = DATA.scores[name].filter((value) => typeof value === "string");
     const failed = others.filter((value) => FAILED[value]).length;
-    if (!values.length) return null;
+    /* Two bars say no more than the share does. */
     const names = LABELS.get(name);
+    if (!values.length || (names ? names.length < 3 : WORDS.has(name) || values.every((value) => value === 0 || value === 1))) return null;
     const top = names ? names.length - 1 : (DATA.scales[name] || [])[1] || values.reduce((a, b) => Math.max(a, b), 1);
     const low = (DATA.scales[name] || [])[0] ?? values.reduce((a, b) => Math.min(a, b), 0);
     const whole_ = names !== undefined || (values.every(Number.isInteger) && top - low <= 12);
@@ -516,8 +541,39 @@
   }
   function showCases() {
     filter();
-    at("cases").scrollIntoView();
+    history.pushState(null, "", "#cases");
+    showTab("cases");
     moveTo(0, true);
+  }
+
+  /* The worst cases, with what a judge says of each */
+  const SHOWN_WORST = 5;
+  async function worst() {
+    const target = at("worst");
+    const bad = WORST ? WORST.map((value, row) => [value, row]).filter(([value]) => value !== null && value < 1).sort((a, b) => a[0] - b[0] || a[1] - b[1]) : [];
+    const failed = DATA.failures.of.filter((of) => of.length).length;
+    const note = failed ? make("p", {}, make("button", { type: "button", class: "link", on: { click: () => { at("filters").reset(); at("failure").value = "some"; showCases(); } } }, failed === 1 ? "1 case failed" : `${count(failed)} cases failed`), " and cannot be ranked.") : null;
+    if (!bad.length && !note) return;
+    const cards = bad.slice(0, SHOWN_WORST).map(([, row]) => [row, make("li", { class: "box" })]);
+    target.replaceChildren(
+      make("h3", {}, "Worst cases"),
+      bad.length ? make("p", { class: "quiet" }, `Lowest by ${RANKED.join(", ")}${RANKED.length > 1 ? " (their mean, each from its worst to its best)" : ""}. `, make("button", { type: "button", class: "link", on: { click: () => { at("filters").reset(); view.sort = "worst"; view.down = false; buildHead(); showCases(); } } }, "All cases, worst first")) : make("p", {}, "No case that has a score is below the best."),
+      note, make("ol", {}, cards.map(([, card]) => card)));
+    target.hidden = false;
+    for (const [row, card] of cards) card.append(...worstNodes(row, await details(row)));
+  }
+  function worstNodes(row, found) {
+    const primary = ((found && found.judged) || []).filter((judgment) => judgment.role === "primary");
+    const [lowest] = RANKED.map((name) => [goodness(name, DATA.scores[name][row]), primary.find((judgment) => judgment.judge === name)])
+      .filter(([good, judgment]) => good !== null && judgment && judgment.reasoning).sort((a, b) => a[0] - b[0]);
+    const scores = RANKED.map((name) => [name, cell(name, row)]).filter(([, one]) => one.text !== "");
+    return [
+      make("div", { class: "box-head" }, make("button", { type: "button", class: "link", on: { click: () => openId(row) } }, make("bdi", {}, DATA.ids[row])),
+        scores.map(([name, one]) => make("span", { class: `chip ${one.kind}`, title: one.title }, `${name} `, make("strong", {}, one.text), DATA.scales[name] && !LABELS.has(name) && one.kind.startsWith("tint") ? ` of ${DATA.scales[name][1]}` : null))),
+      make("p", { class: "asked-text" }, make("bdi", {}, DATA.questions[row])),
+      make("p", { class: "clamp text" }, make("bdi", {}, DATA.answers[row] || "No answer came back.")),
+      lowest ? make("p", { class: "clamp quiet" }, make("strong", {}, `${lowest[1].judge}: `), make("bdi", {}, whole(lowest[1].reasoning))) : null,
+    ].filter(Boolean);
   }
 
   /* Disagreements, side by side */
@@ -558,7 +614,43 @@
     open(place);
   }
 
+  /* Tabs: each has an address; inside one, so has each part and each case. */
+  const TABS = Array.from(document.querySelectorAll(".tab"));
+  let tab = "overview";
+  function showTab(name) {
+    tab = name;
+    for (const part of TABS) part.classList.toggle("shown", part.id === name);
+    for (const link of document.querySelectorAll(".sections a")) {
+      if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (name === "cases") draw();
+  }
+  function go() {
+    let hash = "";
+    try { hash = decodeURIComponent(location.hash.slice(1)); } catch { hash = ""; }
+    if (hash.startsWith("case=")) {
+      showTab("cases");
+      const row = DATA.ids.indexOf(hash.slice(5));
+      if (row >= 0) openId(row);
+      return;
+    }
+    if (at("case").open) close();
+    const target = hash ? at(hash) : null;
+    const inside = target && target.closest(".tab");
+    showTab(inside ? inside.id : hash ? tab : "overview");
+    if (inside && inside !== target) target.scrollIntoView();
+    else if (inside) scrollTo(0, Math.min(scrollY, document.querySelector(".sections").offsetTop));
+  }
+  function onKey(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea")) return;
+    if (at("case").open) return;
+    if (event.key === "/") { event.preventDefault(); history.pushState(null, "", "#cases"); showTab("cases"); at("search").focus(); }
+    else if (tab === "cases" && (event.key === "j" || event.key === "k")) moveTo(view.active, true);
+  }
+
   /* Start */
+  document.documentElement.classList.add("tabs");
   fillFilters();
   for (const id of ["filters", "tools", "table", "hint"]) at(id).hidden = false;
   buildTable();
@@ -567,6 +659,14 @@
   at("filters").addEventListener("input", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(filter); });
   at("filters").addEventListener("reset", () => { requestAnimationFrame(filter); });
   at("filters").addEventListener("submit", (event) => event.preventDefault());
+  at("sort").addEventListener("input", (event) => {
+    event.stopPropagation();
+    const key = at("sort").value;
+    view.sort = key || null;
+    view.down = key in DATA.tints && DATA.tints[key][2] < 0;
+    buildHead();
+    filter();
+  });
   at("columns").addEventListener("change", () => {
     const chosen = new Set(Array.from(at("columns").querySelectorAll("input:checked"), (input) => input.value));
     view.columns = NAMES.filter((name) => chosen.has(name));
@@ -596,16 +696,16 @@
   at("case").addEventListener("click", (event) => { if (event.target === at("case")) close(); });
   at("case").addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    if (event.key === "ArrowLeft" && !at("previous").disabled) open(openedAt - 1);
-    else if (event.key === "ArrowRight" && !at("next").disabled) open(openedAt + 1);
+    if (["ArrowLeft", "k"].includes(event.key) && !at("previous").disabled) open(openedAt - 1);
+    else if (["ArrowRight", "j"].includes(event.key) && !at("next").disabled) open(openedAt + 1);
   });
   addEventListener("beforeprint", () => draw(true));
   addEventListener("afterprint", () => draw());
   addEventListener("resize", () => requestAnimationFrame(() => draw()));
   if (at("histograms")) at("histograms").replaceChildren(...NAMES.slice(0, 12).map(histogram).filter(Boolean));
   disagreements();
-  if (location.hash.startsWith("#case=")) {
-    const row = DATA.ids.indexOf(decodeURIComponent(location.hash.slice(6)));
-    if (row >= 0) openId(row);
-  }
+  worst();
+  addEventListener("hashchange", go);
+  addEventListener("keydown", onKey);
+  go();
 })();

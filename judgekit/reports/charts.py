@@ -67,6 +67,19 @@ def stacked_bar(parts: Sequence[tuple[str, float]]) -> Markup:
     return _svg(drawn) if start > 0 else Markup("")
 
 
+def spark_line(values: Sequence[float]) -> Markup:
+    """Values in the order of time as a line with a dot at its end, between the least and the greatest of them."""
+    low, top = min(values), max(values)
+    step = (WIDTH - 8) / max(1, len(values) - 1)
+    points = [
+        (4 + place * step, HEIGHT / 2 if low == top else 3 + (top - value) / (top - low) * (HEIGHT - 6))
+        for place, value in enumerate(values)
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    x, y = points[-1]
+    return _svg(f'<polyline class="spark" points="{line}"/><circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>')
+
+
 def _track() -> str:
     return f'<rect class="track" x="0" y="6" width="{WIDTH}" height="2" rx="1"/>'
 

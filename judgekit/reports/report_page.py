@@ -1,7 +1,7 @@
 """report.html: one run as one page that needs nothing else."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -15,6 +15,7 @@ from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.reports.case_data import MOST_ROWS, CaseData
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.charts import share_bar, span_bar
+from judgekit.reports.figure_changes import change_part, run_before
 from judgekit.reports.figures import (
     Figures,
     by_judge,
@@ -45,7 +46,8 @@ OPENED_SCORES = 5
 """Score columns that the table of cases shows before its reader picks others."""
 
 
-_NOTICES: dict[GateState | None, str] = {"passed": "good", "missed": "bad", "undecided": "warn"}
+_NOTICES: dict[GateState | None, str] = {"missed": "bad", "undecided": "warn", "passed": "good"}
+"""Kinds of notice by state, what needs a reader first."""
 
 Kinds = Mapping[str, Kind]
 """Kinds of verdict by judge."""
@@ -69,6 +71,8 @@ class RunRecord:
     """Names of all scores of the run, in the order of scores.jsonl."""
     histories: Sequence[Mapping[str, Any]] = ()
     """Drift reports of its judges, as documents."""
+    trends: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By figure that is shown large: this run and those before it, as documents."""
     bridge: Mapping[str, Any] | None = None
     """bridge.json, if there is one."""
 
@@ -129,10 +133,17 @@ def _context(record: RunRecord) -> dict[str, Any]:
     blocks = judge_blocks(summary, record.histories, record.prompts)
     not_called = not summary.cost["n_calls"] and not summary.cost["n_from_cache"]
     return context | {
-        "gates": [(_NOTICES.get(state, "plain"), line) for state, line in gate_lines(summary)],
+        "gates": sorted(
+            ((_NOTICES.get(state, "plain"), line) for state, line in gate_lines(summary)),
+            key=lambda gate: [*_NOTICES.values(), "plain"].index(gate[0]),
+        ),
+        "before": next((run for trend in record.trends.values() if (run := run_before(trend))), None),
         "min_n": summary.min_n,
         "warnings": summary.warnings,
-        "tiles": [_row(kinds, summary, name, figure) for name, figure in main_figures(summary)],
+        "tiles": [
+            _row(kinds, summary, name, figure) | change_part(summary, name, record.trends.get(name))
+            for name, figure in main_figures(summary)
+        ],
         "sentence": run_sentence(summary),
         "cost_line": f"{cost_line(summary)[0].upper()}{cost_line(summary)[1:]}.",
         "figures": [_row(kinds, summary, name, figure) for name, figure in all_figures if figure.n + figure.n_error],

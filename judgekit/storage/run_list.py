@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from judgekit.analysis.run_trends import TrendRun
-from judgekit.core.errors import JudgekitError
+from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.history_points import dataset_sha256
 from judgekit.core.runs import CONFIG, MANIFEST, METRICS, Manifest, cases_text
 from judgekit.storage.run_folder import RunFolder, is_run_id
@@ -198,6 +198,22 @@ def figures_of_runs(results_dir: Path, metric: str, rests_on: RestsOn) -> Iterat
             text = str(error) if isinstance(error, JudgekitError) else f"{path / METRICS}: damaged: {error!r}"
             run = TrendRun(manifest.run_id, manifest.created_at, why=text)
         yield FoundRun(manifest.name, tags, names, run)
+
+
+def figures_of_run(path: Path, names: Sequence[str], rests_on: RestsOn) -> dict[str, TrendRun]:
+    """What one run says of several figures, by name.
+
+    Raises:
+        StorageError: it cannot be read, or is damaged.
+    """
+    folder = RunFolder.open(path, check=False)
+    manifest = folder.manifest()
+    check_seals(path, manifest, (METRICS, CONFIG))
+    metrics = folder.read_json(METRICS)
+    try:
+        return {name: _run(folder, manifest, metrics, name, rests_on) for name in names}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"{path / METRICS}: damaged: {error!r}") from None
 
 
 def _run(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], metric: str, rests_on: RestsOn) -> TrendRun:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.drift_states import drift_report, histories
+from judgekit.analysis.run_trends import Trend, TrendRun
 from judgekit.analysis.slices import slice_values
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
@@ -18,6 +19,7 @@ from judgekit.metrics.gold_evidence import GoldSupports
 from judgekit.reports.case_data import MOST_ROWS, caps_for
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.ci_servers import render_junit
+from judgekit.reports.headline import main_figures
 from judgekit.reports.inspect_scores import inspect_names, inspect_record
 from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import RunRecord, in_order, render_report
@@ -26,10 +28,12 @@ from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_files import disk_faults_named, replacing
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_list import figures_of_run
 from judgekit.storage.run_records import read_summary
 from judgekit.storage.stored_cases import StoredCases
 from judgekit.storage.table_files import write_parquet
 from judgekit.workflows.shared_results import write_shared
+from judgekit.workflows.trend import rests_on
 
 FORMATS = {
     "html": REPORT,
@@ -44,6 +48,12 @@ FORMATS = {
 
 FEWEST_POINTS = 2
 """Fewest points of a history that is shown."""
+
+MOST_RUNS = 10
+"""Runs that a figure is shown over: this one, and those before it."""
+
+_LOOKED_THROUGH = 200
+"""Newest runs of a suite among which the earlier ones are found."""
 
 WAIT_SECONDS = 2.0
 """How long a report waits for a database that another process writes; it is written without its history then."""
@@ -166,6 +176,7 @@ def _run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
         viewer=CaseViewer(caps, prompts, matched, slices, _human_labels(folder)),
         score_names=cases.score_names(),
         histories=_histories(folder, summary),
+        trends=_trends(folder, summary),
         bridge=bridge if "judges" in bridge else None,
     )
 
@@ -197,6 +208,29 @@ def _histories(folder: RunFolder, summary: RunSummary | None) -> list[dict[str, 
     except JudgekitError:
         return []
     return [document for document in found if len(document["timeline"]) >= FEWEST_POINTS]
+
+
+def _trends(folder: RunFolder, summary: RunSummary | None) -> dict[str, dict[str, Any]]:
+    """The figures shown large over this run and the last ones of its suite before it, as documents of trends.
+
+    Empty if there is no database: a report never fails for its history.
+    """
+    results = folder.path.parent
+    if summary is None or not (results / DATABASE).exists():
+        return {}
+    names = [name for name, _ in main_figures(summary)]
+    try:
+        listed = Database(results, busy_seconds=WAIT_SECONDS).runs(suite=summary.name, limit=_LOOKED_THROUGH)
+    except JudgekitError:
+        return {}
+    here = (summary.created_at, summary.run_id)
+    earlier = [run.run_id for run in listed if (run.created_at, run.run_id) < here and run.status == "complete"]
+    points: dict[str, list[TrendRun]] = {name: [] for name in names}
+    for path in [*(results / run_id for run_id in reversed(earlier[: MOST_RUNS - 1])), folder.path]:
+        with suppress(JudgekitError):
+            for name, run in figures_of_run(path, names, rests_on).items():
+                points[name].append(run)
+    return {name: Trend(name, summary.name, None, runs).document() for name, runs in points.items()}
 
 
 def _human_labels(folder: RunFolder) -> dict[str, list[HumanLabel]]:

@@ -66,6 +66,7 @@ def test_a_page_has_no_violation(page: Any, results: Path, name: str) -> None:
     assert violations(page) == []
     for link in page.locator("nav.sections a").all():
         link.click()
+        page.wait_for_selector(f"{link.get_attribute('href')}.shown")
         assert violations(page) == []
 
 

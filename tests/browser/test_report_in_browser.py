@@ -1,5 +1,6 @@
 """report.html in a browser: what a reader does with it, by mouse and by keyboard, and what a hostile run cannot do."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 import judgekit
 from judgekit.core.runs import Notice
 from judgekit.reports.figures import number
+from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.report import write_report
 from tests.browser.conftest import Watched
-from tests.builders import read_json
+from tests.builders import read_json, read_lines, write_lines
 from tests.run_folders import answer_of, has_failed, question_of, score_of, write_run
 
 pytestmark = pytest.mark.slow
@@ -56,7 +58,7 @@ def test_the_first_screen_says_what_was_measured(watched: Watched, quickstart: P
     assert f"{number(figure['low'], 1)} to {number(figure['high'], 1)}" in tile
     assert "higher is better" in tile
     assert "3 failed" in tile
-    assert page.locator(".notice.good").count() == 3
+    assert page.locator("#overview .notice.good").count() == 3
     assert "judge_unstable" in page.locator(".notice.warn").first.inner_text()
 
 
@@ -267,3 +269,124 @@ def test_the_page_itself_never_scrolls_sideways(watched: Watched, quickstart: Pa
     watched.page.set_viewport_size({"width": width, "height": 800})
     page = watched.opened(quickstart)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="module")
+def worse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The second run of a suite, in which two of three answers became useless: one gate is missed."""
+    folder = tmp_path_factory.mktemp("worse")
+    data = shipped("configs") / "quickstart"
+    config = read_json(shipped("configs") / "quickstart.json") | {"indexing": str(data / "indexing.jsonl")}
+    config.pop("$schema")
+    rows = read_lines(data / "outputs.jsonl")
+    spoiled = [row | ({"answer": f"I do not know. {number}"} if number % 3 else {}) for number, row in enumerate(rows)]
+    for run_id, outputs in (("before", rows), ("now", spoiled)):
+        write_lines(folder / f"{run_id}.jsonl", outputs)
+        config |= {"cases": str(data / "cases.jsonl"), "system": {"name": "recorded", "path": f"{run_id}.jsonl"}}
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        judgekit.run(folder / "config.json", results_dir=folder / "results", run_id=run_id)
+    return folder / "results/now/report.html"
+
+
+def test_which_gate_failed_is_said_first(watched: Watched, worse: Path) -> None:
+    page = watched.opened(worse)
+    assert page.locator(".finding").inner_text().startswith("Not good enough: 1 of 3 gates missed.")
+    first = page.locator("#overview .gates li").first
+    assert first.locator("strong").inner_text() == "missed"
+    assert "over_abstention_rate" in first.inner_text()
+
+
+def test_what_changed_since_the_run_before_stands_with_each_figure(watched: Watched, worse: Path) -> None:
+    page = watched.opened(worse)
+    tile = page.locator(".tile", has_text="correctness")
+    assert "worse: down from 3.2 of 5 on " in tile.locator(".bad-text").last.inner_text()
+    assert tile.locator("svg .spark").count() == 1
+    assert "The last 2 comparable runs: 3.2 of 5, 1.1 of 5." in tile.text_content()
+    assert "judgekit compare before now" in page.locator("#overview").inner_text()
+    assert "the same as on " in page.locator(".tile", has_text="recall_any@5").inner_text()
+    assert page.locator(".tile .spark").count() == 5
+    before = (worse.parent.parent / "before/report.html").read_text(encoding="utf-8")
+    assert 'class="spark"' not in before  # it is the first run
+
+
+def test_the_worst_answers_stand_there_with_the_judges_reason_and_open(watched: Watched, worse: Path) -> None:
+    page = watched.opened(worse)
+    card = page.locator("#worst li").first
+    card.locator(".asked-text").wait_for()
+    assert "I do not know." in card.inner_text()
+    assert "groundedness 0 of 5" in card.inner_text()
+    assert "Word-overlap baseline" in card.inner_text()
+    case_id = card.get_by_role("button").text_content()
+    card.get_by_role("button").click()
+    page.wait_for_selector("#case-body h3")
+    assert page.locator("#case-title").text_content() == case_id
+    page.keyboard.press("Escape")
+    assert page.locator("#overview").is_visible()
+    page.get_by_role("button", name="All cases, worst first").click()
+    assert first_row(page) == case_id
+    assert "tint-0" in str(page.locator("tr[data-row='0'] td").nth(2).get_attribute("class"))
+
+
+def test_whether_the_judge_can_be_trusted_is_said_and_one_click_away(watched: Watched, quickstart: Path) -> None:
+    page = watched.opened(quickstart)
+    finding = page.locator(".finding").inner_text()
+    assert "Do not rely on correctness yet: a second judge contradicts it in 8 of 20 checked cases." in finding
+    page.get_by_role("link", name="Judges", exact=True).click()
+    assert page.locator("#judges .badge", has_text="spot check: alarm").first.is_visible()
+    page.locator(".disagreement").first.wait_for()
+
+
+def test_what_it_cost_is_said_and_one_click_away(watched: Watched, large: Path) -> None:
+    page = watched.opened(large)
+    assert "Cost: 9,800 calls" in page.locator("#overview").inner_text()
+    page.get_by_role("link", name="Latency and cost").click()
+    assert page.get_by_role("cell", name="9,800", exact=True).is_visible()
+
+
+def test_keys_search_move_and_open(watched: Watched, large: Path) -> None:
+    page = watched.opened(large)
+    page.keyboard.press("/")
+    page.keyboard.type("kiln 77")
+    page.wait_for_function("document.getElementById('count').textContent.includes(' of ')")
+    page.locator("#cases-title").click()
+    for key in ("j", "j", "k", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector("#case-body h3")
+    first = page.locator("#case-title").text_content()
+    page.keyboard.press("j")
+    page.wait_for_function("id => document.getElementById('case-title').textContent !== id", arg=first)
+    page.keyboard.press("k")
+    page.wait_for_function("id => document.getElementById('case-title').textContent === id", arg=first)
+
+
+def test_each_tab_has_an_address_and_back_leads_back(watched: Watched, quickstart: Path) -> None:
+    page = watched.opened(quickstart, "#distributions")
+    assert page.locator("#slices").is_visible()
+    assert not page.locator("#overview").is_visible()
+    for name in ("Run", "Judges", "Cases", "Overview"):
+        page.get_by_role("link", name=name, exact=True).click()
+        page.wait_for_selector(f"#{name.lower()}:visible")
+        assert page.locator(".tab:visible").count() == 1
+    page.go_back()
+    page.wait_for_selector("#cases:visible")
+    assert page.locator(".sections a[aria-current]").all_text_contents() == ["Cases"]
+
+
+def test_without_its_script_everything_stands_one_below_the_other(browser: Any, quickstart: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(quickstart.as_uri())
+    assert page.locator(".tab:visible").count() == 5
+    context.close()
+
+
+def test_on_a_phone_a_case_is_a_card_with_its_answer_and_scores(watched: Watched, quickstart: Path) -> None:
+    watched.page.set_viewport_size({"width": 390, "height": 844})
+    page = watched.opened(quickstart, "#cases")
+    row = page.locator("tr[data-row='0']")
+    assert row.bounding_box()["height"] == 124
+    assert row.locator(".answer-text").is_visible()
+    assert row.locator("td").nth(2).is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("#table").evaluate("box => { box.scrollTop = box.scrollHeight; }")
+    page.wait_for_selector("tr[data-row='39']")

@@ -42,7 +42,7 @@ other: y/n), c cannot tell where the judge may say so, s skip, b back, ? what th
 AnyJudge = Annotated[str | None, Option("--judge", help="The judge that it is about; default: the only one.")]
 
 
-@command(app, "calibrate", panel=TRUST, json=True, epilog=CALIBRATE_EPILOG)
+@command(app, "calibrate", panel=TRUST, json=True, stats=True, epilog=CALIBRATE_EPILOG)
 def calibrate_command(
     shared: Shared,
     run: Run,
@@ -68,7 +68,7 @@ def calibrate_command(
 
     wanted = CalibrationWanted(labels, judge, cluster_by, width, baseline, scores_are)
     folder, found = calibrate(run, wanted, shared.options(), ProgressObserver(quiet=False))
-    shared.show(found, lambda: "\n".join([*calibration_lines(found["judges"]), str(folder)]))
+    shared.show(found, lambda: "\n".join([*calibration_lines(found["judges"], stats=shared.stats), str(folder)]))
 
 
 @command(app, "label", panel=TRUST, epilog=LABEL_EPILOG)

@@ -96,7 +96,7 @@ def view_command(
         serve(server, page, browser=not no_open)
 
 
-@command(app, "compare", panel=LOOK, epilog=COMPARE_EPILOG)
+@command(app, "compare", panel=LOOK, stats=True, epilog=COMPARE_EPILOG)
 def compare_command(
     shared: Shared,
     runs: Annotated[list[str], Argument(help="A B: the baseline and the candidate; B alone with --baseline.")],
@@ -134,14 +134,15 @@ def compare_command(
     with open_runs(a, b, shared.options()) as sides:
         comparison = compare(sides, how)
         failed = failures(comparison, wanted)
-        _write(comparison, comparison_pieces(sides, comparison, failed, format_.value), format_, out)
+        pieces = comparison_pieces(sides, comparison, failed, format_.value)
+        _write(comparison, pieces, format_, out, stats=shared.stats)
     for line in failed:
         say(f"--fail-on {line}")
     if failed:
         raise typer.Exit(1)
 
 
-@command(app, "bridge", panel=LOOK, json=True, quiet=True, epilog=BRIDGE_EPILOG)
+@command(app, "bridge", panel=LOOK, json=True, quiet=True, stats=True, epilog=BRIDGE_EPILOG)
 def bridge_command(
     shared: Shared,
     old: Annotated[str, Argument(help="The earlier run: id or its beginning, folder, or `latest:TAG`.")],
@@ -163,7 +164,7 @@ def bridge_command(
     elif markdown:
         typer.echo(bridge_markdown(found), nl=False)
     else:
-        typer.echo(f"{bridge_text(found)}\n\n{folder / 'bridge.json'}")
+        typer.echo(f"{bridge_text(found, stats=shared.stats)}\n\n{folder / 'bridge.json'}")
 
 
 def _two(runs: Sequence[str], baseline: str | None) -> tuple[str, str]:
@@ -176,7 +177,9 @@ def _two(runs: Sequence[str], baseline: str | None) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _write(comparison: "Comparison", pieces: Iterator[str], form: FormatChoice, out: Path | None) -> None:
+def _write(
+    comparison: "Comparison", pieces: Iterator[str], form: FormatChoice, out: Path | None, *, stats: bool
+) -> None:
     from judgekit.reports.compare_text import plain_text, rich_table
 
     if out is not None:
@@ -190,6 +193,6 @@ def _write(comparison: "Comparison", pieces: Iterator[str], form: FormatChoice, 
             typer.echo(piece, nl=False)
         return
     if out is None or form is not FormatChoice.TABLE:
-        print_figures(rich_table, plain_text, comparison)
+        print_figures(rich_table, plain_text, comparison, stats=stats)
     if out is not None:
         say(f"wrote {out}")

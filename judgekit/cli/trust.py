@@ -52,7 +52,7 @@ Exit codes: 0 done, 1 drift was found or nothing was asked and --fail-on-drift g
 """
 
 
-@command(app, "spotcheck", panel=TRUST, json=True, quiet=True, epilog=SPOTCHECK_EPILOG)
+@command(app, "spotcheck", panel=TRUST, json=True, quiet=True, stats=True, epilog=SPOTCHECK_EPILOG)
 def spotcheck_command(
     shared: Shared,
     run: Run,
@@ -80,18 +80,18 @@ def spotcheck_command(
     with resumable("the same command resumes this spot check"):
         with ProgressObserver(quiet=shared.quiet) as observer:
             found = spotcheck(run, wanted, shared.options(), observer)
-        _print_spot_check(found, as_json=shared.as_json)
+        _print_spot_check(found, shared)
     if any(gate.fails for gate in found.summary.gates):
         raise typer.Exit(1)
 
 
-def _print_spot_check(found: "SpotChecked", *, as_json: bool) -> None:
+def _print_spot_check(found: "SpotChecked", shared: Shared) -> None:
     from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.safe_text import printable_line
     from judgekit.reports.spot_check_report import reliability_lines
 
     summary = found.summary
-    if as_json:
+    if shared.as_json:
         document = {
             "run_id": summary.run_id,
             "run_dir": str(found.path),
@@ -101,15 +101,19 @@ def _print_spot_check(found: "SpotChecked", *, as_json: bool) -> None:
         }
         print_json(rounded(document))
         return
-    typer.echo("\n".join(reliability_lines(summary.judge_reliability, found.spot_checks)))
-    notes = [f"gate: {gate.message}" for gate in summary.gates]
-    notes += [f"warning: {item.message} [{item.code}]" for item in summary.warnings if item.code == "judge_unstable"]
+    typer.echo("\n".join(reliability_lines(summary.judge_reliability, found.spot_checks, stats=shared.stats)))
+    notes = [f"gate: {gate.message}" for gate in summary.gates if shared.stats or gate.state != "passed"]
+    notes += [
+        f"warning: {item.message} [{item.code}]"
+        for item in summary.warnings
+        if item.code == "judge_unstable" and shared.stats
+    ]
     for line in notes:
         typer.echo(printable_line(line))
     typer.echo(f"\n{found.path}")
 
 
-@command(app, "probe", panel=TRUST, json=True, quiet=True, epilog=PROBE_EPILOG)
+@command(app, "probe", panel=TRUST, json=True, quiet=True, stats=True, epilog=PROBE_EPILOG)
 def probe_command(
     shared: Shared,
     run: Run,
@@ -134,10 +138,10 @@ def probe_command(
     with resumable("the same command resumes these probes"):
         with ProgressObserver(quiet=shared.quiet) as observer:
             folder, found = probe(run, wanted, shared.options(), observer)
-        shared.show(found, lambda: "\n".join([*probe_lines(found), str(folder)]))
+        shared.show(found, lambda: "\n".join([*probe_lines(found, stats=shared.stats), str(folder)]))
 
 
-@command(app, "drift", panel=TRUST, json=True, epilog=DRIFT_EPILOG)
+@command(app, "drift", panel=TRUST, json=True, stats=True, epilog=DRIFT_EPILOG)
 def drift_command(
     shared: Shared,
     judge: Annotated[str | None, Option("--judge", help="This judge only.")] = None,
@@ -163,7 +167,7 @@ def drift_command(
     Re-judgings of the same inputs count too. No model is asked.
     """
     from judgekit.core.errors import ConfigError
-    from judgekit.reports.timelines import drift_svg, drift_text
+    from judgekit.reports.timelines import drift_svg, drift_texts
     from judgekit.workflows.drift import DriftQuery, accept_drift, drift_reports, write_svg
 
     query, options = DriftQuery(judge, suite, dataset, since), shared.options()
@@ -179,7 +183,7 @@ def drift_command(
     if svg is not None:
         write_svg(svg, drift_svg(documents[0]))
         say(f"wrote {svg}")
-    shared.show(documents, lambda: "\n\n".join(drift_text(document) for document in documents))
+    shared.show(documents, lambda: drift_texts(documents, stats=shared.stats))
     if fail_on_drift:
         _fail_on_drift(reports)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.reports.figures import number
+from judgekit.reports.finding_sentences import bridge_sentences
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, table
 
@@ -12,10 +13,11 @@ HEADER = ("figure", "old", "new", "total", "system", "judge", "cases")
 Found = Mapping[str, Any]
 
 
-def bridge_text(found: Found) -> str:
-    """The bridge as aligned columns, with what a reader must know below."""
+def bridge_text(found: Found, *, stats: bool = True) -> str:
+    """The bridge in sentences and aligned columns; with `stats`, what a reader must know below."""
     table_lines = aligned([HEADER, *bridge_rows(found)])
-    lines = [f"{found['old']} -> {found['new']}", "", *table_lines, "", *bridge_notes(found)]
+    lines = [*bridge_sentences(found), "", f"{found['old']} -> {found['new']}", "", *table_lines]
+    lines += ["", *bridge_notes(found)] if stats else []
     return "\n".join(map(printable_line, lines))
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.reports.charts import agreement_rows, interval_row, share_row
-from judgekit.reports.figures import by_judge, number, p_value
+from judgekit.reports.figures import by_judge, number, p_value, percent
+from judgekit.reports.finding_sentences import calibration_sentence
 from judgekit.reports.safe_text import printable_line
-from judgekit.reports.tables import bullets, cell, section, table
+from judgekit.reports.tables import aligned, bullets, cell, section, table
 
 Part = Mapping[str, Any]
 
@@ -24,6 +25,8 @@ _COEFFICIENTS = (
 
 _POINTS = {"criterion": "of the share met"}
 """What a bias is counted in, by what is labelled, where it is not points."""
+
+SHORT_HEADER = ("judge", "figure", "value", "95% interval", "cases")
 
 PARTS_HEADER = (
     "",
@@ -75,10 +78,12 @@ def _is_yes_no(compared: Part) -> bool:
     return compared["pass_score"] is None
 
 
-def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
-    """The same for a terminal, with the table of thresholds."""
-    lines: list[str] = []
-    for name, report in judges.items():
+def calibration_lines(judges: Mapping[str, Part], *, stats: bool = True) -> list[str]:
+    """The same for a terminal; with `stats` every statistic, the confusion and the table of thresholds."""
+    lines = [*(calibration_sentence(name, report) for name, report in judges.items()), ""]
+    rows = [row for name, report in judges.items() for row in _short_rows(name, report)]
+    lines += [*aligned([SHORT_HEADER, *rows]), ""] if rows and not stats else []
+    for name, report in judges.items() if stats else ():
         compared = report["anchors"]
         lines.append(
             f"{name} against {', '.join(f'{who} ({n})' for who, n in compared['labels']['annotators'].items())}"
@@ -97,6 +102,29 @@ def calibration_lines(judges: Mapping[str, Part]) -> list[str]:
         lines += [f"  note: {note}" for note in compared["notes"]]
         lines.append("")
     return [printable_line(line) for line in lines]
+
+
+def _short_rows(name: str, report: Part) -> Iterator[tuple[str, ...]]:
+    """What of the labels is read first, a row a figure."""
+    compared = report["anchors"]
+    shares = [("same class as people", compared["class_agreement"])]
+    if not _is_yes_no(compared):
+        shares += [
+            ("passes what people pass", compared["sensitivity"]),
+            ("fails what they fail", compared["specificity"]),
+        ]
+    for what, found in shares:
+        if found["n"]:
+            yield (
+                name,
+                what,
+                percent(found["value"]),
+                f"{percent(found['low'])} to {percent(found['high'])}",
+                str(found["n"]),
+            )
+    for figure, says, people, between, _, _ in _corrected_rows(report):
+        yield name, f"{figure} by the judge", says, "", ""
+        yield name, f"{figure} as people would say", people, between, str(compared["n"])
 
 
 def _calibrated(reliability: Part | None) -> dict[str, Part]:

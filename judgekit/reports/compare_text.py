@@ -8,6 +8,7 @@ from judgekit.core.conditions import GateResult
 from judgekit.core.runs import AGGREGATE_NAMES
 from judgekit.reports.compare_lines import (
     case_line,
+    cells,
     chunker_line,
     flip_table,
     headline_deltas,
@@ -25,6 +26,7 @@ from judgekit.reports.compare_lines import (
     unmoved_line,
 )
 from judgekit.reports.figures import several_gates
+from judgekit.reports.finding_sentences import comparison_sentence
 from judgekit.reports.safe_text import printable
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 from judgekit.stats.means import round4
@@ -35,27 +37,41 @@ if TYPE_CHECKING:
 MOST_CASES = 20
 """Rows of the markdown table of cases."""
 
+_SHORT = ("figure", "verdict", "a", "b", "b - a", "95% interval")
+"""Columns of the short table."""
+
+_MOST_ROWS, _MOST_NOTES = 6, 2
+"""Figures of the short table, and lines below it of each kind."""
+
+_WIDTH = 160
+"""Characters of a line of the short form."""
+
 _STYLES = {"better": "green", "worse": "red"}
 _P_VALUES = ("p", "p_holm")
 
 
-def plain_text(comparison: Comparison) -> str:
-    """The comparison as aligned columns."""
-    table_lines = aligned(_rows(comparison))
-    lines = [_title(comparison), "", *table_lines, *([""] if table_lines else [])]
-    return "\n".join([*lines, *(line for _, line in _notes(comparison))])
+def plain_text(comparison: Comparison, *, stats: bool = True) -> str:
+    """The comparison in a sentence and as aligned columns.
+
+    Args:
+        comparison: the two runs.
+        stats: whether to show every figure with its test, and every note; else what is read first.
+    """
+    table_lines = aligned(_rows(comparison, stats=stats))
+    lines = [_lead(comparison), "", *table_lines, *([""] if table_lines else [])]
+    return "\n".join([*lines, *(line for _, line in _notes(comparison, stats=stats))])
 
 
-def rich_table(comparison: Comparison) -> "RenderableType":
-    """The comparison for a colour terminal; foreign text is never read as markup."""
+def rich_table(comparison: Comparison, *, stats: bool = True) -> "RenderableType":
+    """The same for a colour terminal; foreign text is never read as markup."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    parts: list[RenderableType] = [Text(_title(comparison), style="bold"), Text("")]
-    found = _rows(comparison)
+    parts: list[RenderableType] = [Text(_lead(comparison), style="bold"), Text("")]
+    found = _rows(comparison, stats=stats)
     if found:
-        shown = Table(show_edge=False, pad_edge=False)
+        shown = Table(box=None, pad_edge=False)
         for name in found[0]:
             is_text = name in ("figure", "verdict")
             shown.add_column(name, justify="left" if is_text else "right", no_wrap=name != "figure")
@@ -63,21 +79,47 @@ def rich_table(comparison: Comparison) -> "RenderableType":
             shown.add_row(Text(name), Text(word, style=_STYLES.get(word.split(",")[0], "")), *map(Text, cells))
         parts += [shown, Text("")]
     styles = {"plain": "", "head": "bold", "bad": "yellow"}
-    return Group(*parts, *(Text(line, style=styles[kind]) for kind, line in _notes(comparison)))
+    return Group(*parts, *(Text(line, style=styles[kind]) for kind, line in _notes(comparison, stats=stats)))
 
 
-def _title(comparison: Comparison) -> str:
-    return printable(f"a: {comparison.run_a}\nb: {comparison.run_b}")
+def _lead(comparison: Comparison) -> str:
+    return printable(f"{comparison_sentence(comparison)}\n\na: {comparison.run_a}\nb: {comparison.run_b}")
 
 
-def _rows(comparison: Comparison) -> list[tuple[str, ...]]:
+def _rows(comparison: Comparison, *, stats: bool) -> list[tuple[str, ...]]:
     """Header and differences as texts; empty if nothing differs."""
     deltas = moved(headline_deltas(comparison))
+    if not stats:
+        rows = [tuple(cells(delta)[name] for name in _SHORT) for delta in deltas[:_MOST_ROWS]]
+        return [tuple(map(printable, row)) for row in [_SHORT, *rows]] if rows else []
     return [tuple(map(printable, cells)) for cells in table_of(deltas)] if deltas else []
 
 
-def _notes(comparison: Comparison) -> list[tuple[str, str]]:
+def _notes(comparison: Comparison, *, stats: bool) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `head` or `bad`."""
+    return _all_notes(comparison) if stats else _short_notes(comparison)
+
+
+def _short_notes(comparison: Comparison) -> list[tuple[str, str]]:
+    found = [("plain", f"gate: {line}") for line in gate_notes(comparison.gates)[:_MOST_NOTES]]
+    for head, below in (
+        ("worst cases first", losing_lines(comparison)[:_MOST_NOTES]),
+        ("what changed besides the answers", [cause.line for cause in comparison.causes][:_MOST_NOTES]),
+    ):
+        if below:
+            found += [("head", f"{head}:"), *[("plain", f"  {_cut(line)}") for line in below]]
+    found += [("bad", f"warning: {message} [{code}]") for code, message in comparison.notices[:_MOST_NOTES]]
+    n_more = max(0, len(moved(headline_deltas(comparison))) - _MOST_ROWS)
+    more = f"{n_more} more figures, tests" if n_more else "tests"
+    found.append(("plain", f"{more}, causes and all cases: --stats, or --format html --out FILE for both answers"))
+    return [(kind, printable(line)) for kind, line in found]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+
+
+def _all_notes(comparison: Comparison) -> list[tuple[str, str]]:
     deltas = headline_deltas(comparison)
     different = moved(deltas)
     lines = [same_line(deltas), *(table_notes(comparison, different) if different else [])]

@@ -6,6 +6,7 @@ from typing import Any
 
 from judgekit.reports.charts import signed_bar
 from judgekit.reports.figures import by_judge, number, p_value
+from judgekit.reports.finding_sentences import probe_sentence
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 
@@ -30,13 +31,25 @@ def probes_section(reliability: Part | None) -> list[str]:
     return section("Probes", [*table(("judge", *HEADER), rows), "", *notes])
 
 
-def probe_lines(found: Mapping[str, Part]) -> list[str]:
-    """The same for a terminal, aligned."""
-    lines: list[str] = []
+def probe_lines(found: Mapping[str, Part], *, stats: bool = True) -> list[str]:
+    """The same for a terminal; without `stats` what each probe of each judge came to."""
+    lines = [*(probe_sentence(name, report) for name, report in found.items()), ""]
+    if not stats:
+        probes = list(dict.fromkeys(probe for report in found.values() for probe in report["probes"]))
+        rows = [(probe, *(_outcome(report["probes"].get(probe)) for report in found.values())) for probe in probes]
+        return [printable_line(line) for line in [*lines, *aligned([("probe", *found), *rows]), ""]]
     for name, report in found.items():
         lines.append(f"{name}: {_model(report)}")
         lines += [*aligned([HEADER, *_rows(report)]), *(f"  {line}" for line in _notes(report)), ""]
     return [printable_line(line) for line in lines]
+
+
+def _outcome(probe: Part | None) -> str:
+    """`failed (-1.73, 30 cases)`."""
+    if probe is None:
+        return ""
+    effect = "" if probe["effect"] is None else f" ({probe['effect']:+.2f}, {probe['n']} cases)"
+    return f"{probe['verdict']}{effect}"
 
 
 def _model(report: Part) -> str:

@@ -5,13 +5,15 @@ from typing import Any
 
 from judgekit.core.verdict_kinds import said_text
 from judgekit.reports.charts import agreement_rows, ends_text, share_bar
-from judgekit.reports.figures import by_judge, counted_names, number, p_value
+from judgekit.reports.figures import by_judge, counted_names, number, p_value, percent
+from judgekit.reports.finding_sentences import spot_check_sentence
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 
 MOST_PAIRS = 10
 """Disagreeing pairs that are shown for each judge; metrics.json has more."""
 
+SHORT_HEADER = ("judge", "against", "disagree", "95% interval", "too much")
 HEADER = ("judge", "against", "pairs", "disagree", "95%, this run", "95%, rows like these", "status")
 AGREEMENT = (
     ("quadratic_weighted_kappa", "kappa"),
@@ -57,14 +59,23 @@ def reliability_section(reliability: Report | None) -> list[str]:
     return parts
 
 
-def reliability_lines(reliability: Report | None, names: Mapping[str, str]) -> list[str]:
-    """One spot check of each judge, which `names` gives, for a terminal."""
-    lines: list[str] = []
+def reliability_lines(reliability: Report | None, names: Mapping[str, str], *, stats: bool = True) -> list[str]:
+    """One spot check of each judge, which `names` gives, for a terminal.
+
+    Args:
+        reliability: as metrics.json has it.
+        names: by judge, the name of the spot check.
+        stats: whether to add every statistic and the pairs that disagree.
+    """
+    chosen: dict[str, Report] = {}
     for name, whole in _checked(reliability).items():
         found = [item for item in _all_spot_checks(whole) if item["check"] == names.get(name)]
-        if not found:
-            continue
-        report = {**found[0], **{part: whole.get(part) for part in REPEATS}}
+        if found:
+            chosen[name] = {**found[0], **{part: whole.get(part) for part in REPEATS}}
+    lines = [*(spot_check_sentence(name, report) for name, report in chosen.items()), ""]
+    rows = [_short_row(name, report) for name, report in chosen.items()]
+    lines += [*aligned([SHORT_HEADER, *rows]), ""] if rows and not stats else []
+    for name, report in chosen.items() if stats else ():
         for row in _rows(name, report):
             named = zip(HEADER[3:], row[3:], strict=True)
             lines.append(f"{row[0]} against {row[1]}, {row[2]}")
@@ -76,6 +87,14 @@ def reliability_lines(reliability: Report | None, names: Mapping[str, str]) -> l
             lines += [f"    {text}" for text in (reason, other) if text]
         lines.append("")
     return [printable_line(line) for line in lines]
+
+
+def _short_row(name: str, report: Report) -> tuple[str, ...]:
+    sample, n = report["spot_check"], report["spot_check"]["n_scored"]
+    rate, ends = sample["rate"], sample["interval_future"]
+    between = "" if ends is None or ends["low"] is None else f"{percent(ends['low'])} to {percent(ends['high'])}"
+    shown = "n/a" if rate is None else f"{percent(rate)} ({report['n_disagree']} of {n})"
+    return name, _against(report["against"]), shown, between, percent(report["alarm"]["threshold"])
 
 
 def _checked(reliability: Report | None) -> dict[str, Report]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from judgekit.core.history_points import KIND_WORDS
 from judgekit.reports.figures import between, number
+from judgekit.reports.finding_sentences import drift_sentence
 from judgekit.reports.safe_text import picture_text, printable_line
 from judgekit.reports.tables import aligned
 
@@ -13,6 +14,7 @@ BARS = "▁▂▃▄▅▆▇█"
 MOST_ROWS = 12
 """Points that the table shows, from the newest back."""
 
+DRIFT_SHORT_HEADER = ("judge", "data set", "points", "newest", "flips", "drift")
 DRIFT_HEADER = ("when", "run", "point", "flips", "failed", "log E", "log M", "state")
 _THIN = ("#757575", "thin-bar")
 _STATES = {"none": ("#2e7d32", "quiet-bar"), "insufficient": _THIN, "not asked": _THIN}
@@ -29,6 +31,21 @@ _FEWEST_RUNS = 6
 """Runs of a short history are as far apart as if it had so many."""
 
 Run = Mapping[str, Any]
+
+
+def drift_texts(reports: Sequence[Mapping[str, Any]], *, stats: bool) -> str:
+    """A sentence for each history, and then a line for each; with `stats` each with its reasons and timeline."""
+    lead = [printable_line(drift_sentence(report)) for report in reports]
+    if stats:
+        return "\n\n".join(["\n".join(lead), *map(drift_text, reports)])
+    rows = []
+    for report in reports:
+        timeline = report["timeline"]
+        bars = "".join(_bar(row["rate"]) for row in timeline[-MOST_ROWS:])
+        newest = timeline_cells(timeline[-1])[3] if timeline else "n/a"
+        name = f"{report['judge']} {report['prompt_version']}"
+        rows.append((name, report["dataset_sha256"][:12], str(len(timeline)), newest, bars, report["state"]))
+    return "\n".join([*lead, "", *map(printable_line, aligned([DRIFT_SHORT_HEADER, *rows]))])
 
 
 def drift_text(report: Mapping[str, Any]) -> str:

@@ -1,0 +1,195 @@
+"""What a command found, in one or two plain sentences: the finding, how certain it is, and the next step.
+
+Names of judges, probes and figures in them are foreign text. The sentence about a run is in `run_sentence`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judgekit.core.comparison import Comparison
+from judgekit.reports.figures import number, percent
+
+Part = Mapping[str, Any]
+
+ENOUGH_LABELS = 50
+"""Human labels from which on a judge's bias is told."""
+
+TO_GATE, TO_COMPARE = 0.9, 0.75
+"""Agreement with people, at the lower end of its interval, that a gate at 90% needs, and that comparing systems needs."""
+
+_NAMED = 3
+"""Names in one sentence."""
+
+
+def spot_check_sentence(name: str, report: Part) -> str:
+    """Whether a second opinion contradicts a judge too often.
+
+    Args:
+        name: the judge.
+        report: one spot check of `judge_reliability`.
+    """
+    sample, alarm = report["spot_check"], report["alarm"]
+    n, n_disagree = sample["n_scored"], report["n_disagree"]
+    if not n:
+        return f"Nothing can be said of {name}: no pair of verdicts could be had."
+    is_repeat = report["against"].get("kind") == "repeat"
+    who = "the same judge, asked again," if is_repeat else "the second opinion"
+    limit = percent(alarm["threshold"])
+    found = f"{who} disagrees in {n_disagree} of {n} verdicts{_ends(sample['interval_future'])}"
+    if alarm["status"] == "alarm":
+        return f"Do not rely on {name} yet: {found}, and {limit} is too much. Read the pairs that disagree: --stats."
+    if alarm["status"] == "ok":
+        return f"{name} holds up: {found}, below {limit}."
+    needed = alarm["n_to_decide"]
+    more = f"about {needed} pairs would decide: --n {needed}" if needed is not None else "--adaptive asks until it is"
+    return f"Not decided for {name}: {found}, and {limit} is the limit; {more}."
+
+
+def calibration_sentence(name: str, report: Part) -> str:
+    """How far a judge agrees with people, and what that is enough for.
+
+    Args:
+        name: the judge.
+        report: its part of calibration.json.
+    """
+    compared = report["anchors"]
+    same, n = compared["class_agreement"], compared["n"]
+    if not n:
+        return f"Nothing can be said of {name}: no verdict has a human label."
+    if not same["n"]:
+        return f"{name} has {n} human labels, and no class in which they could agree; --stats shows the pairs."
+    low, high = same["low"], same["high"]
+    found = f"{name} agrees with people in {same['k']} of {same['n']} cases{_ends(same)}"
+    if low >= TO_GATE:
+        worth = f"enough to gate at {percent(TO_GATE)}"
+    elif low >= TO_COMPARE:
+        worth = f"enough to compare systems, not to gate at {percent(TO_GATE)}"
+    elif high < TO_COMPARE:
+        worth = "too little to rely on: change the wording or the model"
+    else:
+        worth = f"too few labels to say that it is above {percent(TO_COMPARE)}"
+    bias = compared["bias"].get("direction")
+    few = (
+        ""
+        if n >= ENOUGH_LABELS
+        else f" Label {ENOUGH_LABELS - n} more cases to learn whether it is too mild or strict."
+    )
+    return f"{found}; {worth}.{f' It is {bias}.' if bias else few}"
+
+
+def drift_sentence(report: Part) -> str:
+    """Whether a judge changed, by `DriftReport.document()`."""
+    name, n = f"{report['judge']} {report['prompt_version']}", len(report["timeline"])
+    points = f"{n} point{'' if n == 1 else 's'}"
+    if report["state"] == "none":
+        return f"No drift of {name} was found in {points}."
+    if report["state"] == "insufficient":
+        return (
+            f"Too little is known of {name} to tell drift: {points} so far. Each `judgekit spotcheck` or `judgekit "
+            "rejudge` of the same cases adds one."
+        )
+    if report["state"] == "not asked":
+        return (
+            f"{name} was never asked again, so nothing says that it did not drift: `judgekit rejudge RUN --no-cache`."
+        )
+    what = {
+        "judge": f"{name} drifted: it judges the same answers differently",
+        "system": f"{name} is stable, and the answers of the system changed",
+        "judge+system": f"{name} drifted, and the answers of the system changed too",
+        "instrument": f"{name} is another instrument than before, so older scores are of another judge",
+    }[report["state"]]
+    return f"{what}. Do not compare scores across it: `judgekit bridge OLD NEW` splits the change."
+
+
+def probe_sentence(name: str, report: Part) -> str:
+    """Which probes a judge failed.
+
+    Args:
+        name: the judge.
+        report: its part of what `probe` found.
+    """
+    by_verdict: dict[str, list[str]] = {}
+    for probe, found in report["probes"].items():
+        by_verdict.setdefault(found["verdict"], []).append(probe)
+    failed, unclear, passed = (by_verdict.get(verdict, []) for verdict in ("failed", "unclear", "passed"))
+    n = len(failed) + len(unclear) + len(passed)
+    if not n:
+        return f"Nothing can be said of {name}: no probe could be measured."
+    open_text = f" {len(unclear)} unclear ({_some(unclear)}): more cases would decide, --n." if unclear else ""
+    if failed:
+        reasons = "; ".join(f"{probe}: {report['probes'][probe]['reason']}" for probe in failed[:_NAMED])
+        return f"{name} fails {len(failed)} of {n} probes. {reasons}.{open_text}"
+    return f"{name} passes {len(passed)} of {n} probes and fails none.{open_text}"
+
+
+def bridge_sentences(found: Part) -> Iterator[str]:
+    """For each judge, how much of the change of its mean is due to the system, and how much to the judge."""
+    for name, judge in found["judges"].items():
+        figure = next(iter(judge["figures"].items()), None)
+        if figure is None or figure[1]["total"]["value"] is None:
+            yield f"Nothing can be said of {name}: no case has a verdict in both runs."
+            continue
+        label, parts = figure
+        total = parts["total"]["value"]
+        if judge["same_judge"]:
+            yield f"{label} moved by {_signed(total)}, all of it the system's: the judge is the same in both runs."
+        else:
+            system, judged = (
+                f"{_signed(parts[key]['value'])}{_ends_signed(parts[key])}" for key in ("system", "judge")
+            )
+            yield f"{label} moved by {_signed(total)}: {system} is due to the system, {judged} to the judge."
+
+
+def comparison_sentence(comparison: Comparison) -> str:
+    """Whether the second run is better, over how many cases it is, and whether anything else changed."""
+    if comparison.same_run is not None:
+        return f"Both are one run ({comparison.same_run}), so nothing can differ."
+    verdicts = {word: [d.name for d in comparison.deltas if d.verdict == word] for word in ("better", "worse")}
+    told = [f"{word} in {_some(names)}" for word, names in verdicts.items() if names]
+    n = comparison.n_shared
+    if told:
+        first = f"{comparison.run_b} is {' and '.join(told)}, over {n} shared cases."
+    else:
+        first = (
+            f"No evidence that {comparison.run_b} is better or worse than {comparison.run_a}, over {n} shared cases."
+        )
+    counted = "; ".join(_moved_cases(comparison))
+    cases = f" {counted}." if counted else ""
+    changed = len(comparison.causes)
+    other = f" {changed} thing{'s' if changed > 1 else ''} changed besides the answers." if changed else ""
+    return f"{first}{cases}{other}"
+
+
+def _moved_cases(comparison: Comparison) -> Iterator[str]:
+    """`9 answers better, 2 worse, 49 the same by correctness`, of judges and else of the first score."""
+    kinds = comparison.kinds
+    ranks = [name for name in kinds if f"{name}_pass_rate" in {delta.name for delta in comparison.deltas}]
+    for name in (ranks or list(kinds))[:2]:
+        counts = kinds[name]
+        better, worse = counts["mended"] + counts["win"], counts["regression"] + counts["loss"]
+        same = f"{counts['draw']} the same"
+        other = f", {counts['changed']} changed" if counts.get("changed") else ""
+        yield f"{better} answers better, {worse} worse, {same}{other} by {name}"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _ends(interval: Part | None) -> str:
+    """` (84% to 96%)` of shares; empty if there is no interval."""
+    if interval is None or interval["low"] is None or interval["high"] is None:
+        return ""
+    return f" (95% {percent(interval['low'])} to {percent(interval['high'])})"
+
+
+def _signed(value: float) -> str:
+    text = number(value, 2)
+    return text if text.startswith("-") or value == 0 else f"+{text}"
+
+
+def _ends_signed(interval: Part) -> str:
+    if interval.get("low") is None or interval.get("high") is None:
+        return ""
+    return f" ({_signed(interval['low'])} to {_signed(interval['high'])})"

@@ -82,7 +82,9 @@ def calibration_lines(judges: Mapping[str, Part], *, stats: bool = True) -> list
     """The same for a terminal; with `stats` every statistic, the confusion and the table of thresholds."""
     lines = [*(calibration_sentence(name, report) for name, report in judges.items()), ""]
     rows = [row for name, report in judges.items() for row in _short_rows(name, report)]
-    lines += [*aligned([SHORT_HEADER, *rows]), ""] if rows and not stats else []
+    if not stats:
+        notes = [f"note: {note}" for report in judges.values() for note in report["anchors"]["notes"]]
+        lines += [*(aligned([SHORT_HEADER, *rows]) if rows else []), *notes, ""]
     for name, report in judges.items() if stats else ():
         compared = report["anchors"]
         lines.append(
@@ -107,21 +109,13 @@ def calibration_lines(judges: Mapping[str, Part], *, stats: bool = True) -> list
 def _short_rows(name: str, report: Part) -> Iterator[tuple[str, ...]]:
     """What of the labels is read first, a row a figure."""
     compared = report["anchors"]
-    shares = [("same class as people", compared["class_agreement"])]
+    shares = {"same class as people": "class_agreement"}
     if not _is_yes_no(compared):
-        shares += [
-            ("passes what people pass", compared["sensitivity"]),
-            ("fails what they fail", compared["specificity"]),
-        ]
-    for what, found in shares:
+        shares |= {"passes what people pass": "sensitivity", "fails what they fail": "specificity"}
+    for what, found in ((what, compared[key]) for what, key in shares.items()):
         if found["n"]:
-            yield (
-                name,
-                what,
-                percent(found["value"]),
-                f"{percent(found['low'])} to {percent(found['high'])}",
-                str(found["n"]),
-            )
+            ends = f"{percent(found['low'])} to {percent(found['high'])}"
+            yield name, what, percent(found["value"]), ends, str(found["n"])
     for figure, says, people, between, _, _ in _corrected_rows(report):
         yield name, f"{figure} by the judge", says, "", ""
         yield name, f"{figure} as people would say", people, between, str(compared["n"])

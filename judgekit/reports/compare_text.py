@@ -103,7 +103,7 @@ def _notes(comparison: Comparison, *, stats: bool) -> list[tuple[str, str]]:
 def _short_notes(comparison: Comparison) -> list[tuple[str, str]]:
     found = [("plain", f"gate: {line}") for line in gate_notes(comparison.gates)[:_MOST_NOTES]]
     for head, below in (
-        ("worst cases first", losing_lines(comparison)[:_MOST_NOTES]),
+        ("worst cases first", losing_lines(comparison)[: _MOST_NOTES + 1]),
         ("what changed besides the answers", [cause.line for cause in comparison.causes][:_MOST_NOTES]),
     ):
         if below:

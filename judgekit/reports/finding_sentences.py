@@ -15,7 +15,7 @@ ENOUGH_LABELS = 50
 """Human labels from which on a judge's bias is told."""
 
 TO_GATE, TO_COMPARE = 0.9, 0.75
-"""Agreement with people, at the lower end of its interval, that a gate at 90% needs, and that comparing systems needs."""
+"""Agreement with people, at the lower end of its interval, that a gate at 90% needs, and that comparing needs."""
 
 _NAMED = 3
 """Names in one sentence."""
@@ -39,7 +39,7 @@ def spot_check_sentence(name: str, report: Part) -> str:
     if alarm["status"] == "alarm":
         return f"Do not rely on {name} yet: {found}, and {limit} is too much. Read the pairs that disagree: --stats."
     if alarm["status"] == "ok":
-        return f"{name} holds up: {found}, below {limit}."
+        return f"No alarm for {name}: {found}; the limit is {limit}."
     needed = alarm["n_to_decide"]
     more = f"about {needed} pairs would decide: --n {needed}" if needed is not None else "--adaptive asks until it is"
     return f"Not decided for {name}: {found}, and {limit} is the limit; {more}."
@@ -131,12 +131,12 @@ def bridge_sentences(found: Part) -> Iterator[str]:
             continue
         label, parts = figure
         total = parts["total"]["value"]
-        if judge["same_judge"]:
+        if not any(parts[key]["value"] for key in ("total", "system", "judge")):
+            yield f"{label} did not move."
+        elif judge["same_judge"]:
             yield f"{label} moved by {_signed(total)}, all of it the system's: the judge is the same in both runs."
         else:
-            system, judged = (
-                f"{_signed(parts[key]['value'])}{_ends_signed(parts[key])}" for key in ("system", "judge")
-            )
+            system, judged = (_signed_ends(parts[key]) for key in ("system", "judge"))
             yield f"{label} moved by {_signed(total)}: {system} is due to the system, {judged} to the judge."
 
 
@@ -150,9 +150,9 @@ def comparison_sentence(comparison: Comparison) -> str:
     if told:
         first = f"{comparison.run_b} is {' and '.join(told)}, over {n} shared cases."
     else:
-        first = (
-            f"No evidence that {comparison.run_b} is better or worse than {comparison.run_a}, over {n} shared cases."
-        )
+        n_tests = sum(delta.p_holm is not None for delta in comparison.deltas)
+        pair = f"{comparison.run_b} is better or worse than {comparison.run_a}"
+        first = f"No evidence that {pair}, over {n} shared cases, adjusted for {n_tests} figures."
     counted = "; ".join(_moved_cases(comparison))
     cases = f" {counted}." if counted else ""
     changed = len(comparison.causes)
@@ -189,7 +189,7 @@ def _signed(value: float) -> str:
     return text if text.startswith("-") or value == 0 else f"+{text}"
 
 
-def _ends_signed(interval: Part) -> str:
+def _signed_ends(interval: Part) -> str:
     if interval.get("low") is None or interval.get("high") is None:
-        return ""
-    return f" ({_signed(interval['low'])} to {_signed(interval['high'])})"
+        return _signed(interval["value"])
+    return f"{_signed(interval['value'])} ({_signed(interval['low'])} to {_signed(interval['high'])})"

@@ -74,7 +74,7 @@ def reliability_lines(reliability: Report | None, names: Mapping[str, str], *, s
             chosen[name] = {**found[0], **{part: whole.get(part) for part in REPEATS}}
     lines = [*(spot_check_sentence(name, report) for name, report in chosen.items()), ""]
     rows = [_short_row(name, report) for name, report in chosen.items()]
-    lines += [*aligned([SHORT_HEADER, *rows]), ""] if rows and not stats else []
+    lines += aligned([SHORT_HEADER, *rows]) if rows and not stats else []
     for name, report in chosen.items() if stats else ():
         for row in _rows(name, report):
             named = zip(HEADER[3:], row[3:], strict=True)

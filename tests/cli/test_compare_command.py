@@ -39,7 +39,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compare(results: Path, *words: str) -> Ended:
-    return command("compare", *words, "--results-dir", results, cwd=results)
+    return command("compare", *words, "--stats", "--results-dir", results, cwd=results)
 
 
 def error_of(result: Ended) -> str:
@@ -52,7 +52,8 @@ def test_the_table_says_what_is_worse_and_which_chunks_are_lost(results: Path) -
     result = compare(results, "old", "new")
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
-    assert lines[:2] == ["a: old", "b: new"]
+    assert lines[0].startswith("new is worse in ")
+    assert lines[2:4] == ["a: old", "b: new"]
     (hit,) = [line.split() for line in lines if line.startswith("hit@5 ")]
     assert hit[:5] == ["hit@5", "worse", "1.000", "0.083", "-0.917"]
     assert (
@@ -132,7 +133,7 @@ def test_markdown_is_written_for_a_pull_request(results: Path, tmp_path: Path) -
     lost = "regression of the first correct hit (rank 1, then not found); loss of chunk k1 (rank 1, then not found)"
     assert f"| c1 | {lost}; regression of " in text
     assert "| `hit@5` | 11 | 0 | 0 | 0 | 1 |" in text
-    assert result.stdout.startswith("a: old")  # the table is still printed
+    assert result.stdout.startswith("new is worse in ")  # the table is still printed
 
 
 def test_html_is_one_page_without_requests(results: Path, tmp_path: Path) -> None:
@@ -172,7 +173,7 @@ def test_what_is_not_two_runs_is_refused(results: Path, words: list[str], said: 
 
 def test_baseline_names_the_first_run(results: Path) -> None:
     result = compare(results, "new", "--baseline", "old")
-    assert result.stdout.splitlines()[:2] == ["a: old", "b: new"]
+    assert result.stdout.splitlines()[2:4] == ["a: old", "b: new"]
 
 
 def test_ids_cannot_rewrite_the_terminal_or_the_table(results: Path, tmp_path: Path) -> None:

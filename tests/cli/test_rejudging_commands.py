@@ -56,13 +56,14 @@ def test_json_of_a_rejudge_is_that_of_a_run(quickstart: Path) -> None:
 
 
 def test_a_check_prints_the_pairs_that_disagree(quickstart: Path) -> None:
-    result = judgekit("spotcheck", "q", "--judge", "correctness", "--n", "500", cwd=quickstart)
+    result = judgekit("spotcheck", "q", "--judge", "correctness", "--n", "500", "--stats", cwd=quickstart)
     assert result.returncode == 0, result.stderr
     assert result.stderr.splitlines() == [
         "note: correctness: 500 cases wanted, the run has 31 judged ones; all of them are taken"
     ]
     lines = result.stdout.splitlines()
-    assert lines[0] == "correctness against baseline-strict (overlap-strict-2), prompt v1, 31 pairs of 31 verdicts"
+    assert lines[0].startswith("Do not rely on correctness yet: the second opinion disagrees in 12 of 31 verdicts")
+    assert lines[2] == "correctness against baseline-strict (overlap-strict-2), prompt v1, 31 pairs of 31 verdicts"
     assert any(" -> " in line for line in lines)
     assert not any(line.startswith("groundedness") for line in lines)
     assert lines[-1] == "results/q"
@@ -161,7 +162,7 @@ def test_hostile_ids_and_reasonings_stay_text(tmp_path: Path) -> None:
             results_dir=None,
         )
         assert judgekit("run", "config.json", "--run-id", "r", "-q", cwd=tmp_path).returncode == 0
-        result = judgekit("spotcheck", "r", "--against", "model:other", cwd=tmp_path)
+        result = judgekit("spotcheck", "r", "--against", "model:other", "--stats", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "alert(1)" in result.stdout
     assert not {"\x1b", "\x07", "\u202e"} & set(result.stdout)

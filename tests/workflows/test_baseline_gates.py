@@ -176,7 +176,7 @@ def test_compare_holds_the_gates_of_b_against_a(bench: Bench) -> None:
     bench.run("first")
     bench.run("bad", wrong=range(20))
     words = ["compare", "first", "bad", "--results-dir", str(bench.results), "--fail-on", "gates"]
-    found = CliRunner().invoke(app, words)
+    found = CliRunner().invoke(app, [*words, "--stats"])
     assert found.exit_code == 1
     assert "gates relative to a baseline:\n  keyword_groundedness not worse than latest:main (first)" in found.output
     assert "--fail-on gates: keyword_groundedness" in found.output

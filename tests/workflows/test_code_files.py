@@ -188,7 +188,7 @@ def test_rescore_uses_the_file_as_it_is_and_says_that_it_changed(project: Projec
     found = rescore("a", Options(results_dir=project.results))
     assert [(item["old"]["value"], item["new"]["value"]) for item in found["changes"]] == [(4.0, 8.0)]
     assert [item["code"] for item in found["warnings"]] == ["code_changed"]
-    compared = project.judgekit("compare", "b", "a")
+    compared = project.judgekit("compare", "b", "a", "--stats")
     assert "settings of size (code_sha256" in compared.output
 
 
@@ -199,7 +199,7 @@ def test_a_stored_run_is_compared_without_its_file_and_rescored_from_another_fol
     moved.mkdir()
     (project.place / "own.py").rename(moved / "own.py")
     (project.place / "own.py").write_text("raise SystemExit('executed')\n")
-    assert "no difference at all in 1 figures: size" in project.judgekit("compare", "a", "b").output
+    assert "no difference at all in 1 figures: size" in project.judgekit("compare", "a", "b", "--stats").output
     (project.place / "own.py").unlink()
     found = project.judgekit("rescore", "a")
     assert found.exit_code == 2

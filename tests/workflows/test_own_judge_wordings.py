@@ -139,6 +139,6 @@ def test_a_judge_without_anyone_else_to_ask_is_asked_again_and_the_spot_check_sa
     [line] = [line for line in alone.stderr.splitlines() if "note: " in line]
     assert "note: tone: no other wording of it and no other model is there, so it is asked again itself" in line
     assert "add a wording, <prompts_dir>/tone/NAME.toml, or a model" in line
-    assert "tone against itself, asked again" in alone.stdout
+    assert "Not decided for tone: the same judge, asked again, disagrees in 0 of 3" in alone.stdout
     assert "note" not in wanted.stderr + other.stderr
     assert "prompt v2" in other.stdout

@@ -221,7 +221,7 @@ def test_failures_are_listed_with_their_case(tmp_path: Path) -> None:
 def test_second_opinions_labels_and_comparisons_are_findings(tmp_path: Path) -> None:
     result = judged(tmp_path)
     checked = judgekit.spotcheck(result, against="repeat")
-    assert checked.text.startswith("groundedness against itself")
+    assert checked.text.startswith("No alarm for groundedness: the same judge, asked again, disagrees in 0 of 4")
     assert checked.document["judge_reliability"]["disagreement_rate"] == 0.0
     labels = tmp_path / "labels.jsonl"
     labels.write_text("".join(json.dumps({"case_id": f"c{n}", "score": 5}) + "\n" for n in range(1, 5)))

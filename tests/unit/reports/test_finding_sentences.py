@@ -1,0 +1,144 @@
+"""What each command says first."""
+
+from typing import Any
+
+import pytest
+
+from judgekit.reports.finding_sentences import (
+    bridge_sentences,
+    calibration_sentence,
+    drift_sentence,
+    probe_sentence,
+    spot_check_sentence,
+)
+
+
+def spot_check(status: str, n_disagree: int, n: int, n_to_decide: int | None = None, kind: str = "model") -> Any:
+    return {
+        "spot_check": {"n_scored": n, "interval_future": {"low": 0.05, "high": 0.36}},
+        "alarm": {"status": status, "threshold": 0.2, "n_to_decide": n_to_decide},
+        "n_disagree": n_disagree,
+        "against": {"kind": kind},
+    }
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (
+            spot_check("alarm", 9, 20),
+            "Do not rely on j yet: the second opinion disagrees in 9 of 20 verdicts (95% 5.0% to 36%), and 20% is too "
+            "much. Read the pairs that disagree: --stats.",
+        ),
+        (
+            spot_check("ok", 1, 20, kind="repeat"),
+            "No alarm for j: the same judge, asked again, disagrees in 1 of 20 verdicts (95% 5.0% to 36%); the limit "
+            "is 20%.",
+        ),
+        (
+            spot_check("inconclusive", 3, 20, 30),
+            "Not decided for j: the second opinion disagrees in 3 of 20 verdicts (95% 5.0% to 36%), and 20% is the "
+            "limit; about 30 pairs would decide: --n 30.",
+        ),
+        (spot_check("inconclusive", 0, 0), "Nothing can be said of j: no pair of verdicts could be had."),
+    ],
+)
+def test_a_spot_check(report: Any, said: str) -> None:
+    assert spot_check_sentence("j", report) == said
+
+
+def labels(k: int, n: int, low: float, high: float, direction: str | None = None) -> Any:
+    same = {"k": k, "n": n, "low": low, "high": high, "value": k / n if n else None}
+    return {"anchors": {"class_agreement": same, "n": n, "bias": {"direction": direction}}}
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (
+            labels(54, 60, 0.80, 0.95),
+            "j agrees with people in 54 of 60 cases (95% 80% to 95%); enough to compare systems, not to gate at 90%.",
+        ),
+        (
+            labels(198, 200, 0.96, 0.997),
+            "j agrees with people in 198 of 200 cases (95% 96% to 99.7%); enough to gate ",
+        ),
+        (
+            labels(30, 100, 0.22, 0.4),
+            "j agrees with people in 30 of 100 cases (95% 22% to 40%); too little to rely on",
+        ),
+        (labels(9, 10, 0.6, 0.98), "j agrees with people in 9 of 10 cases (95% 60% to 98%); too few labels to say "),
+        (labels(0, 0, 0.0, 1.0), "Nothing can be said of j: no verdict has a human label."),
+    ],
+)
+def test_a_calibration(report: Any, said: str) -> None:
+    assert calibration_sentence("j", report).startswith(said)
+
+
+def test_few_labels_are_asked_for() -> None:
+    assert calibration_sentence("j", labels(26, 28, 0.77, 0.98)).endswith(
+        "Label 22 more cases to learn whether it is too mild or strict."
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("none", "No drift of j v1 was found in 3 points."),
+        ("insufficient", "Too little is known of j v1 to tell drift: 3 points so far."),
+        ("not asked", "j v1 was never asked again, so nothing says that it did not drift"),
+        ("judge", "j v1 drifted: it judges the same answers differently. Do not compare scores across it"),
+        ("system", "j v1 is stable, and the answers of the system changed"),
+        ("judge+system", "j v1 drifted, and the answers of the system changed too"),
+        ("instrument", "j v1 is another instrument than before"),
+    ],
+)
+def test_drift(state: str, said: str) -> None:
+    report = {"judge": "j", "prompt_version": "v1", "timeline": [{}] * 3, "state": state}
+    assert drift_sentence(report).startswith(said)
+
+
+def test_probes() -> None:
+    probes = {
+        "unchanged": {"verdict": "passed"},
+        "answer_padded": {"verdict": "failed", "reason": "scores move, and they should not"},
+        "injection_answer": {"verdict": "unclear"},
+        "criteria_shuffled": {"verdict": "not measured"},
+    }
+    assert probe_sentence("j", {"probes": probes}) == (
+        "j fails 1 of 3 probes. answer_padded: scores move, and they should not. 1 unclear (injection_answer): more "
+        "cases would decide, --n."
+    )
+    assert probe_sentence("j", {"probes": {"unchanged": {"verdict": "passed"}}}) == (
+        "j passes 1 of 1 probes and fails none."
+    )
+    assert probe_sentence("j", {"probes": {}}) == "Nothing can be said of j: no probe could be measured."
+
+
+def bridge(total: float | None, system: float = 0.0, judge: float = 0.0, *, same: bool = False) -> Any:
+    ends = {"low": None, "high": None}
+    figure = {
+        "total": {"value": total, **ends},
+        "system": {"value": system, "low": -0.1, "high": 0.3},
+        "judge": {"value": judge, **ends},
+    }
+    return {"judges": {"j": {"same_judge": same, "figures": {"j": figure}}}}
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            bridge(-0.8, 0.1, -0.9),
+            "j moved by -0.80: +0.10 (-0.10 to +0.30) is due to the system, -0.90 to the judge.",
+        ),
+        (
+            bridge(0.1, 0.1, same=True),
+            "j moved by +0.10, all of it the system's: the judge is the same in both runs.",
+        ),
+        (bridge(0.0), "j did not move."),
+        (bridge(None), "Nothing can be said of j: no case has a verdict in both runs."),
+    ],
+)
+def test_a_bridge(found: Any, said: str) -> None:
+    assert list(bridge_sentences(found)) == [said]

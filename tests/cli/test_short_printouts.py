@@ -36,7 +36,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     [
         (("runs", "show", "demo"), "quickstart, 40 cases: Good enough on these cases: all 3 gates passed"),
         (("compare", "demo", "strict", "--allow-mismatch"), "strict is worse in correctness"),
-        (("spotcheck", "demo", "--seed", "0", "-q"), "No alarm for groundedness"),
+        (("spotcheck", "demo", "--seed", "0", "-q"), "Not decided for groundedness: the second opinion disagrees in "),
         (("calibrate", "demo", "--labels", str(LABELS)), "correctness agrees with people in 26 of 28 cases"),
         (("drift",), "Too little is known of correctness v1 to tell drift"),
         (("probe", "demo", "-q"), "groundedness fails 1 of 8 probes. answer_padded"),

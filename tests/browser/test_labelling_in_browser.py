@@ -87,10 +87,12 @@ def served(run: Path, out: Path, judge: str) -> Iterator[str]:
     with open_desk(desk, 0, "token") as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/?token=token"
-        server.shutdown()
-        thread.join()
-    desk.close()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/?token=token"
+        finally:
+            server.shutdown()
+            thread.join()
+            desk.close()
 
 
 @pytest.fixture(params=["groundedness"])

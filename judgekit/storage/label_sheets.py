@@ -50,6 +50,14 @@ class LabelJournal:
             self._stream = path.open("ab+")
             self._cut_torn_line()
 
+    @property
+    def is_there(self) -> bool:
+        """The file is still the one that was opened, not deleted or replaced since."""
+        try:
+            return os.path.samestat(os.fstat(self._stream.fileno()), self.path.stat())
+        except (OSError, ValueError):
+            return False
+
     def begin(self, sheet: Sheet, known: Iterable[Sheet]) -> None:
         """Say which cases are labelled here, unless the file says so already."""
         if sheet not in known:
@@ -152,6 +160,7 @@ class SheetRow:
     case_id: str
     annotator: str | None
     label: Verdict | bool
+    comment: str
 
 
 @dataclass(frozen=True)
@@ -201,7 +210,8 @@ def read_sheet(path: Path, kinds: Kinds) -> FilledSheet:
         else:
             case_id = cells.get("case_id", "")
             annotator = cells.get("annotator", "").strip() or None
-            rows.append(SheetRow(place, cells.get("key", "").strip(), case_id, annotator, label))
+            comment = cells.get("comment", "").strip()
+            rows.append(SheetRow(place, cells.get("key", "").strip(), case_id, annotator, label, comment))
     match = _SHEET.fullmatch(next(iter(drawn))) if len(drawn) == 1 else None
     judge, seed, n = (match[1], int(match[2]), int(match[3])) if match is not None else (None, None, None)
     return FilledSheet(tuple(rows), judge, seed, n, n_blank, tuple(problems))

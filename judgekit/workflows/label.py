@@ -310,6 +310,7 @@ def import_sheet(run: str, path: Path, wanted: LabelWanted, options: Options, *,
                 judge=judge,
                 annotator=row.annotator or (wanted.annotator if named else path.stem),
                 input_sha256=asked[case_id][0],
+                comment=row.comment,
                 **label_fields(row.label),
             )
             known = (label.annotator, case_id) in given

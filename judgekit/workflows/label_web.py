@@ -7,7 +7,7 @@ a judge said is not even read here.
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from io import BytesIO
@@ -97,7 +97,8 @@ class LabelDesk:
         except Unfit as error:
             return _json({"message": str(error)}, HTTPStatus.UNPROCESSABLE_ENTITY)
         except JudgekitError as error:
-            return _json({"message": f"Not saved. {error}"}, HTTPStatus.INTERNAL_SERVER_ERROR)
+            what = "The labels cannot be read" if asked.sent is None else "Not saved"
+            return _json({"message": f"{what}: {error}"}, HTTPStatus.INTERNAL_SERVER_ERROR)
         return message(HTTPStatus.NOT_FOUND, "Not found", "There is no such page here.")
 
     def close(self) -> None:
@@ -166,7 +167,9 @@ class LabelDesk:
             "number": None if item is None else own.items.index(item) + 1,
             "case": None if item is None else self._page.case(item, own.given.get(item.case_id)),
             "agreement": [inert(pair.words) for pair in annotator_agreement(labels, own.kind)],
-            "next": printable_line(f"judgekit calibrate {own.sheet.run_id} --judge {own.sheet.judge}"),
+            "next": printable_line(
+                f"judgekit calibrate {own.sheet.run_id} --judge {own.sheet.judge} --labels {own.path}"
+            ),
             "message": "",
         }
 
@@ -192,8 +195,12 @@ class LabelDesk:
         return self._read[1]
 
     def _keep(self, line: dict[str, Any]) -> None:
-        """Append a line; a file that could not be written is opened again the next time."""
-        journal, self._journal = self._journal or self._labelling.journal(), None
+        """Append a line; a file that could not be written, or is no longer there, is opened again."""
+        journal, self._journal = self._journal, None
+        if journal is None or not journal.is_there:
+            if journal is not None:
+                journal.close()
+            journal = replace(self._labelling, sheets=self._held().sheets).journal()
         journal.keep(line)
         self._journal = journal
 

@@ -12,6 +12,7 @@ import pytest
 from judgekit.core.errors import ConfigError
 from judgekit.engine.passes import Observer
 from judgekit.reports.pages import policy
+from judgekit.storage.label_sheets import LabelJournal
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 from judgekit.workflows.label import LabelWanted, open_labels
 from judgekit.workflows.label_web import LabelDesk, Place, open_desk
@@ -364,18 +365,39 @@ def test_people_get_the_same_cases_and_see_how_far_they_agree_but_not_what_other
     assert last["annotators"] == ["eve", "ida", "tom"]
 
 
-def test_a_file_that_cannot_be_written_is_said_and_the_next_label_works(page: Page) -> None:
+def test_a_file_that_cannot_be_written_is_said_and_the_next_label_works(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key = page.case()["case"]["key"]
     journal = page.desk._journal
     assert journal is not None
     real, journal._stream = journal._stream, Path("/dev/full").open("ab+")  # noqa: SIM115  # the journal closes it
+    monkeypatch.setattr(LabelJournal, "is_there", True)
     status, found = page.send("/label", key=key, typed=["4"])
     real.close()
+    monkeypatch.undo()
     assert status == 500
     assert "Not saved" in found["message"]
     assert page.counted() == {}
     page.label(key, "4")
     assert len(page.counted()) == 1
+
+
+def test_a_file_that_is_deleted_meanwhile_is_begun_again(page: Page) -> None:
+    first = page.case()["case"]["key"]
+    page.label(first, "4")
+    page.labels.unlink()
+    assert page.case()["n_labelled"] == 0
+    page.label(first, "3")
+    sheet, line = page.rows()
+    assert (sheet["sheet"]["n_population"], line["score"]) == (8, 3)
+
+
+def test_a_file_that_cannot_be_read_is_said(page: Page) -> None:
+    page.labels.write_text("{broken\n{broken\n")
+    status, _, body = page.ask(f"/case?token={TOKEN}&annotator=ida")
+    assert status == 500
+    assert "The labels cannot be read" in json.loads(body)["message"]
 
 
 def test_a_port_in_use_is_named(page: Page, run: Path) -> None:

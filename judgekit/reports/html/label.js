@@ -36,10 +36,10 @@
     try {
       reply = await fetch(address, { cache: "no-store", ...more });
     } catch {
-      throw new Error("Not saved: the server does not answer. Start judgekit label --web again, and open the address that it shows.");
+      throw new Error("The server does not answer. Start judgekit label --web again, and open the address that it shows.");
     }
     const isJson = (reply.headers.get("Content-Type") || "").startsWith("application/json");
-    if (!isJson) throw new Error("Not saved: the server refuses this page. Open the address that the terminal shows.");
+    if (!isJson) throw new Error("The server refuses this page. Open the address that the terminal shows.");
     const document_ = await reply.json();
     if (!reply.ok) throw new Error(document_.message);
     return document_;

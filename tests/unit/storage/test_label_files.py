@@ -367,3 +367,20 @@ def test_a_sheet_line_says_what_was_drawn(tmp_path: Path) -> None:
     found = read_labels(path, SCORES)
     assert found.sheets == ()
     assert "damaged sheet" in found.problems[0]
+
+
+def test_a_label_that_is_taken_back_gives_way_to_the_one_before_it(tmp_path: Path) -> None:
+    def line(**more: Any) -> str:
+        return json.dumps({"case_id": "a", "judge": "j", "annotator": "ida", **more})
+
+    lines = [line(score=4, comment="fine"), line(score=1, revised=True), line(annotator="tom", score=2)]
+    back = line(taken_back=True)
+    found = read_labels(written(tmp_path, "once.jsonl", "\n".join([*lines, back])), SCORES)
+    assert [(label.annotator, label.score, label.comment) for label in found.labels] == [
+        ("ida", 4, "fine"),
+        ("tom", 2, ""),
+    ]
+    twice = read_labels(written(tmp_path, "twice.jsonl", "\n".join([*lines, back, back, back])), SCORES)
+    assert [label.annotator for label in twice.labels] == ["tom"]
+    again = read_labels(written(tmp_path, "again.jsonl", "\n".join([*lines, back, line(score=5)])), SCORES)
+    assert [label.score for label in again.labels] == [4, 2, 5]

@@ -5,11 +5,14 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,6 +134,32 @@ def test_a_person_labels_goes_back_skips_and_goes_on_another_day(folder: Path, t
     again.until("3 of 6 labelled")
     assert again.close() == 0
     assert labels_in(folder)[-1] == (order[1], 5)
+
+
+def test_the_page_goes_on_where_the_terminal_was_left_and_the_other_way_round(folder: Path, terminal: Any) -> None:
+    screen = terminal()
+    screen.until(PROMPT)
+    screen.type("4\nq\n")
+    screen.until("1 of 6 labelled")
+    assert screen.close() == 0
+
+    page = terminal("--web", "--no-open")
+    address = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S{40,})", page.until("press Ctrl-C to stop"))
+    assert address is not None
+    origin, token = f"http://127.0.0.1:{address[1]}", address[2]
+    with urllib.request.urlopen(f"{origin}/case?token={token}&annotator=ida") as reply:
+        case_ = json.load(reply)
+    assert (case_["number"], case_["n_labelled"]) == (2, 1)
+    sent = json.dumps({"annotator": "ida", "key": case_["case"]["key"], "typed": ["2"]}).encode()
+    headers = {"Origin": origin, "Content-Type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(f"{origin}/label?token={token}", sent, headers)).close()
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(f"{origin}/?token={token}x")
+    page.process.send_signal(signal.SIGINT)
+    assert "2 of 6 labelled" in page.until("next: judgekit calibrate r --judge groundedness")
+    assert page.close() == 0
+    assert [value for _, value in labels_in(folder)] == [4, 2]
+    assert "3 of 6, 2 labelled" in terminal().until(PROMPT)
 
 
 def test_nothing_of_what_the_judge_said_is_shown_and_no_text_steers_the_terminal(folder: Path, terminal: Any) -> None:

@@ -67,14 +67,14 @@ def _by_gates(summary: RunSummary) -> str:
     all_gates = {1: "the only gate", 2: "both gates"}.get(n, f"all {n} gates")
     if missed:
         more = f" and {len(missed) - 2} more" if len(missed) > 2 else ""
-        named = "; ".join(map(_asked, missed[:2]))
+        named = "; ".join(_asked(gate, summary) for gate in missed[:2])
         return f"not good enough: {len(missed)} of {_counted(n, 'gate')} missed. {named}{more}."
     if undecided:
         named = ", ".join(gate.metric for gate in undecided[:3])
-        return (
-            f"not decided: {len(undecided)} of {_counted(n, 'gate')} undecided ({named}), none missed. "
-            "More cases would narrow the intervals."
-        )
+        against = undecided[0].baseline
+        reason = against.reason if against is not None and against.low is None else None
+        more = f"The reason: {reason}." if reason else "More cases would narrow the intervals."
+        return f"not decided: {len(undecided)} of {_counted(n, 'gate')} undecided ({named}), none missed. {more}"
     close = [gate.metric for gate in summary.gates if _may_miss(gate, summary)]
     if not close:
         return f"good enough: {all_gates} passed."
@@ -84,26 +84,37 @@ def _by_gates(summary: RunSummary) -> str:
     return f"good enough on these cases: {all_gates} passed, but {interval_of} {reach} past the limit."
 
 
-def _asked(gate: GateResult) -> str:
-    """`recall_any@5 is 0.610, at least 0.700 was asked`."""
+def _asked(gate: GateResult, summary: RunSummary) -> str:
+    """`recall_any@5 is 61%, at least 70% was asked`."""
     where = "".join(f" in {dimension}={value}" for dimension, value in gate.slice.items())
     if gate.baseline is not None:
         change = "" if gate.observed is None else f" by {number(abs(gate.observed))}"
         return f"{gate.metric} is worse than the baseline{change}, {number(gate.value)} was allowed"
     if gate.observed is None:
         return f"{gate.metric}{where} has no value"
+    figure, scale = _figure(gate, summary), summary.scales.get(gate.metric)
+    shown = percent if scale is not None and scale.unit == "share" else number
     bound = "" if gate.bound == "point" else f" at the {gate.bound} end of its interval"
-    limit = f"{_BOUNDS.get(gate.op, gate.op)} {number(gate.value)}"
-    return f"{gate.metric}{where} is {number(gate.observed)}{bound}, {limit} was asked"
+    if gate.bound == "point" and figure is not None and figure.n_error and figure.value != gate.observed:
+        bound = " with its failed cases as the worst"
+    return (
+        f"{gate.metric}{where} is {shown(gate.observed)}{bound}, "
+        f"{_BOUNDS.get(gate.op, gate.op)} {shown(gate.value)} was asked"
+    )
 
 
-def _may_miss(gate: GateResult, summary: RunSummary) -> bool:
-    """Whether a gate that is passed by the value alone has its limit inside the interval."""
+def _figure(gate: GateResult, summary: RunSummary) -> Estimate | None:
     figures: Mapping[str, Any] = {**summary.operational, **summary.overall}
     for dimension, value in gate.slice.items():
         figures = summary.slices.get(dimension, {}).get(value, {})
     figure = figures.get(gate.metric)
-    if gate.baseline is not None or gate.bound != "point" or not isinstance(figure, Estimate):
+    return figure if isinstance(figure, Estimate) else None
+
+
+def _may_miss(gate: GateResult, summary: RunSummary) -> bool:
+    """Whether a gate that is passed by the value alone has its limit inside the interval."""
+    figure = _figure(gate, summary)
+    if gate.baseline is not None or gate.bound != "point" or figure is None:
         return False
     if figure.low is None or figure.high is None:
         return False

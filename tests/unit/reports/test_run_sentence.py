@@ -6,7 +6,7 @@ import pytest
 
 from judgekit.core.conditions import AgainstBaseline, GateResult
 from judgekit.core.runs import RunSummary
-from judgekit.core.scores import Estimate
+from judgekit.core.scores import Estimate, Scale
 from judgekit.reports.run_sentence import run_sentence
 
 JUDGE = {"n_judged": 40, "n_failed": 0, "failures": {}, "is_llm": True}
@@ -60,6 +60,19 @@ def test_it_names_what_was_missed_and_by_how_much() -> None:
         "Not good enough: 2 of 3 gates missed. mrr is 0.610, at least 0.700 was asked; "
         "correctness is worse than the baseline by 0.400, 0.100 was allowed."
     )
+
+
+def test_a_missed_gate_says_its_unit_and_that_failed_cases_counted() -> None:
+    failed = estimate(0.9, 0.8, 0.95).model_copy(update={"n_error": 2})
+    scale = Scale(unit="share", low=0.0, high=1.0, better="higher")
+    found = summary(n_gates=1, gates=(gate(False, observed=0.61),), overall={"mrr": failed}, scales={"mrr": scale})
+    assert run_sentence(found).endswith("mrr is 61% with its failed cases as the worst, at least 70% was asked.")
+
+
+def test_a_gate_without_a_baseline_names_the_reason() -> None:
+    nothing = AgainstBaseline(not_worse_than="latest:main", reason="no run has the tag main")
+    found = summary(n_gates=1, gates=(gate(None, op="not_worse_than", baseline=nothing),))
+    assert run_sentence(found).endswith("none missed. The reason: no run has the tag main.")
 
 
 def test_an_undecided_gate_is_neither_good_nor_bad() -> None:

@@ -18,6 +18,7 @@ REPORT_EPILOG = """\b
 Examples:
   judgekit report results/demo-20260131-142501-3f9a
   judgekit report demo-20260131-142501-3f9a --format csv --out scores.csv
+  judgekit report RUN --format csv --columns recall_any@5,metadata.source,retrieved
 """
 
 COMPARE_EPILOG = """\b
@@ -63,13 +64,18 @@ def report_command(
         str, Option("--format", help="html, md, csv, parquet, junit, inspect or every-eval-ever.")
     ] = "html",
     out: Annotated[Path | None, Option("--out", help="File to write; default: in the run folder.")] = None,
+    columns: Annotated[
+        str | None,
+        Option("--columns", help="Of CSV, further columns with commas between: scores, metadata.KEY, retrieved, all."),
+    ] = None,
 ) -> None:
     """Write a report of a stored run. A page, a summary, scores as a table, or gates as JUnit XML."""
     from judgekit.workflows.report import write_report
     from judgekit.workflows.selectors import find_run
 
     folder = find_run(run, shared.options())
-    typer.echo(str(write_report(folder, format_, out)))
+    wanted = [name.strip() for name in (columns or "").split(",") if name.strip()]
+    typer.echo(str(write_report(folder, format_, out, wanted)))
 
 
 @command(app, "view", panel=LOOK, epilog="\b\nExample:\n  judgekit view")

@@ -2,9 +2,11 @@
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import CaseRecord
 from judgekit.reports.safe_text import inert
@@ -14,40 +16,79 @@ Cell = str | float | None
 REASON = ".reason"
 """Ends the name of the column beside a judge's score: why it judged so, or why there is no score."""
 
+ALL_COLUMNS = "all"
+"""Asks for every column that a run has something for."""
+
+_METADATA = "metadata."
+
+_FAILURE_WORDS: Mapping[str, str] = {
+    "invalid": "the reply was no verdict",
+    "ambiguous": "the reply had two verdicts",
+    "truncated": "the reply was cut off",
+    "prompt_truncated": "the server shortened the question",
+    "empty": "nothing came back",
+    "refused": "the model declined to answer",
+    "filtered": "a content filter stopped the reply",
+    "context_length": "the texts are too long for the model",
+    "bad_request": "the server refused the question",
+    "rate_limited": "the server was asked too often",
+    "server_error": "the server failed",
+    "timeout": "no answer came in time",
+    "connection": "the server could not be reached",
+    "panel_quorum": "too few members of the panel gave a verdict",
+    "internal": "judgekit or a plug-in failed",
+}
+
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|\t")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*")
 
 
 class ScoreTable:
-    """The table of a run: a row a case, without columns in which nothing stands.
+    """The table of a run: a row a case, without columns in which nothing stands unless they are asked for.
 
-    `failure` says what failed and how (`system: timeout; groundedness: invalid`). A score that failed or does not apply
-    is an empty cell; of a judge, the column beside it says why. A judge that gives labels has a column with the word.
+    `failure` says what failed in words. A score that failed or does not apply is an empty cell; of a judge, the column
+    beside it says why. A judge that gives labels has a column with the word.
     """
 
-    def __init__(self, score_names: Sequence[str], records: Iterable[CaseRecord]) -> None:
+    def __init__(
+        self, score_names: Sequence[str], records: Iterable[CaseRecord], columns: Sequence[str] = (ALL_COLUMNS,)
+    ) -> None:
         """Look through the cases, which are read again for the rows.
 
         Args:
             score_names: names of the scores in their order.
             records: the cases.
+            columns: further ones beside the texts and the scores of judges: names of scores, `retrieved`, or
+                `metadata.KEY`; `all` for every score.
+
+        Raises:
+            ConfigError: there is no such column.
         """
         used: set[str] = set()
         judges: dict[str, bool] = {}
         for record in records:
             used.update(name for name, text in _texts(record).items() if text is not None)
+            used.update(_more_names(record))
             used.update(name for name, (value, _) in record.scores.items() if value is not None)
             for judge, verdict in _verdicts(record).items():
                 judges[judge] = judges.get(judge, False) or (verdict is not None and verdict.label is not None)
+        found = list(_with_labels([name for name in score_names if name in used or judges.get(name)], judges))
+        own = [name for name in found if any(is_score_of(judge, name) for judge in judges)] or found
+        self._more = [name for name in columns if name == _RETRIEVED or name.startswith(_METADATA)]
+        metadata = sorted(name for name in used if name.startswith(_METADATA))
+        known = [*dict.fromkeys([*_TEXTS, *found, *score_names, *metadata]), _RETRIEVED, ALL_COLUMNS]
+        unknown = next((name for name in columns if name not in known), None)
+        if unknown is not None:
+            raise ConfigError(f"--columns: no column {unknown!r}{did_you_mean(unknown, known)}")
         self._texts = [name for name in _TEXTS if name in used or name == "case_id"]
-        self._columns = list(_with_labels([name for name in score_names if name in used or judges.get(name)], judges))
+        self._columns = [name for name in found if name in own or name in columns or ALL_COLUMNS in columns]
         self._judges = judges
         """By judge, whether it gives labels, which are words and no number."""
 
     @property
     def columns(self) -> dict[str, type]:
         """Columns in their order with the type of their cells, text or number."""
-        found: dict[str, type] = dict.fromkeys(self._texts, str)
+        found: dict[str, type] = dict.fromkeys([*self._texts, *self._more], str)
         for name in self._columns:
             found[name] = str if self._judges.get(name) else float
             if name in self._judges:
@@ -58,6 +99,7 @@ class ScoreTable:
         """The cells of one case, as they are."""
         texts = _texts(record)
         cells: list[Cell] = [texts[name] for name in self._texts]
+        cells += [_more_text(record, name) for name in self._more]
         verdicts = _verdicts(record)
         for name in self._columns:
             value, why = record.scores.get(name, (None, None))
@@ -93,6 +135,7 @@ def _line(cells: Sequence[Cell]) -> str:
     return stream.getvalue()
 
 
+_RETRIEVED = "retrieved"
 _TEXTS = ("case_id", "question", "answer", "reference", "category", "failure")
 
 
@@ -104,8 +147,32 @@ def _texts(record: CaseRecord) -> dict[str, str | None]:
         "answer": None if output is None else output.answer,
         "reference": None if case is None else "\n".join(case.reference_answers) or None,
         "category": None if case is None else case.category,
-        "failure": "; ".join(record.failures) or None,
+        "failure": "; ".join(map(_in_words, record.failures)) or None,
     }
+
+
+def _in_words(failure: str) -> str:
+    """`system: timeout` as `system: no answer came in time (timeout)`."""
+    who, _, kind = failure.partition(": ")
+    words = _FAILURE_WORDS.get(kind)
+    return failure if words is None else f"{who}: {words} ({kind})"
+
+
+def _more_names(record: CaseRecord) -> Iterator[str]:
+    for holder in (record.case, record.output):
+        yield from (f"{_METADATA}{key}" for key in (holder.metadata if holder is not None else ()))
+
+
+def _more_text(record: CaseRecord, name: str) -> str | None:
+    if name == _RETRIEVED:
+        hits = () if record.output is None else record.output.retrieved or ()
+        return "\n\n".join(hit.text for hit in hits if hit.text) or None
+    key = name.removeprefix(_METADATA)
+    for holder in (record.case, record.output):
+        if holder is not None and key in holder.metadata:
+            value = holder.metadata[key]
+            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return None
 
 
 def _verdicts(record: CaseRecord) -> dict[str, Verdict | None]:

@@ -1,7 +1,7 @@
 """`judgekit report`: a report of a stored run, from its folder to a page, a table, or a file for a CI server."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -59,13 +59,14 @@ WAIT_SECONDS = 2.0
 """How long a report waits for a database that another process writes; it is written without its history then."""
 
 
-def write_report(path: Path, form: str = "html", out: Path | None = None) -> Path:
+def write_report(path: Path, form: str = "html", out: Path | None = None, columns: Sequence[str] = ()) -> Path:
     """Write a report of a stored run; an older one stays until the new one is complete.
 
     Args:
         path: the run folder.
         form: a key of `FORMATS`.
         out: the file to write; None: its usual name in the run folder.
+        columns: of CSV, further columns by name, as `ScoreTable` takes them.
 
     Returns:
         The file written.
@@ -76,6 +77,8 @@ def write_report(path: Path, form: str = "html", out: Path | None = None) -> Pat
     """
     if form not in FORMATS:
         raise ConfigError(f"--format {form}: no such format{did_you_mean(form, FORMATS)}")
+    if columns and form != "csv":
+        raise ConfigError("--columns is for --format csv; parquet has every column")
     folder = RunFolder.open(path)
     target = out or folder.path / FORMATS[form]
     if form == "parquet":
@@ -88,7 +91,7 @@ def write_report(path: Path, form: str = "html", out: Path | None = None) -> Pat
     if form == "inspect":
         return _write_inspect(folder, target)
     with replacing(target) as stream:
-        for piece in _pieces(folder, form):
+        for piece in _pieces(folder, form, columns):
             stream.write(piece.encode("utf-8", "replace"))
     return target
 
@@ -111,7 +114,7 @@ def _write_inspect(folder: RunFolder, target: Path) -> Path:
     return target
 
 
-def _pieces(folder: RunFolder, form: str) -> Iterator[str]:
+def _pieces(folder: RunFolder, form: str, columns: Sequence[str]) -> Iterator[str]:
     if form == "html":
         yield from html_pieces(folder)
     elif form == "md":
@@ -120,7 +123,7 @@ def _pieces(folder: RunFolder, form: str) -> Iterator[str]:
         yield render_junit(folder.manifest(), read_summary(folder))
     else:
         with StoredCases(folder) as cases:
-            yield from ScoreTable(cases.score_names(), cases).csv_lines(cases)
+            yield from ScoreTable(cases.score_names(), cases, columns).csv_lines(cases)
 
 
 def _figures(folder: RunFolder) -> RunSummary:

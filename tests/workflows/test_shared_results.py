@@ -145,7 +145,7 @@ def test_a_judge_of_labels_has_the_word_and_its_reason_in_the_table(own: judgeki
     ]
     names = list(rows[0])
     assert names[names.index("brand") :][:3] == ["brand", "brand.reason", "brand.on"]
-    assert "brand: invalid" in rows[1]["failure"]
+    assert "brand: the reply was no verdict (invalid)" in rows[1]["failure"]
 
 
 def test_inspect_gets_a_file_for_each_judge_without_cases_that_have_no_score(own: judgekit.RunResult) -> None:

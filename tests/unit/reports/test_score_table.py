@@ -2,13 +2,16 @@
 
 import csv
 import io
+import re
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judgekit.core.cases import Case, OutputError, SystemOutput
-from judgekit.core.judgments import Judgment, Verdict
+from judgekit.core.errors import ConfigError
+from judgekit.core.judgments import FailureKind, Judgment, Verdict
 from judgekit.core.runs import CaseRecord
 from judgekit.reports.score_table import ScoreTable, defused
 
@@ -86,7 +89,7 @@ def test_the_table_has_a_row_a_case_and_empty_cells_where_there_is_no_number() -
     assert rows == [
         ["case_id", "question", "answer", "failure", "mrr", "f1"],
         ["c1", "one\ntwo", 'a "b", c', "", "0.5", ""],
-        ["c2", "q", "", "system: timeout", "", "1.0"],
+        ["c2", "q", "", "system: no answer came in time (timeout)", "", "1.0"],
         ["c3", "", "", "", "", ""],
     ]
 
@@ -110,3 +113,47 @@ def test_negative_scores_stay_numbers() -> None:
     records = [CaseRecord(case_id="c1", scores={"shift": (-0.25, None)})]
     [_, line] = ScoreTable(["shift"], records).csv_lines(records)
     assert line == "c1,-0.25\n"
+
+
+def judged(case_id: str, metadata: dict[str, Any], kind: str = "timeout") -> CaseRecord:
+    verdict = Verdict(score=4, reasoning="=well said")
+    return CaseRecord(
+        case_id=case_id,
+        case=Case(id=case_id, question="q", metadata=metadata),
+        output=SystemOutput(case_id=case_id, answer=None, error=OutputError(kind=kind)),
+        scores={"groundedness": (4.0, None), "mrr": (0.5, None)},
+        judgments=[judgment(case_id, verdict)],
+    )
+
+
+def header(records: list[CaseRecord], columns: list[str]) -> list[str]:
+    return list(ScoreTable(["groundedness", "mrr"], records, columns).columns)
+
+
+def test_a_colleague_gets_what_judges_say_and_other_columns_by_name() -> None:
+    records = [judged("c1", {"topic": "=1+1"}), judged("c2", {})]
+    first = ["case_id", "question", "failure"]
+    own = ["groundedness", "groundedness.reason"]
+    assert header(records, []) == [*first, *own]
+    assert header(records, ["mrr"]) == [*first, *own, "mrr"]
+    assert header(records, ["all"]) == [*first, *own, "mrr"]
+    assert header(records, ["metadata.topic"]) == [*first, "metadata.topic", *own]
+    table = ScoreTable(["groundedness", "mrr"], records, ["metadata.topic"])
+    [_, row, empty] = csv.reader(io.StringIO("".join(table.csv_lines(records))))
+    assert row == ["c1", "q", "system: no answer came in time (timeout)", "'=1+1", "4.0", "'=well said"]
+    assert empty[3] == ""
+
+
+def test_a_column_that_is_not_there_is_named_with_what_there_is() -> None:
+    with pytest.raises(ConfigError, match=r"--columns: no column 'metadata.topik'; did you mean 'metadata.topic'"):
+        header([judged("c1", {"topic": "x"})], ["metadata.topik"])
+
+
+def test_without_judges_the_scores_of_metrics_are_there() -> None:
+    assert "mrr" in ScoreTable(["mrr"], [record("c1", "q", "a", mrr=(0.5, None))], []).columns
+
+
+def test_every_kind_of_failure_has_its_words() -> None:
+    told = [judged("c1", {}, kind) for kind in get_args(FailureKind)]
+    rows = list(csv.reader(io.StringIO("".join(ScoreTable([], told, []).csv_lines(told)))))
+    assert all(re.fullmatch(r"system: [a-z -]+ \(\w+\)", row[2]) for row in rows[1:])

@@ -46,11 +46,14 @@ def _broken(summary: RunSummary) -> str:
             "The table of cases has each failure."
         )
     for name, judge in summary.judges.items():
-        n_asked = judge["n_judged"] + judge["n_failed"]
-        if n_asked and judge["n_failed"] > MOST_FAILED * n_asked:
-            kinds = ", ".join(judge["failures"])
+        n_failed, n_asked = judge["n_failed"], judge["n_judged"] + judge["n_failed"]
+        figure = summary.overall.get(name)
+        if summary.status != "complete" and isinstance(figure, Estimate):
+            n_failed, n_asked = figure.n_error, figure.n + figure.n_error  # with what was not asked yet
+        if n_asked and n_failed > MOST_FAILED * n_asked:
+            kinds = ", ".join(judge["failures"]) or summary.reason or "not asked yet"
             return (
-                f"The judge {name} gave no verdict in {judge['n_failed']} of {n_asked} cases ({kinds}), so its figures "
+                f"The judge {name} gave no verdict in {n_failed} of {n_asked} cases ({kinds}), so its figures "
                 f"say nothing about the answers. See what is wrong with `judgekit doctor`, then ask again with "
                 f"`judgekit run --resume {summary.run_id}`."
             )

@@ -111,3 +111,17 @@ def test_an_alarm_of_the_spot_check_comes_before_all_else_about_judges() -> None
 def test_an_unfinished_run_says_so_first() -> None:
     found = summary(status="interrupted", n_gates=1, gates=(gate(True),))
     assert run_sentence(found).startswith("The run is not finished, so this is of a part: good enough")
+
+
+def test_a_run_that_stopped_early_tells_nothing_of_its_few_verdicts() -> None:
+    few = estimate(0.0, 0.0, 0.0, n=1).model_copy(update={"n_error": 33})
+    none = {"n_judged": 0, "n_failed": 0, "failures": {}, "is_llm": True}
+    found = summary(
+        status="interrupted",
+        reason="cannot reach the server",
+        judges={"correctness": none},
+        overall={"correctness": few},
+    )
+    said = run_sentence(found)
+    assert said.startswith("The judge correctness gave no verdict in 33 of 34 cases (cannot reach the server)")
+    assert "judgekit run --resume run-1" in said

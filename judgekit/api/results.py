@@ -120,7 +120,7 @@ class RunResult:
 
     @property
     def failures(self) -> list[tuple[str, str]]:
-        """Case id and what failed of each case with a failure, such as `("q7", "system: timeout")`."""
+        """Each failure as a pair of the case id and what failed and how."""
         with StoredCases(self._folder) as stored:
             return [(record.case_id, failure) for record in stored for failure in record.failures]
 

@@ -33,7 +33,7 @@ from judgekit.core.cases import (
 )
 from judgekit.core.components import Judge, Metric, discover
 from judgekit.core.conditions import GateResult
-from judgekit.core.config import ModelConfig, RunConfig, SystemConfig
+from judgekit.core.config import RunConfig, SystemConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.history_points import HistoryPoint
 from judgekit.core.indexed_documents import IndexedDocument
@@ -91,10 +91,10 @@ def test_the_gate_runs_the_test_command_of_the_readme_word_for_word() -> None:
     assert RUN_TESTS in text_of(ROOT / ".ci" / "run").splitlines()
 
 
-def test_what_the_readme_shows_of_the_quickstart_is_what_it_prints(tmp_path: Path) -> None:
+def test_what_the_tutorial_shows_of_the_quickstart_is_what_it_prints(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "judgekit", "quickstart"]
     printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
-    [shown] = [block for block in blocks(ROOT / "README.md", "text") if block.startswith("quickstart, ")]
+    [shown] = [block for block in blocks(ROOT / "docs" / "tutorial.md", "text") if block.startswith("quickstart, ")]
     *lines, folder = [line for line in shown.splitlines() if line not in ("", "...")]
     *whole, first = [*lines[1:], lines[0].removesuffix("...")]
     assert [line for line in whole if line not in printed] == []
@@ -140,11 +140,6 @@ def test_every_example_can_be_parsed_and_every_example_config_is_valid(path: Pat
         tomllib.loads(block)
     for block in blocks(path, "python"):
         compile(block, str(path), "exec")
-
-
-def test_the_models_of_the_readme_are_valid() -> None:
-    [models] = [value for value in map(json.loads, blocks(ROOT / "README.md", "json")) if "vllm" in value]
-    assert [ModelConfig.model_validate(model).model for model in models.values()]
 
 
 def without_comments(value: Any) -> Any:

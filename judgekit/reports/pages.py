@@ -30,7 +30,7 @@ def render(template: str, context: Mapping[str, Any], script: str | None = None)
     yield from _environment().get_template(template).generate(values | dict(context))
 
 
-ASKING = frozenset({"label.js"})
+ASKING = frozenset({"label.js", "runs.js"})
 """Scripts that ask the server that their page came from."""
 
 

@@ -38,24 +38,42 @@ def _finding(summary: RunSummary) -> str:
 
 
 def _broken(summary: RunSummary) -> str:
-    """That nearly every call failed, so that no figure says anything of the answers; else nothing."""
-    n, failed = int(summary.cases["n"]), summary.operational.get("error_rate")
-    if isinstance(failed, Estimate) and failed.value is not None and failed.value > MOST_FAILED:
+    failed = summary.operational.get("error_rate")
+    rate = failed.value if isinstance(failed, Estimate) else None
+    judges = {name: _with_unasked(name, judge, summary) for name, judge in summary.judges.items()}
+    return all_failed(summary.run_id, int(summary.cases["n"]), rate, judges)
+
+
+def _with_unasked(name: str, judge: Mapping[str, Any], summary: RunSummary) -> Mapping[str, Any]:
+    """The record of a judge; in an unfinished run the cases that it was not asked about count as failed."""
+    figure = summary.overall.get(name)
+    if summary.status == "complete" or not isinstance(figure, Estimate):
+        return {**judge, "reason": summary.reason}
+    return {**judge, "n_failed": figure.n_error, "n_judged": figure.n, "reason": summary.reason}
+
+
+def all_failed(run_id: str, n: int, error_rate: float | None, judges: Mapping[str, Mapping[str, Any]]) -> str:
+    """That nearly every call failed, so that no figure says anything of the answers; else nothing.
+
+    Args:
+        run_id: the run.
+        n: its cases.
+        error_rate: share of them in which the system failed, in [0, 1]; None if it is not known.
+        judges: records of the judges, as metrics.json has them.
+    """
+    if error_rate is not None and error_rate > MOST_FAILED:
         return (
-            f"The system failed in {round(failed.value * n)} of {n} cases, so the figures tell little of its answers. "
+            f"The system failed in {round(error_rate * n)} of {n} cases, so the figures tell little of its answers. "
             "The table of cases has each failure."
         )
-    for name, judge in summary.judges.items():
+    for name, judge in judges.items():
         n_failed, n_asked = judge["n_failed"], judge["n_judged"] + judge["n_failed"]
-        figure = summary.overall.get(name)
-        if summary.status != "complete" and isinstance(figure, Estimate):
-            n_failed, n_asked = figure.n_error, figure.n + figure.n_error  # with what was not asked yet
         if n_asked and n_failed > MOST_FAILED * n_asked:
-            kinds = ", ".join(judge["failures"]) or summary.reason or "not asked yet"
+            kinds = ", ".join(judge["failures"]) or judge.get("reason") or "not asked yet"
             return (
                 f"The judge {name} gave no verdict in {n_failed} of {n_asked} cases ({kinds}), so its figures "
                 f"say nothing about the answers. See what is wrong with `judgekit doctor`, then ask again with "
-                f"`judgekit run --resume {summary.run_id}`."
+                f"`judgekit run --resume {run_id}`."
             )
     return ""
 

@@ -14,7 +14,7 @@ import msgspec
 from judgekit.analysis.run_trends import TrendRun
 from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.history_points import dataset_sha256
-from judgekit.core.runs import CONFIG, MANIFEST, METRICS, Manifest, cases_text
+from judgekit.core.runs import CONFIG, MANIFEST, METRICS, TAGS, Manifest, cases_text
 from judgekit.storage.run_folder import RunFolder, is_run_id
 from judgekit.storage.run_index import run_folders
 from judgekit.storage.run_records import figures_in, is_figure, read_tags
@@ -31,6 +31,7 @@ class _Gate(msgspec.Struct, frozen=True):
 class _Cases(msgspec.Struct, frozen=True):
     n: int | None = None
     n_in_file: int | None = None
+    sha256: str | None = None
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -40,6 +41,19 @@ class Mean(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     n: int = 0
+
+
+class HeadlineFigure(Mean, frozen=True):
+    """A figure of the headline with its unit."""
+
+    n_error: int = 0
+    unit: str | None = None
+    better: str | None = None
+    of: float | None = None
+
+
+class _Operational(msgspec.Struct, frozen=True):
+    error_rate: Mean = Mean()
 
 
 class _Reliability(msgspec.Struct, frozen=True):
@@ -53,8 +67,11 @@ class _Metrics(msgspec.Struct, frozen=True):
     cases: _Cases = _Cases()
     gates: list[_Gate] = []
     warnings: list[dict[str, Any]] = []
-    judges: dict[str, msgspec.Raw] = {}
+    judges: dict[str, dict[str, Any]] = {}
     overall: dict[str, msgspec.Raw] = {}
+    headline: dict[str, HeadlineFigure] = {}
+    operational: _Operational = _Operational()
+    cost: dict[str, Any] = {}
     judge_reliability: _Reliability | None = None
 
 
@@ -79,6 +96,16 @@ class RunEntry:
     """By judge: the mean score."""
     figures: tuple[str, ...] = ()
     """Names of the figures that have a value."""
+    tags: tuple[str, ...] = ()
+    reason: str | None = None
+    """Why it is interrupted or failed."""
+    headline: dict[str, HeadlineFigure] = field(default_factory=dict)
+    """Empty in a run of an older version."""
+    judge_records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By judge: model, prompt, calls and failures, as metrics.json has them."""
+    error_rate: float | None = None
+    cost: dict[str, Any] = field(default_factory=dict)
+    dataset_sha256: str | None = None
 
 
 def list_runs(results_dir: Path) -> list[RunEntry]:
@@ -87,7 +114,7 @@ def list_runs(results_dir: Path) -> list[RunEntry]:
     A run whose files cannot be read is listed as damaged.
     """
     found = sorted(_folders(results_dir), key=lambda item: item[1], reverse=True)[:MOST_RUNS]
-    entries = [_entry(path, _stamp(path / MANIFEST), _stamp(path / METRICS)) for path, _ in found]
+    entries = [_entry(path, _stamp(path / MANIFEST), _stamp(path / METRICS), _stamp(path / TAGS)) for path, _ in found]
     return sorted(entries, key=lambda entry: (entry.created_at, entry.run_id), reverse=True)
 
 
@@ -124,9 +151,10 @@ def _has_value(figure: msgspec.Raw) -> bool:
 
 
 @lru_cache(maxsize=2 * MOST_RUNS)  # figures are large and their part here is small; a changed file has another stamp
-def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
+def _entry(path: Path, _of_manifest: object, of_metrics: object, _of_tags: object) -> RunEntry:
     try:
         manifest = RunFolder(path).manifest()
+        tags = tuple(read_tags(RunFolder(path)))
         data = None if of_metrics is None else (path / METRICS).read_bytes()
         metrics = _Metrics() if data is None else msgspec.json.decode(data, type=_Metrics)
         judges = {
@@ -156,6 +184,13 @@ def _entry(path: Path, _of_manifest: object, of_metrics: object) -> RunEntry:
         is_unstable=reliability.fired,
         judges=judges,
         figures=figures,
+        tags=tags,
+        reason=manifest.reason,
+        headline=metrics.headline,
+        judge_records=metrics.judges,
+        error_rate=metrics.operational.error_rate.value,
+        cost=metrics.cost,
+        dataset_sha256=metrics.cases.sha256,
     )
 
 

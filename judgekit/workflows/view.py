@@ -18,9 +18,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from judgekit.core.errors import JudgekitError
 from judgekit.core.runs import CASES, JUDGMENTS, MANIFEST, METRICS, OUTPUTS, REPORT, SCORES
 from judgekit.reports.pages import policy
-from judgekit.reports.runs_page import render_runs, render_trend
+from judgekit.reports.runs_page import render_drift, render_runs, render_trend
+from judgekit.storage.database import DATABASE
 from judgekit.storage.run_folder import RunFolder, is_run_id
 from judgekit.storage.run_list import list_runs
+from judgekit.workflows.compare import compared, comparison_pieces
+from judgekit.workflows.compared_runs import CompareOptions, open_runs
+from judgekit.workflows.drift import DriftQuery, drift_reports
 from judgekit.workflows.local_page import Answer, Asked, message, open_local, page
 from judgekit.workflows.models import Options
 from judgekit.workflows.report import html_pieces
@@ -42,7 +46,11 @@ class ResultsViewer:
         address = urlsplit(asked.target)
         parts = unquote(address.path).split("/")
         if parts in ([""], ["", ""]):
-            return page(HTTPStatus.OK, render_runs(str(self.results_dir), list_runs(self.results_dir)))
+            return self._runs(asked.known_tag)
+        if parts == ["", "drift"]:
+            return self._drift()
+        if len(parts) == 4 and parts[1] == "compare" and is_run_id(parts[2]) and is_run_id(parts[3]):
+            return self._compare(parts[2], parts[3])
         if len(parts) > 2 and parts[1] == "trend" and parts[2]:
             return self._trend("/".join(parts[2:]), parse_qs(address.query))
         if len(parts) == 3 and parts[1] == "runs" and is_run_id(parts[2]):
@@ -50,6 +58,35 @@ class ResultsViewer:
         if len(parts) == 4 and parts[1] == "runs" and is_run_id(parts[2]) and not parts[3]:
             return self._report(parts[2], asked.known_tag)
         return message(HTTPStatus.NOT_FOUND, "Not found", "There is no such page here.")
+
+    def _runs(self, known_tag: str | None) -> Answer:
+        runs = list_runs(self.results_dir)
+        has_drift = (self.results_dir / DATABASE).is_file()
+        version = f"{policy('runs.js')} {has_drift} {runs!r}"
+        tag = f'"{hashlib.sha256(version.encode("utf-8", "replace")).hexdigest()[:24]}"'
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        if known_tag == tag:
+            return Answer(HTTPStatus.NOT_MODIFIED, BytesIO(), policy("runs.js"), headers)
+        text = render_runs(str(self.results_dir), runs, has_drift=has_drift)
+        return Answer(HTTPStatus.OK, BytesIO(text.encode("utf-8", "replace")), policy("runs.js"), headers)
+
+    def _drift(self) -> Answer:
+        try:
+            found = drift_reports(DriftQuery(), Options(results_dir=self.results_dir))
+        except JudgekitError as error:
+            return message(HTTPStatus.NOT_FOUND, "No drift history", str(error))
+        return page(HTTPStatus.OK, render_drift([report.document() for report in found]))
+
+    def _compare(self, a: str, b: str) -> Answer:
+        try:
+            # As folders, so that an id is never taken for the beginning of another one.
+            with open_runs(str(self.results_dir / a), str(self.results_dir / b), Options(self.results_dir)) as sides:
+                comparison = compared(sides, CompareOptions())
+                text = "".join(comparison_pieces(sides, comparison, (), "html"))
+        except (JudgekitError, OSError) as error:
+            return message(HTTPStatus.CONFLICT, "These runs cannot be compared", str(error))
+        headers = {"Cache-Control": "no-store"}
+        return Answer(HTTPStatus.OK, BytesIO(text.encode("utf-8", "replace")), policy("compare.js"), headers)
 
     def _trend(self, metric: str, wanted: Mapping[str, Sequence[str]]) -> Answer:
         suite, tag = (wanted.get(name, [None])[-1] for name in ("suite", "tag"))

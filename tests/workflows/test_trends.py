@@ -202,7 +202,7 @@ def test_hostile_names_are_shown_and_never_carried_out() -> None:
 def test_the_viewer_has_a_page_for_a_figure_without_a_script(results: Path) -> None:
     viewer = ResultsViewer(results)
     index = viewer.answer(Asked("/")).body.read().decode()
-    assert f'href="/trend/{RATE}"' in index
+    assert f'href="/trend/{RATE}?suite=suite"' in index
     page = viewer.answer(Asked(f"/trend/{RATE}"))
     body = page.body.read().decode()
     assert page.status == 200

@@ -1,6 +1,7 @@
 """The viewer: to be read only, on this machine only, and nothing but runs."""
 
 import http.client
+import json
 import os
 import shutil
 import threading
@@ -9,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import judgekit
 from judgekit.core.errors import ConfigError
 from judgekit.reports.pages import policy
+from judgekit.workflows.local_page import Asked
 from judgekit.workflows.report import write_report
-from judgekit.workflows.view import open_server
+from judgekit.workflows.view import ResultsViewer, open_server
+from tests.builders import write_suite
 from tests.run_folders import write_run
 
 
@@ -51,7 +55,7 @@ def test_the_list_leads_to_reports(port: int) -> None:
     assert status == 200
     assert 'href="/runs/first/"' in body
     assert 'href="/runs/second/"' in body
-    assert "script-src" not in headers["Content-Security-Policy"]
+    assert headers["Content-Security-Policy"] == f"{policy('runs.js')}; frame-ancestors 'none'"
     status, headers, body = ask(port, "/runs/first/")
     assert status == 200
     assert "<title>kilns: complete</title>" in body
@@ -166,3 +170,46 @@ def test_a_stored_report_is_used_only_while_it_is_ours_and_fresh(port: int, resu
 def test_a_port_in_use_is_named(port: int, results: Path) -> None:
     with pytest.raises(ConfigError, match=f"port {port} cannot be used"):
         open_server(results, port)
+
+
+def test_the_list_is_sent_again_only_if_a_run_has_changed(port: int, results: Path) -> None:
+    _, headers, _ = ask(port, "/")
+    assert ask(port, "/", If_None_Match=headers["ETag"])[0] == 304
+    write_run(results / "third", 3)
+    status, _, body = ask(port, "/", If_None_Match=headers["ETag"])
+    assert status == 200
+    assert 'href="/runs/third/"' in body
+
+
+def test_two_runs_are_compared_and_nothing_is_written(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        judgekit.run(write_suite(tmp_path / name), results_dir=tmp_path / "results", run_id=name)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    viewer = ResultsViewer(tmp_path / "results")
+    answer = viewer.answer(Asked("/compare/one/two"))
+    with answer.body as body:
+        text = body.read().decode()
+    assert (answer.status, answer.policy) == (200, policy("compare.js"))
+    assert "<title>one and two</title>" in text
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    missing = viewer.answer(Asked("/compare/one/nobody"))
+    assert (missing.status, b"nobody" in missing.body.read()) == (409, True)
+    assert viewer.answer(Asked("/compare/one/..%2fsecret.txt")).status == 404
+
+
+def test_a_folder_without_a_history_says_how_to_make_one(port: int) -> None:
+    status, _, body = ask(port, "/drift")
+    assert status == 404
+    assert "judgekit spotcheck RUN" in body
+
+
+def test_a_complete_run_whose_calls_all_failed_is_not_green(port: int, results: Path) -> None:
+    metrics = results / "first" / "metrics.json"
+    document = json.loads(metrics.read_text())
+    name, record = next(iter(document["judges"].items()))
+    record |= {"n_judged": 0, "n_failed": 3, "failures": {"connection": 3}}
+    metrics.write_text(json.dumps(document))
+    row = ask(port, "/")[2].partition('data-state="calls failed"')[2].partition("</tr>")[0]
+    assert f"The judge {name} gave no verdict in 3 of 3 cases (connection)" in row
+    assert "judgekit doctor" in row
+    assert "badge good" not in row

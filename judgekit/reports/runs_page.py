@@ -149,14 +149,15 @@ def compare_address(a: str, b: str) -> str:
     return f"/compare/{quote(a, safe='')}/{quote(b, safe='')}"
 
 
-def render_trend(trend: Mapping[str, Any], other_suites: Sequence[str]) -> str:
-    """A figure over the runs of a suite, from `Trend.document()`, and the other suites that have it."""
+def render_trend(trend: Mapping[str, Any], other_suites: Sequence[str], names: Sequence[str] = ()) -> str:
+    """A figure over the runs of a suite, from `Trend.document()`, the other suites that have it and other figures."""
     context = {
         "title": f"{trend['metric']}: {trend['suite']}",
         "trend": trend,
         "rows": [(run, number(run["value"]), between(run["low"], run["high"])) for run in trend["runs"]],
         "lines": latest_lines(trend),
         "picture": Markup(trend_svg(trend)),  # noqa: S704  # every text in it is escaped
+        "figures": [(name, trend_address(name, trend["suite"])) for name in names if name != trend["metric"]],
         "others": [(suite, trend_address(trend["metric"], suite)) for suite in other_suites],
     }
     return "".join(render("trend.html", context))

@@ -33,6 +33,8 @@ class FoundTrend:
 
     trend: Trend
     other_suites: Sequence[str] = ()
+    names: Sequence[str] = ()
+    """All figures that a run of the suite has."""
 
 
 def find_trend(query: TrendQuery, options: Options) -> FoundTrend:
@@ -58,7 +60,9 @@ def find_trend(query: TrendQuery, options: Options) -> FoundTrend:
     suite = query.suite or with_figure[-1].suite
     runs = [item.run for item in found if item.suite == suite]
     others = sorted({item.suite for item in with_figure} - {suite})
-    return FoundTrend(Trend(query.metric, suite, query.tag, runs[-query.limit :] if query.limit else runs), others)
+    names = sorted({name for item in found if item.suite == suite for name in item.names})
+    trend = Trend(query.metric, suite, query.tag, runs[-query.limit :] if query.limit else runs)
+    return FoundTrend(trend, others, names)
 
 
 def _no_figure(metric: str, found: Sequence[FoundRun]) -> str:

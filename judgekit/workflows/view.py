@@ -94,7 +94,7 @@ class ResultsViewer:
             found = find_trend(TrendQuery(metric, suite, tag), Options(results_dir=self.results_dir))
         except JudgekitError as error:
             return message(HTTPStatus.NOT_FOUND, "No such figure", str(error))
-        return page(HTTPStatus.OK, render_trend(found.trend.document(), found.other_suites))
+        return page(HTTPStatus.OK, render_trend(found.trend.document(), found.other_suites, found.names))
 
     def _report(self, run_id: str, known_tag: str | None) -> Answer:
         path = self.results_dir / run_id

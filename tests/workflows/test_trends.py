@@ -211,6 +211,8 @@ def test_the_viewer_has_a_page_for_a_figure_without_a_script(results: Path) -> N
     assert 'href="/runs/w2/"' in body
     assert "down by 0.800" in body
     assert body.count("<circle") == 3
+    assert 'href="/trend/abstention_accuracy?suite=suite"' in body
+    assert f'href="/trend/{RATE}?suite=suite"' not in body
     assert viewer.answer(Asked(f"/trend/{RATE}?suite=suite")).status == 200
     for missing in (
         f"/trend/{RATE}?suite=nobody",

@@ -3,16 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.charts import agreement_rows, interval_row, share_row
+from judgekit.reports.charts import agreement_rows, bias_row, count_rows, share_row
 from judgekit.reports.figures import by_judge, number, p_value, percent
 from judgekit.reports.finding_sentences import calibration_sentence
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 
 Part = Mapping[str, Any]
-
-SHADES = 8
-"""Shades of the table of scores."""
 
 _COEFFICIENTS = (
     ("quadratic_weighted_kappa", "weighted kappa"),
@@ -348,7 +345,7 @@ def _human_labels(compared: Part) -> dict[str, Any]:
         share_row(f"{same} as people", compared["class_agreement"]),
         share_row("people with each other (human ceiling)", ceiling),
     ]
-    labels = compared["labels"]
+    labels, confusion = compared["labels"], compared["confusion"]
     biases = (("bias", _POINTS.get(str(compared.get("unit")), "points")), ("pass_bias", "pass rate"))
     return {
         **compared,
@@ -359,55 +356,19 @@ def _human_labels(compared: Part) -> dict[str, Any]:
         "clusters": f"{compared['n_clusters']} clusters of {compared['cluster_by']}" if compared["cluster_by"] else "",
         "shares": [row for row in shares if row is not None],
         "ceiling_note": "" if ceiling else f"human ceiling not known: {compared['humans'].get('undefined_reason', '')}",
-        "biases": [row for row in (_bias(compared, key, what) for key, what in biases) if row is not None],
+        "biases": [row for row in (bias_row(what, compared[key]) for key, what in biases) if row is not None],
         "agreement": [
             {"kind": kind, "n": found["n"], **agreement_rows(found, _shown(found))}
             for kind, found in compared["agreement"].items()
             if found["n"]
         ],
         "parts": {"header": PARTS_HEADER, "rows": list(_part_rows(compared))} if compared.get("parts") else None,
-        "confusion": _confusion(compared),
+        "confusion": None if confusion is None else {"of": _levels(compared), **count_rows(confusion)},
         "cannot_tell": next(_cannot_tell(compared), None),
         "probability_lines": list(_probabilities(compared.get("probabilities"))),
         "thresholds": [
             {**row, "is_used": row["threshold"] == compared["pass_score"], "values": _threshold_values(row)}
             for row in compared["thresholds"]
-        ],
-    }
-
-
-def _bias(compared: Part, key: str, what: str) -> dict[str, Any] | None:
-    """Judge minus people; with too few labels there is no direction."""
-    found = compared[key]
-    if found["value"] is None:
-        return None
-    ends = [abs(end) for end in (found["value"], found["low"], found["high"]) if end is not None]
-    error = found["standard_error"]
-    return {
-        **interval_row(what, found, max([1.0, *ends])),
-        "error": "" if error is None else number(error),
-        "said": found["direction"] or found["direction_reason"],
-    }
-
-
-def _confusion(compared: Part) -> dict[str, Any] | None:
-    """What people and the judge say, a darker cell for more cases."""
-    found = compared["confusion"]
-    if found is None:
-        return None
-    most = max((count for row in found["rows"] for count in row), default=0)
-    return {
-        "of": _levels(compared),
-        "levels": found["levels"],
-        "rows": [
-            (
-                level,
-                [
-                    {"n": count, "level": min(SHADES - 1, count * SHADES // most) if count else None, "same": x == y}
-                    for x, count in enumerate(row)
-                ],
-            )
-            for y, (level, row) in enumerate(zip(found["levels"], found["rows"], strict=True))
         ],
     }
 

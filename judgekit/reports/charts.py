@@ -14,6 +14,9 @@ from judgekit.reports.figures import between, number
 WIDTH = 120
 HEIGHT = 14
 
+SHADES = 8
+"""Shades of a table of counts."""
+
 Ends = tuple[float | None, float | None]
 """The ends of an interval; None: no band is drawn."""
 
@@ -153,3 +156,29 @@ def agreement_rows(found: Part, figures: Sequence[tuple[str, str]]) -> dict[str,
     """
     rows = [interval_row(label, found[key], 1.0) for key, label in figures if key in found]
     return {"rows": rows, "indicative": found.get("indicative", False), "why": found.get("undefined_reason")}
+
+
+def bias_row(label: str, found: Part) -> dict[str, Any] | None:
+    """Judge minus people; with too few labels there is no direction, and None if there is no value."""
+    if found["value"] is None:
+        return None
+    ends = [abs(end) for end in (found["value"], found["low"], found["high"]) if end is not None]
+    error = found["standard_error"]
+    return {
+        **interval_row(label, found, max([1.0, *ends])),
+        "error": "" if error is None else number(error),
+        "said": found["direction"] or found["direction_reason"],
+    }
+
+
+def count_rows(found: Part) -> dict[str, Any]:
+    """A table of what two sides say, by `levels` and `rows`, with a darker cell for more cases."""
+    most = max((count for row in found["rows"] for count in row), default=0)
+    shades = [
+        [
+            {"n": count, "level": min(SHADES - 1, count * SHADES // most) if count else None, "same": x == y}
+            for x, count in enumerate(row)
+        ]
+        for y, row in enumerate(found["rows"])
+    ]
+    return {"levels": found["levels"], "rows": list(zip(found["levels"], shades, strict=True))}

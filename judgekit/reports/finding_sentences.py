@@ -80,7 +80,7 @@ def calibration_sentence(name: str, report: Part) -> str:
 def drift_sentence(report: Part) -> str:
     """Whether a judge changed, by `DriftReport.document()`."""
     name, n = f"{report['judge']} {report['prompt_version']}", len(report["timeline"])
-    points = f"{n} point{'' if n == 1 else 's'}"
+    points = f"{n} point{_s(n)}"
     if report["state"] == "none":
         return f"No drift of {name} was found in {points}."
     if report["state"] == "insufficient":
@@ -147,16 +147,20 @@ def comparison_sentence(comparison: Comparison) -> str:
     verdicts = {word: [d.name for d in comparison.deltas if d.verdict == word] for word in ("better", "worse")}
     told = [f"{word} in {_some(names)}" for word, names in verdicts.items() if names]
     n = comparison.n_shared
+    if not n:
+        return f"Nothing can be compared: {comparison.run_a} and {comparison.run_b} share no case."
     if told:
-        first = f"{comparison.run_b} is {' and '.join(told)}, over {n} shared cases."
+        first = f"{comparison.run_b} is {' and '.join(told)}, over {n} shared case{_s(n)}."
     else:
         n_tests = sum(delta.p_holm is not None for delta in comparison.deltas)
         pair = f"{comparison.run_b} is better or worse than {comparison.run_a}"
-        first = f"No evidence that {pair}, over {n} shared cases, adjusted for {n_tests} figures."
+        adjusted = f"adjusted for {n_tests} figure{_s(n_tests)}" if n_tests else "and no figure could be tested"
+        first = f"No evidence that {pair}, over {n} shared case{_s(n)}, {adjusted}."
     counted = "; ".join(_moved_cases(comparison))
     cases = f" {counted}." if counted else ""
     changed = len(comparison.causes)
-    other = f" {changed} thing{'s' if changed > 1 else ''} changed besides the answers." if changed else ""
+    caution = ", so a difference is not of the answers alone" if told else ""
+    other = f" {changed} thing{_s(changed)} changed besides the answers{caution}." if changed else ""
     return f"{first}{cases}{other}"
 
 
@@ -170,6 +174,10 @@ def _moved_cases(comparison: Comparison) -> Iterator[str]:
         same = f"{counts['draw']} the same"
         other = f", {counts['changed']} changed" if counts.get("changed") else ""
         yield f"{better} answers better, {worse} worse, {same}{other} by {name}"
+
+
+def _s(n: int) -> str:
+    return "" if n == 1 else "s"
 
 
 def _some(names: list[str]) -> str:

@@ -25,6 +25,8 @@ FAMILIAR = {
     "answer_correctness": "correctness",
     "answer_relevancy": "answer_relevance",
     "response_relevancy": "answer_relevance",
+    "contextual_relevancy": "context_precision",
+    "context_relevancy": "context_precision",
     "contextual_precision": "context_precision",
     "contextual_recall": "context_recall",
     "refusal": "abstention",

@@ -114,6 +114,7 @@ def test_answer_relevance_is_scored_1_to_5(tmp_path: Path) -> None:
         ("faithfulness", "groundedness"),
         ("Answer-Relevancy", "answer_relevance"),
         ("contextual_recall", "context_recall"),
+        ("context_relevancy", "context_precision"),
     ],
 )
 def test_names_of_other_tools_are_hints(tmp_path: Path, name: str, here: str) -> None:

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from judgekit.core.comparison import Cause, Comparison, Delta
 from judgekit.reports.finding_sentences import (
     bridge_sentences,
     calibration_sentence,
+    comparison_sentence,
     drift_sentence,
     probe_sentence,
     spot_check_sentence,
@@ -142,3 +144,53 @@ def bridge(total: float | None, system: float = 0.0, judge: float = 0.0, *, same
 )
 def test_a_bridge(found: Any, said: str) -> None:
     assert list(bridge_sentences(found)) == [said]
+
+
+def comparison(*deltas: Delta, n_shared: int = 3, causes: tuple[Cause, ...] = (), **other: Any) -> Comparison:
+    return Comparison(
+        run_a="old",
+        run_b="new",
+        aggregate_a={},
+        aggregate_b={},
+        deltas=deltas,
+        chunker_version_match="unknown",
+        per_query=(),
+        only_in_a=(),
+        only_in_b=(),
+        changed=(),
+        changed_cases={},
+        k=10,
+        n_shared=n_shared,
+        causes=causes,
+        **other,
+    )
+
+
+def delta(value: float, p_holm: float | None) -> Delta:
+    return Delta("mrr", 0.5, 0.5 + value, value, 3, p_holm=p_holm, higher_is_better=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (comparison(n_shared=0), "Nothing can be compared: old and new share no case."),
+        (comparison(same_run="one folder"), "Both are one run (one folder), so nothing can differ."),
+        (comparison(delta(0.2, 0.01)), "new is better in mrr, over 3 shared cases."),
+        (
+            comparison(delta(0.2, 0.01), causes=(Cause("judge", "judge j", "m", "n"),)),
+            "new is better in mrr, over 3 shared cases. 1 thing changed besides the answers, so a difference is not of "
+            "the answers alone.",
+        ),
+        (comparison(delta(-0.2, 0.01)), "new is worse in mrr, over 3 shared cases."),
+        (
+            comparison(delta(0.2, 0.4)),
+            "No evidence that new is better or worse than old, over 3 shared cases, adjusted for 1 figure.",
+        ),
+        (
+            comparison(delta(0.2, None), n_shared=1),
+            "No evidence that new is better or worse than old, over 1 shared case, and no figure could be tested.",
+        ),
+    ],
+)
+def test_a_comparison_says_which_run_is_better_and_how_certain_that_is(found: Comparison, said: str) -> None:
+    assert comparison_sentence(found) == said

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 import judgekit
+from judgekit.analysis.drift_states import drift_report, histories
 from judgekit.core.errors import ConfigError
 from judgekit.reports.pages import policy
+from judgekit.reports.runs_page import render_drift
 from judgekit.workflows.local_page import Asked
 from judgekit.workflows.report import write_report
 from judgekit.workflows.view import ResultsViewer, open_server
-from tests.builders import write_suite
+from tests.builders import weekly_point, write_suite
 from tests.run_folders import write_run
 
 
@@ -213,3 +215,15 @@ def test_a_complete_run_whose_calls_all_failed_is_not_green(port: int, results: 
     assert f"The judge {name} gave no verdict in 3 of 3 cases (connection)" in row
     assert "judgekit doctor" in row
     assert "badge good" not in row
+
+
+def test_the_timelines_of_judges_are_drawn_and_their_texts_are_inert(tmp_path: Path) -> None:
+    points = [weekly_point(week, n, judge="<b>tone</b>") for week, n in ((1, 1), (2, 1), (3, 12))]
+    page = render_drift([drift_report(history).document() for history in histories(points)])
+    assert "&lt;b&gt;tone&lt;/b&gt; v1" in page
+    assert "<b>tone" not in page
+    assert page.count("<rect") == 3
+    assert "12 of 20 (60%)" in page
+    judgekit.run("quickstart", results_dir=tmp_path / "results", run_id="checked")
+    with ResultsViewer(tmp_path / "results").answer(Asked("/drift")).body as body:
+        assert "checked" in body.read().decode()

@@ -1,12 +1,13 @@
 """A comparison as one page that needs nothing else: differences drawn, and both answers of every case side by side."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.comparison import QUERY_KINDS, SCORE_KINDS, Comparison, Delta, QueryChange
+from judgekit.core.comparison import Comparison, Delta, QueryChange
 from judgekit.core.scores import Failed, NotApplicable, Outcome
 from judgekit.reports.charts import difference_bar
 from judgekit.reports.compare_lines import (
@@ -18,6 +19,7 @@ from judgekit.reports.compare_lines import (
     headline_deltas,
     label_tables,
     lost_text,
+    moved,
     plain_number,
     ranks,
     set_lines,
@@ -25,8 +27,10 @@ from judgekit.reports.compare_lines import (
     unmoved_line,
 )
 from judgekit.reports.figures import number
+from judgekit.reports.finding_sentences import comparison_sentence
 from judgekit.reports.headline import is_headline
 from judgekit.reports.pages import render
+from judgekit.reports.word_diff import word_diff
 
 MOST_CASES = 1000
 """Most cases on the page."""
@@ -46,8 +50,11 @@ _BADGES = {
     "regression": "bad",
 }
 
-_KINDS = tuple(dict.fromkeys([*SCORE_KINDS, *QUERY_KINDS]))
-"""All kinds of cases and scores, the most important first."""
+_GROUPS = {"regression": "worse", "loss": "worse", "win": "better", "mended": "better", "draw": "same"}
+"""What readers call the kinds of changes; the others have no other name."""
+
+_OPEN = 3
+"""Cases that lost most and stand open."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,8 @@ class ComparedCase:
     case: Case | None
     outputs: tuple[SystemOutput | None, SystemOutput | None]
     scores: tuple[Mapping[str, Outcome], Mapping[str, Outcome]]
+    slices: Mapping[str, Sequence[str]]
+    """Values by dimension."""
 
 
 def chosen_queries(comparison: Comparison) -> list[QueryChange]:
@@ -69,9 +78,10 @@ def render_comparison(
     comparison: Comparison, cases: Iterable[ComparedCase], failed: Sequence[str] = ()
 ) -> Iterator[str]:
     """The page as pieces of text; cases are taken one by one while it is written, in the order of `chosen_queries`."""
-    deltas = headline_deltas(comparison)
+    deltas = moved(headline_deltas(comparison))
     others = [delta for delta in comparison.deltas if delta not in deltas]
-    counts = Counter(kind for query in comparison.per_query for kind in query.kinds)
+    shown = chosen_queries(comparison)
+    judged = [name for name in comparison.kinds if is_headline(name)]
     flip_header, *flips = flip_table(comparison)
     yield from render(
         "compare.html",
@@ -90,13 +100,29 @@ def render_comparison(
             "flips": flips,
             "label_tables": label_tables(comparison),
             "unmoved": unmoved_line(comparison),
-            "kinds": [(kind, counts[kind]) for kind in _KINDS if counts[kind]],
+            "sentence": comparison_sentence(comparison),
+            "kinds": _kind_counts(shown),
+            "scores": judged,
             "n_cases": len(comparison.per_query),
-            "n_shown": min(MOST_CASES, len(comparison.per_query)),
+            "n_shown": len(shown),
+            "n_open": _OPEN,
             "cases": (_case(item) for item in cases),
         },
         "compare.js",
     )
+
+
+def _kind_counts(queries: Sequence[QueryChange]) -> list[tuple[str, int]]:
+    """Kinds of cases with their number, worse ones first; a case that got both worse and better counts in both."""
+    counts = Counter(group for query in queries for group in _groups(query.kinds))
+    first = [name for name in ("worse", "better", "same") if counts[name]]
+    return [(name, counts[name]) for name in [*first, *(name for name in counts if name not in first)]]
+
+
+def _groups(kinds: Iterable[str]) -> list[str]:
+    """`worse` and `better`; `same` only if it is neither."""
+    found = {_GROUPS.get(kind, kind.replace("_", " ")) for kind in kinds}
+    return sorted(found - {"same"} if found & {"worse", "better"} else found)
 
 
 def _rows(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
@@ -125,7 +151,10 @@ def _case(item: ComparedCase) -> dict[str, Any]:
     return {
         "id": query.query_id,
         "kind": query.kind.replace("_", " "),
-        "kinds": " ".join(sorted(query.kinds)),
+        "kinds": json.dumps(
+            {"": _groups(query.kinds)} | {name: _groups([change.kind]) for name, change in query.scores.items()}
+        ),
+        "slices": [f"{dimension}={value}" for dimension, values in item.slices.items() for value in values],
         "badge": _BADGES.get(query.kind, ""),
         "ranks": "" if query.kind in ("changed_case", "not_applicable") else ranks(query),
         "moves": [
@@ -139,12 +168,28 @@ def _case(item: ComparedCase) -> dict[str, Any]:
         "question": None if item.case is None else _cut(item.case.question),
         "expected": () if item.case is None else item.case.expected_chunk_ids or item.case.expected_doc_ids or (),
         "references": () if item.case is None else [_cut(text) for text in item.case.reference_answers],
-        "sides": [
-            _side(name, output, rank)
-            for name, output, rank in zip("ab", item.outputs, (query.a_hit_rank, query.b_hit_rank), strict=True)
+        "sides": _sides(item),
+        "scores": [
+            (*row, _TINTS.get(query.scores[row[0]].kind, "") if row[0] in query.scores else "")
+            for row in _unequal(*item.scores)
         ],
-        "scores": list(_unequal(*item.scores)),
     }
+
+
+_TINTS = {"regression": "worse-cell", "loss": "worse-cell", "win": "better-cell", "mended": "better-cell"}
+"""Class of the cell of b."""
+
+
+def _sides(item: ComparedCase) -> list[dict[str, Any]]:
+    """Both outputs, with the words marked that the other answer does not have."""
+    ranks_of = (item.query.a_hit_rank, item.query.b_hit_rank)
+    sides = [_side(name, output, rank) for name, output, rank in zip("ab", item.outputs, ranks_of, strict=True)]
+    first, second = (side["answer"] for side in sides)
+    is_same = first is not None and first == second
+    marked = None if is_same or first is None or second is None else word_diff(first, second)
+    return [
+        {**side, "is_same": is_same, "pieces": pieces} for side, pieces in zip(sides, marked or ((), ()), strict=True)
+    ]
 
 
 def _side(name: str, output: SystemOutput | None, rank: int | None) -> dict[str, Any]:

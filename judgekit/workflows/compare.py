@@ -15,6 +15,7 @@ from judgekit.analysis.case_changes import by_loss
 from judgekit.analysis.relative_gates import held_against
 from judgekit.analysis.run_deltas import whole_run_deltas, whole_run_figures
 from judgekit.analysis.run_differences import causes, changed, query_notes
+from judgekit.analysis.slices import slice_values
 from judgekit.analysis.stored_figures import run_aggregate
 from judgekit.core.comparison import COVERAGE, Cause, ChunkerMatch, Comparison, Delta
 from judgekit.core.errors import ConfigError
@@ -129,11 +130,14 @@ def comparison_pieces(sides: Sides, comparison: Comparison, failed: Sequence[str
 
 def _page_cases(sides: Sides, comparison: Comparison) -> Iterator[ComparedCase]:
     a, b = (side.cases for side in sides)
+    dimensions = sides[1].stored.config.slices
     for query in chosen_queries(comparison):
         case_id = query.query_id
+        case = b.case(case_id) or a.case(case_id)
         yield ComparedCase(
             query=query,
-            case=b.case(case_id) or a.case(case_id),
+            case=case,
+            slices={} if case is None else {name: slice_values(case, name) for name in dimensions},
             outputs=(a.output(case_id), b.output(case_id)),
             scores=(a.scores(case_id), b.scores(case_id)),
         )

@@ -74,11 +74,53 @@ def test_cases_are_filtered_by_kind_and_text_and_nothing_hostile_runs(watched: A
     page.goto(page_of(tmp_path).as_uri())
     page.wait_for_selector("#shown:not(:empty)")
     assert page.inner_text("#shown") == "6 of 6 shown"
-    page.select_option("#kind", "regression")
+    page.select_option("#kind", "worse")
     assert page.inner_text("#shown") == "1 of 6 shown"
-    page.click("details.compared:not([hidden]) summary")
     assert page.locator("details.compared:not([hidden])").inner_text().count("<script>") == 3  # question, answer, hit
     page.select_option("#kind", "")
     page.fill("#text", "c3")
     assert page.inner_text("#shown") == "1 of 6 shown"
     assert page.title() == "a and b"
+
+
+def test_which_answers_got_worse_is_answered_on_the_first_screen(watched: Any, tmp_path: Path) -> None:
+    page = watched.page
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.goto(wide_page_of(tmp_path).as_uri())
+    page.wait_for_selector("#shown:not(:empty)")
+    finding = page.locator(".finding")
+    assert "worse" in finding.inner_text()
+    worst = page.locator("details.compared").first
+    assert worst.get_attribute("open") is not None
+    assert worst.bounding_box()["y"] < 900
+    page.select_option("#kind", "worse")
+    assert page.locator("details.compared:visible").count() > 0
+    page.select_option("#score", "correctness")
+    by_judge = page.locator("details.compared:visible").count()
+    page.select_option("#slice", "category=factual")
+    assert 0 < page.locator("details.compared:visible").count() <= by_judge
+    assert page.locator("del, ins").count() == 0  # the answers are the same, hits and errors differ
+
+
+def test_differing_words_are_marked_keys_walk_and_a_link_opens_a_case(watched: Any, tmp_path: Path) -> None:
+    outputs = [output(f"c{number}", answer="It is hot today.") for number in range(6)]
+    colder = [output("c0", answer="It is cold <b>today</b>."), *outputs[1:]]
+    for run_id, found in (("a", outputs), ("b", colder)):
+        judgekit.run(
+            write_suite(tmp_path / "suites" / run_id, n_cases=6, output_rows=found), run_id=run_id, results_dir=tmp_path
+        )
+    target = tmp_path / "compare.html"
+    with open_runs("a", "b", Options(results_dir=tmp_path)) as sides:
+        target.write_text("".join(comparison_pieces(sides, compare(sides, CompareOptions()), [], "html")))
+    page = watched.page
+    page.goto(f"{target.as_uri()}#case=c5")
+    page.wait_for_selector("#shown:not(:empty)")
+    assert page.locator("details.compared[data-case=c5]").get_attribute("open") is not None
+    marked = page.locator("details.compared[data-case=c0]")
+    assert marked.locator("del").first.text_content().strip() == "hot"
+    assert marked.locator("ins").first.text_content().strip().startswith("cold")
+    assert marked.locator("ins b").count() == 0
+    page.keyboard.press("k")
+    assert page.evaluate("document.activeElement.parentElement.dataset.case") != "c5"
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "text"

@@ -74,7 +74,7 @@ def test_attack_15_lists_drift_and_cache_work_on_a_read_only_folder(results: Pat
     assert read_only(results, "runs", "tag", "r", "x").returncode == 4, "the folder can be written after all"
     for command, said in (
         (("runs", "list"), "groundedness"),
-        (("runs", "show", "latest"), "suite: complete"),
+        (("runs", "show", "latest"), "suite, "),
         (("drift",), "groundedness"),
         (("cache", "stats"), "replies"),
     ):

@@ -1,24 +1,63 @@
 "use strict";
 (() => {
-  const kind = document.getElementById("kind");
-  const text = document.getElementById("text");
-  const shown = document.getElementById("shown");
-  const cases = [...document.querySelectorAll("details.compared")];
-  const texts = cases.map((item) => item.textContent.toLowerCase());
+  const field = (name) => document.getElementById(name);
+  const [kind, score, slice, text, shown] = ["kind", "score", "slice", "text", "shown"].map(field);
+  const cases = [...document.querySelectorAll("details.compared")].map((box) => ({
+    box,
+    kinds: JSON.parse(box.dataset.kinds),
+    slices: JSON.parse(box.dataset.slices),
+    text: box.textContent.toLowerCase(),
+  }));
 
   function filter() {
-    const wanted = text.value.trim().toLowerCase();
+    const words = text.value.trim().toLowerCase();
     let n = 0;
-    cases.forEach((item, place) => {
-      const fits = (!kind.value || item.dataset.kind.split(" ").includes(kind.value)) && (!wanted || texts[place].includes(wanted));
-      item.hidden = !fits;
+    for (const item of cases) {
+      const kinds = item.kinds[score.value] || [];
+      const fits = (!score.value || kinds.length > 0) && (!kind.value || kinds.includes(kind.value)) &&
+        (!slice.value || item.slices.includes(slice.value)) && (!words || item.text.includes(words));
+      item.box.hidden = !fits;
       n += fits ? 1 : 0;
-    });
+    }
     shown.textContent = `${n} of ${cases.length} shown`;
   }
 
-  document.getElementById("filters").hidden = false;
-  kind.addEventListener("change", filter);
+  function openLinked() {
+    const id = decodeURIComponent(location.hash.replace(/^#case=/, ""));
+    const found = location.hash.startsWith("#case=") && cases.find((item) => item.box.dataset.case === id);
+    if (found) {
+      found.box.open = true;
+      found.box.scrollIntoView();
+      found.box.querySelector("summary").focus();
+    }
+  }
+
+  function step(by) {
+    const visible = cases.filter((item) => !item.box.hidden);
+    const at = visible.findIndex((item) => item.box.contains(document.activeElement));
+    const next = visible[Math.min(visible.length - 1, Math.max(0, at + by))];
+    if (next) {
+      next.box.querySelector("summary").focus();
+      history.replaceState(null, "", `#case=${encodeURIComponent(next.box.dataset.case)}`);
+    }
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT)$/.test(event.target.tagName)) return;
+    if (event.key === "j") step(1);
+    else if (event.key === "k") step(-1);
+    else if (event.key === "/") {
+      event.preventDefault();
+      text.focus();
+    }
+  });
+
+  for (const name of [...new Set(cases.flatMap((item) => item.slices))].sort()) slice.add(new Option(name));
+  slice.parentElement.hidden = slice.options.length < 2;
+  field("filters").hidden = false;
+  for (const control of [kind, score, slice]) control.addEventListener("change", filter);
   text.addEventListener("input", filter);
+  addEventListener("hashchange", openLinked);
   filter();
+  openLinked();
 })();

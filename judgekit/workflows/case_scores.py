@@ -19,7 +19,7 @@ from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict
 from judgekit.core.runs import SCORES, Notices
-from judgekit.core.scores import Failed, NotApplicable, Outcome, Outcomes, Scale
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled, Scale
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.abstention import Decided, whether_abstained
 from judgekit.storage.run_folder import RunFolder
@@ -146,9 +146,14 @@ def score_cases(
         *[warning for report in reports.values() for warning in report.warnings()],
         *(() if repeats is None else repeats.warnings()),
     ]
-    scales = {column.aggregate or column.name: column.scale for column in columns if column.aggregate != ""}
-    scales |= {figure.name: figure.scale for figure in pooled}
+    scales = _scales(columns, pooled)
     return Scored(tally, overall, scales, digests, warnings, deciding.record(), code_record(components), record)
+
+
+def _scales(columns: Iterable[Column], pooled: Iterable[Pooled]) -> dict[str, Scale]:
+    """Unit and better direction by name of a figure."""
+    found = {column.aggregate or column.name: column.scale for column in columns if column.aggregate != ""}
+    return found | {figure.name: figure.scale for figure in pooled}
 
 
 def _settled(metrics: Sequence[Metric], cases: Sequence[Case], folder: RunFolder) -> list[Metric]:

@@ -97,7 +97,7 @@ def test_labels_are_typed_by_number_or_name_beside_what_each_means(run: Path) ->
     # The judge says on four times, the person off, on, cannot tell and on.
     assert anchors["confusion"]["rows"] == [[2, 0, 0], [1, 0, 0], [1, 0, 0]]
     assert anchors["labels"]["part"] == "census"
-    text = done(run, "calibrate", "r", "--judge", "brand").stdout
+    text = done(run, "calibrate", "r", "--judge", "brand", "--stats").stdout
     assert "labels, people in rows, judge in columns:" in text
     assert "off: people 1, judge 0; says so in 0.000" in text
 

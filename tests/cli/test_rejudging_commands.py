@@ -84,7 +84,7 @@ def test_a_bridge_of_the_example(quickstart: Path) -> None:
     judgekit(
         "rejudge", "q", "--run-id", "b", "--model", "baseline-strict", "--judge", "correctness", "-q", cwd=quickstart
     )
-    text = judgekit("bridge", "q", "b", cwd=quickstart)
+    text = judgekit("bridge", "q", "b", "--stats", cwd=quickstart)
     assert text.returncode == 0, text.stderr
     assert "groundedness: the same judge in both runs, so its part is 0 by construction" in text.stdout
     found = json.loads(judgekit("bridge", "q", "b", "--json", cwd=quickstart).stdout)
@@ -210,9 +210,10 @@ def test_a_judge_whose_verdicts_flip_from_some_week_on_has_drifted(tmp_path: Pat
     assert "drift history: no point, since every reply came from the cache" in cached.stdout
     (tmp_path / "results" / "judgekit.db").unlink()
     assert judgekit("runs", "reindex", cwd=tmp_path).returncode == 0
-    result = judgekit("drift", "--fail-on-drift", cwd=tmp_path)
+    result = judgekit("drift", "--fail-on-drift", "--stats", cwd=tmp_path)
     assert result.returncode == 1
-    first, second, *_ = result.stdout.splitlines()
+    finding, _, first, second, *_ = result.stdout.splitlines()
+    assert finding.startswith("groundedness v1 drifted: it judges the same answers differently.")
     assert re.fullmatch(r"groundedness v1 on data set [0-9a-f]{12}: judge since run r", first)
     start = (
         "  the same judge asked again later, judge-2025-01-01 with v1: 20 of 60 contradict the stored verdict (33%) "

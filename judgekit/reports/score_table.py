@@ -74,14 +74,16 @@ class ScoreTable:
                 judges[judge] = judges.get(judge, False) or (verdict is not None and verdict.label is not None)
         found = list(_with_labels([name for name in score_names if name in used or judges.get(name)], judges))
         own = [name for name in found if any(is_score_of(judge, name) for judge in judges)] or found
-        self._more = [name for name in columns if name == _RETRIEVED or name.startswith(_METADATA)]
+        self._more = [name for name in dict.fromkeys(columns) if name == _RETRIEVED or name.startswith(_METADATA)]
         metadata = sorted(name for name in used if name.startswith(_METADATA))
-        known = [*dict.fromkeys([*_TEXTS, *found, *score_names, *metadata]), _RETRIEVED, ALL_COLUMNS]
+        reasons = [f"{judge}{REASON}" for judge in judges]
+        known = [*dict.fromkeys([*_TEXTS, *found, *reasons, *score_names, *metadata]), _RETRIEVED, ALL_COLUMNS]
         unknown = next((name for name in columns if name not in known), None)
         if unknown is not None:
             raise ConfigError(f"--columns: no column {unknown!r}{did_you_mean(unknown, known)}")
         self._texts = [name for name in _TEXTS if name in used or name == "case_id"]
-        self._columns = [name for name in found if name in own or name in columns or ALL_COLUMNS in columns]
+        shown = [name for name in found if name in own or name in columns or ALL_COLUMNS in columns]
+        self._columns = [*shown, *(name for name in score_names if name in columns and name not in shown)]
         self._judges = judges
         """By judge, whether it gives labels, which are words and no number."""
 
@@ -152,10 +154,9 @@ def _texts(record: CaseRecord) -> dict[str, str | None]:
 
 
 def _in_words(failure: str) -> str:
-    """`system: timeout` as `system: no answer came in time (timeout)`."""
+    """`system: timeout` as `system: no answer came in time (timeout)`; a system has kinds of its own too."""
     who, _, kind = failure.partition(": ")
-    words = _FAILURE_WORDS.get(kind)
-    return failure if words is None else f"{who}: {words} ({kind})"
+    return f"{who}: {_FAILURE_WORDS.get(kind, 'failed')} ({kind})"
 
 
 def _more_names(record: CaseRecord) -> Iterator[str]:

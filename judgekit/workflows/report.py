@@ -78,7 +78,7 @@ def write_report(path: Path, form: str = "html", out: Path | None = None, column
     if form not in FORMATS:
         raise ConfigError(f"--format {form}: no such format{did_you_mean(form, FORMATS)}")
     if columns and form != "csv":
-        raise ConfigError("--columns is for --format csv; parquet has every column")
+        raise ConfigError("--columns is for --format csv; leave it out")
     folder = RunFolder.open(path)
     target = out or folder.path / FORMATS[form]
     if form == "parquet":

@@ -149,6 +149,23 @@ def test_a_column_that_is_not_there_is_named_with_what_there_is() -> None:
         header([judged("c1", {"topic": "x"})], ["metadata.topik"])
 
 
+def test_a_column_asked_for_twice_stands_once_and_one_without_a_value_stands_all_the_same() -> None:
+    records = [judged("c1", {"topic": "x"})]
+    wanted = ["retrieved", "retrieved", "metadata.topic", "metadata.topic", "f1", "groundedness.reason"]
+    table = ScoreTable(["groundedness", "mrr", "f1"], records, wanted)
+    names = list(table.columns)
+    assert (names.count("retrieved"), names.count("metadata.topic"), names[-1]) == (1, 1, "f1")
+    [row] = map(table.row, records)
+    assert len(row) == len(names)
+    assert dict(zip(names, row, strict=True))["groundedness"] == 4.0
+
+
+def test_a_failure_of_a_kind_of_the_systems_own_is_said_too() -> None:
+    told = [judged("c1", {}, "blank_answer")]
+    [_, row] = csv.reader(io.StringIO("".join(ScoreTable([], told, []).csv_lines(told))))
+    assert row[2] == "system: failed (blank_answer)"
+
+
 def test_without_judges_the_scores_of_metrics_are_there() -> None:
     assert "mrr" in ScoreTable(["mrr"], [record("c1", "q", "a", mrr=(0.5, None))], []).columns
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.comparison import Comparison, Delta, QueryChange
+from judgekit.core.comparison import Comparison, Delta, QueryChange, ScoreChange
 from judgekit.core.scores import Failed, NotApplicable, Outcome
 from judgekit.reports.charts import difference_bar
 from judgekit.reports.compare_lines import (
@@ -27,9 +27,10 @@ from judgekit.reports.compare_lines import (
     unmoved_line,
 )
 from judgekit.reports.figures import number
-from judgekit.reports.finding_sentences import comparison_sentence
+from judgekit.reports.finding_sentences import comparison_sentence, judges_of
 from judgekit.reports.headline import is_headline
 from judgekit.reports.pages import render
+from judgekit.reports.safe_text import inert
 from judgekit.reports.word_diff import word_diff
 
 MOST_CASES = 1000
@@ -52,6 +53,12 @@ _BADGES = {
 
 _GROUPS = {"regression": "worse", "loss": "worse", "win": "better", "mended": "better", "draw": "same"}
 """What readers call the kinds of changes; the others have no other name."""
+
+_NO_VALUE = "no value in b"
+"""The kind of a score that b does not have, since the case failed or it does not apply any more."""
+
+_MOST_MOVES = 4
+"""Scores named beside the id of a case; all of them are in its table."""
 
 _OPEN = 3
 """Cases that lost most and stand open."""
@@ -81,7 +88,8 @@ def render_comparison(
     deltas = moved(headline_deltas(comparison))
     others = [delta for delta in comparison.deltas if delta not in deltas]
     shown = chosen_queries(comparison)
-    judged = [name for name in comparison.kinds if is_headline(name)]
+    judges = judges_of(comparison)
+    judged = [*judges, *(name for name in comparison.kinds if is_headline(name) and name not in judges)]
     flip_header, *flips = flip_table(comparison)
     yield from render(
         "compare.html",
@@ -114,15 +122,19 @@ def render_comparison(
 
 def _kind_counts(queries: Sequence[QueryChange]) -> list[tuple[str, int]]:
     """Kinds of cases with their number, worse ones first; a case that got both worse and better counts in both."""
-    counts = Counter(group for query in queries for group in _groups(query.kinds))
-    first = [name for name in ("worse", "better", "same") if counts[name]]
+    counts = Counter(group for query in queries for group in _groups(query))
+    first = [name for name in ("worse", _NO_VALUE, "better", "same") if counts[name]]
     return [(name, counts[name]) for name in [*first, *(name for name in counts if name not in first)]]
 
 
-def _groups(kinds: Iterable[str]) -> list[str]:
-    """`worse` and `better`; `same` only if it is neither."""
-    found = {_GROUPS.get(kind, kind.replace("_", " ")) for kind in kinds}
-    return sorted(found - {"same"} if found & {"worse", "better"} else found)
+def _groups(query: QueryChange) -> list[str]:
+    """The kinds of a case in the words of readers; `same` only if nothing moved."""
+    found = {_GROUPS.get(query.kind, query.kind.replace("_", " ")), *map(_group, query.scores.values())}
+    return sorted(found - {"same"} if found & {"worse", "better", _NO_VALUE} else found)
+
+
+def _group(change: ScoreChange) -> str:
+    return _NO_VALUE if change.b is None else _GROUPS.get(change.kind, change.kind)
 
 
 def _rows(deltas: Sequence[Delta]) -> list[dict[str, Any]]:
@@ -151,10 +163,8 @@ def _case(item: ComparedCase) -> dict[str, Any]:
     return {
         "id": query.query_id,
         "kind": query.kind.replace("_", " "),
-        "kinds": json.dumps(
-            {"": _groups(query.kinds)} | {name: _groups([change.kind]) for name, change in query.scores.items()}
-        ),
-        "slices": [f"{dimension}={value}" for dimension, values in item.slices.items() for value in values],
+        "kinds": json.dumps({"": _groups(query)} | {name: [_group(change)] for name, change in query.scores.items()}),
+        "slices": [inert(f"{dimension}={value}") for dimension, values in item.slices.items() for value in values],
         "badge": _BADGES.get(query.kind, ""),
         "ranks": "" if query.kind in ("changed_case", "not_applicable") else ranks(query),
         "moves": [
@@ -162,6 +172,7 @@ def _case(item: ComparedCase) -> dict[str, Any]:
             for name, change in sorted(query.scores.items(), key=lambda item: -item[1].loss)
             if change.kind != "draw" and is_headline(name)
         ],
+        "most_moves": _MOST_MOVES,
         "note": query.note,
         "lost": query.lost_chunks,
         "lost_lines": [lost_text(chunk) for chunk in query.lost],
@@ -176,6 +187,9 @@ def _case(item: ComparedCase) -> dict[str, Any]:
     }
 
 
+_EMPTY: Mapping[str, Any] = {"answer": None, "pieces": (), "compared": "", "hits": (), "n_more": 0}
+"""Of an output of which nothing is known."""
+
 _TINTS = {"regression": "worse-cell", "loss": "worse-cell", "win": "better-cell", "mended": "better-cell"}
 """Class of the cell of b."""
 
@@ -184,17 +198,23 @@ def _sides(item: ComparedCase) -> list[dict[str, Any]]:
     """Both outputs, with the words marked that the other answer does not have."""
     ranks_of = (item.query.a_hit_rank, item.query.b_hit_rank)
     sides = [_side(name, output, rank) for name, output, rank in zip("ab", item.outputs, ranks_of, strict=True)]
-    first, second = (side["answer"] for side in sides)
-    is_same = first is not None and first == second
-    marked = None if is_same or first is None or second is None else word_diff(first, second)
+    first, second = (None if output is None else output.answer for output in item.outputs)
+    if first is None or second is None:
+        return sides
+    if first == second:
+        return [{**side, "compared": "the same answer"} for side in sides]
+    marked = word_diff(first[:MOST_TEXT], second[:MOST_TEXT])
+    if marked is None:
+        return [{**side, "compared": "too long to mark the words that differ"} for side in sides]
     return [
-        {**side, "is_same": is_same, "pieces": pieces} for side, pieces in zip(sides, marked or ((), ()), strict=True)
+        {**side, "pieces": [*pieces, (False, _left_out(text))]}
+        for side, pieces, text in zip(sides, marked, (first, second), strict=True)
     ]
 
 
 def _side(name: str, output: SystemOutput | None, rank: int | None) -> dict[str, Any]:
     if output is None:
-        return {"name": name, "answer": None, "state": "no output", "hits": [], "n_more": 0}
+        return {**_EMPTY, "name": name, "state": "no output"}
     state = f"failed: {output.error.kind} {output.error.message}".strip() if output.error is not None else ""
     if not state and (output.abstained or output.grounded is False):
         state = "abstained"
@@ -203,6 +223,7 @@ def _side(name: str, output: SystemOutput | None, rank: int | None) -> dict[str,
         key=lambda entry: entry[0],
     )
     return {
+        **_EMPTY,
         "name": name,
         "answer": None if output.answer is None else _cut(output.answer),
         "state": state or ("no answer" if output.answer is None else ""),
@@ -231,4 +252,9 @@ def _shown(outcome: Outcome | None) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} ... ({len(text):,} characters in all)"
+    return f"{text[:MOST_TEXT]}{_left_out(text)}"
+
+
+def _left_out(text: str) -> str:
+    """What stands in place of the end of a long text."""
+    return "" if len(text) <= MOST_TEXT else f" ... ({len(text):,} characters in all)"

@@ -3,6 +3,7 @@
 Names of judges, probes and figures in them are foreign text. The sentence about a run is in `run_sentence`.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -164,16 +165,25 @@ def comparison_sentence(comparison: Comparison) -> str:
     return f"{first}{cases}{other}"
 
 
+def judges_of(comparison: Comparison) -> list[str]:
+    """The judges that say which answers pass, in the order of the scores."""
+    figures = {delta.name for delta in comparison.deltas}
+    return [name for name in comparison.kinds if f"{name}_pass_rate" in figures]
+
+
 def _moved_cases(comparison: Comparison) -> Iterator[str]:
-    """`9 answers better, 2 worse, 49 the same by correctness`, of judges and else of the first score."""
-    kinds = comparison.kinds
-    ranks = [name for name in kinds if f"{name}_pass_rate" in {delta.name for delta in comparison.deltas}]
-    for name in (ranks or list(kinds))[:2]:
-        counts = kinds[name]
+    """`9 answers better, 2 worse, 49 the same by correctness`, of judges and else of the first score.
+
+    An answer that failed or that a judge gave no verdict on is not counted as worse, but named.
+    """
+    for name in (judges_of(comparison) or list(comparison.kinds))[:2]:
+        changes = [query.scores[name] for query in comparison.per_query if name in query.scores]
+        counts = Counter(change.kind for change in changes if change.b is not None)
         better, worse = counts["mended"] + counts["win"], counts["regression"] + counts["loss"]
-        same = f"{counts['draw']} the same"
-        other = f", {counts['changed']} changed" if counts.get("changed") else ""
-        yield f"{better} answers better, {worse} worse, {same}{other} by {name}"
+        gone = sum(change.b is None for change in changes)
+        other = f", {counts['changed']} changed" if counts["changed"] else ""
+        other += f", {gone} with no value now" if gone else ""
+        yield f"{better} answers better, {worse} worse, {counts['draw']} the same{other} by {name}"
 
 
 def _s(n: int) -> str:

@@ -1,5 +1,6 @@
 """No violation that axe-core finds, in light and dark, on every page and with a case open."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ import pytest
 import judgekit
 from judgekit.reports.runs_page import render_message, render_runs
 from judgekit.storage.run_list import list_runs
+from judgekit.workflows.local_page import Asked
 from judgekit.workflows.report import write_report
+from judgekit.workflows.view import ResultsViewer
 from tests.browser.full_run import write_full_run
+from tests.browser.test_comparison_in_browser import wide_page_of
 from tests.run_folders import write_run
 from tests.workflows.test_answers_that_differ import suite as answers_that_differ
 
@@ -24,6 +28,9 @@ PAGES = [
     "killed/report.html",
     "list.html",
     "message.html",
+    "compare.html",
+    "drift.html",
+    "trend.html",
 ]
 
 
@@ -37,6 +44,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_report(write_run(folder / "killed", 60, n_judged=20, status="running"))
     (folder / "list.html").write_text(render_runs("results", list_runs(folder)), encoding="utf-8")
     (folder / "message.html").write_text(render_message("Not found", "There is no such page."), encoding="utf-8")
+    viewer = ResultsViewer(folder)
+    for name, target in (("drift", "/drift"), ("trend", "/trend/groundedness")):
+        (folder / f"{name}.html").write_bytes(viewer.answer(Asked(target)).body.read())
+    assert "groundedness v1" in (folder / "drift.html").read_text(encoding="utf-8")
+    shutil.copy(wide_page_of(folder / "compared"), folder / "compare.html")
     return folder
 
 
@@ -64,10 +76,22 @@ def test_a_page_has_no_violation(page: Any, results: Path, name: str) -> None:
     page.wait_for_timeout(300)
     page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
     assert violations(page) == []
-    for link in page.locator("nav.sections a").all():
+    tabs = page.locator("nav.sections a").all() if name.endswith("report.html") else []  # other pages have no tabs
+    for link in tabs:
         link.click()
         page.wait_for_selector(f"{link.get_attribute('href')}.shown")
         assert violations(page) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["quickstart/report.html", "quickstart/report.html#cases", "compare.html", "list.html"]
+)
+def test_a_page_has_no_violation_on_a_phone_and_is_no_wider(page: Any, results: Path, name: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{results.as_uri()}/{name}")
+    page.wait_for_timeout(300)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 @pytest.mark.parametrize("address", ["quickstart/report.html#case=q05-bosun", "full/report.html#case=q02-lamp-range"])

@@ -95,6 +95,7 @@ def test_which_answers_got_worse_is_answered_on_the_first_screen(watched: Any, t
     assert worst.bounding_box()["y"] < 900
     page.select_option("#kind", "worse")
     assert page.locator("details.compared:visible").count() > 0
+    page.select_option("#kind", "no value in b")
     page.select_option("#score", "correctness")
     by_judge = page.locator("details.compared:visible").count()
     page.select_option("#slice", "category=factual")

@@ -23,9 +23,19 @@
   }
 
   function openLinked() {
-    const id = decodeURIComponent(location.hash.replace(/^#case=/, ""));
-    const found = location.hash.startsWith("#case=") && cases.find((item) => item.box.dataset.case === id);
+    if (!location.hash.startsWith("#case=")) return;
+    let id = location.hash.slice("#case=".length);
+    try {
+      id = decodeURIComponent(id);
+    } catch {
+      // Not one of our links: taken as it stands.
+    }
+    const found = cases.find((item) => item.box.dataset.case === id);
     if (found) {
+      if (found.box.hidden) {
+        for (const control of [kind, score, slice, text]) control.value = "";
+        filter();
+      }
       found.box.open = true;
       found.box.scrollIntoView();
       found.box.querySelector("summary").focus();

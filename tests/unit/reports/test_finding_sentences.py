@@ -1,10 +1,11 @@
 """What each command says first."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from judgekit.core.comparison import Cause, Comparison, Delta
+from judgekit.core.comparison import Cause, Comparison, Delta, QueryChange, ScoreChange
 from judgekit.reports.finding_sentences import (
     bridge_sentences,
     calibration_sentence,
@@ -194,3 +195,15 @@ def delta(value: float, p_holm: float | None) -> Delta:
 )
 def test_a_comparison_says_which_run_is_better_and_how_certain_that_is(found: Comparison, said: str) -> None:
     assert comparison_sentence(found) == said
+
+
+def test_an_answer_that_has_no_verdict_any_more_is_not_called_worse() -> None:
+    changes = {
+        "c1": ScoreChange(5.0, None, "regression", 1.0, "failed: timeout"),
+        "c2": ScoreChange(5.0, 2.0, "regression", 0.6),
+        "c3": ScoreChange(2.0, 3.0, "win"),
+        "c4": ScoreChange(4.0, 4.0, "draw"),
+    }
+    queries = tuple(QueryChange(case_id, "draw", scores={"tone": change}) for case_id, change in changes.items())
+    found = replace(comparison(n_shared=4), per_query=queries)
+    assert "1 answers better, 1 worse, 1 the same, 1 with no value now by tone." in comparison_sentence(found)

@@ -180,7 +180,7 @@ def test_the_table_can_be_worked_by_keyboard_alone(watched: Watched, large: Path
     page.wait_for_selector("#case-body h3")
     assert page.locator("#case-title").text_content() == "c00006"  # the worst first: of those with 0 points, the second
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.getElementById('case-title').textContent === 'c00012'")
+    page.wait_for_function("() => document.getElementById('case-title').textContent === 'c00012'")
     page.keyboard.press("Escape")
     page.wait_for_selector("#case", state="hidden")
     assert page.evaluate("document.activeElement.dataset.row") == "2"
@@ -347,7 +347,7 @@ def test_keys_search_move_and_open(watched: Watched, large: Path) -> None:
     page = watched.opened(large)
     page.keyboard.press("/")
     page.keyboard.type("kiln 77")
-    page.wait_for_function("document.getElementById('count').textContent.includes(' of ')")
+    page.wait_for_function("() => document.getElementById('count').textContent.includes(' of ')")
     page.locator("#cases-title").click()
     for key in ("j", "j", "k", "Enter"):
         page.keyboard.press(key)

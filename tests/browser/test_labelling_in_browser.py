@@ -211,7 +211,7 @@ def test_a_page_whose_server_is_gone_keeps_what_was_chosen(browser: Any, run: Pa
         page.wait_for_selector("#case-id:not(:empty)")
         page.keyboard.press("4")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.getElementById('message').textContent.includes('does not answer')")
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('does not answer')")
     assert page.locator("#questions :checked").get_attribute("value") == "4"
     context.close()
 

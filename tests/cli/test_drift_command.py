@@ -62,6 +62,7 @@ def test_a_history_in_which_nothing_was_asked_fails_a_pipeline_and_says_so(tmp_p
     assert "note: groundedness v1: not asked, so nothing says that it did not drift" in failing.stderr
 
 
+@pytest.mark.slow
 def test_an_alarm_lasts_until_it_is_accepted(tmp_path: Path) -> None:
     state = {"moved": False}
 

@@ -91,6 +91,7 @@ def test_the_gate_runs_the_test_command_of_the_readme_word_for_word() -> None:
     assert RUN_TESTS in text_of(ROOT / ".ci" / "run").splitlines()
 
 
+@pytest.mark.slow
 def test_what_the_tutorial_shows_of_the_quickstart_is_what_it_prints(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "judgekit", "quickstart"]
     printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()

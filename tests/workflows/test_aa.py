@@ -63,6 +63,7 @@ def test_a_second_run_of_the_same_system_says_how_often_gates_fail_on_nothing(tm
     assert " of runs of the same cases. Next: move the limit of `keyword_groundedness >= 0.7`" in text
 
 
+@pytest.mark.slow
 def test_one_run_alone_knows_other_cases_only(tmp_path: Path) -> None:
     run(tmp_path, "a", 1)
     found = aa(tmp_path, "a", "--json")
@@ -79,6 +80,7 @@ def test_one_run_alone_knows_other_cases_only(tmp_path: Path) -> None:
     assert "the same cases: not known, since nothing stored says how a second run of them would differ" in text
 
 
+@pytest.mark.slow
 def test_several_answers_to_each_case_are_split_in_halves(tmp_path: Path) -> None:
     run(tmp_path, "a", 1, n_answers=4, cluster_by="metadata.repeat_of")
     found = aa(tmp_path, "a", "--json")

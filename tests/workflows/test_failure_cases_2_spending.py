@@ -309,6 +309,7 @@ def test_t2_04_a_field_of_the_request_can_ask_for_an_upstream(tmp_path: Path) ->
     assert ran.manifest["models"]["m"]["upstreams"] == {"Azure": 2}
 
 
+@pytest.mark.slow
 def test_t2_04_a_pin_is_no_excuse_to_take_cached_replies_of_another_upstream(tmp_path: Path) -> None:
     with FaultServer(after_capabilities(*[with_upstream("DeepInfra")] * 3, with_upstream("Azure"))) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=3, model={"max_concurrency": 1})

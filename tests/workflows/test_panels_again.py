@@ -98,6 +98,7 @@ def rescored(results: Path, run_id: str, tmp_path: Path) -> tuple[Path, dict[str
     return folder, before, rescore(str(folder), Options())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "again", [None, RejudgeWanted(judges=("groundedness",)), RejudgeWanted(judges=("correctness",))]
 )

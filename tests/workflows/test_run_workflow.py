@@ -101,6 +101,7 @@ def test_every_figure_accounts_for_every_case(tmp_path: Path) -> None:
             assert figure["low"] <= figure["value"] <= figure["high"], name
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_config_differ_in_nothing_but_name_and_time(tmp_path: Path) -> None:
     for run_id in ("a", "b"):
         judgekit.run("quickstart", results_dir=tmp_path, run_id=run_id)

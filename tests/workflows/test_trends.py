@@ -54,6 +54,7 @@ def document_of(results: Path, metric: str = RATE, **query: Any) -> dict[str, An
     return find_trend(TrendQuery(metric, **query), Options(results_dir=results)).trend.document()
 
 
+@pytest.mark.slow
 def test_whether_a_rate_is_going_to_0_is_answered_with_intervals(results: Path) -> None:
     done = command("runs", "trend", RATE, "--results-dir", results)
     assert done.returncode == 0, done.stderr

@@ -180,6 +180,7 @@ def weekly(tmp_path: Path) -> Any:
         yield state
 
 
+@pytest.mark.slow
 def test_a_weekly_run_that_answers_from_the_cache_finds_the_drift_by_default(weekly: Weekly) -> None:
     path = weekly.config()
     weekly.flips = lambda week: 0.35 if week >= 4 else 0.0

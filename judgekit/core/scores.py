@@ -56,7 +56,7 @@ class Scale(Frozen):
 def _scale(name: str, low: float, high: float, better: bool | None, unit: str | None = None) -> Scale:
     ends = (low, high) == (0.0, 1.0)
     if unit is None:
-        of_judge = not ends and math.isfinite(low) and math.isfinite(high)
+        of_judge = not ends and low >= 0 and math.isfinite(high)
         unit = "points" if of_judge else "share" if ends and name.endswith("_rate") else "number"
     direction = None if better is None else "higher" if better else "lower"
     return Scale.model_validate(

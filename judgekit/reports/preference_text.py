@@ -5,7 +5,7 @@ from typing import Any
 
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
-from judgekit.reports.figures import number
+from judgekit.reports.figures import interval_text, number
 
 
 def preference_lines(summary: RunSummary) -> list[str]:
@@ -23,7 +23,8 @@ def preference_of(summary: RunSummary, name: str) -> list[str]:
         return []
     failed = summary.judges[name]["n_failed"]
     flipped = f"{record['n_flip']} of {_pairs(record['n_pairs'])} flipped with the order"
-    lines = [f"{_finding(name, record, summary)}; {flipped}."]
+    runs = ", ".join(f"{letter} is {run}" for letter, run in record["runs"].items())
+    lines = [f"{_finding(name, record, summary)}; {flipped}.", *([runs] if runs else [])]
     more = [(record["n_tie"], "ties in both orders"), (record["n_equal"], "equal answers, not asked")]
     more.append((failed, "not judged in both orders, in no rate"))
     counted = ", ".join(f"{n} {what}" for n, what in more if n)
@@ -36,8 +37,14 @@ def preference_of(summary: RunSummary, name: str) -> list[str]:
         lines.append(
             f"order effect: {effect.value:+.3f}{ends}, by how much more often an answer is picked if it is first"
         )
-    runs = ", ".join(f"{letter} is {run}" for letter, run in record["runs"].items())
-    return [*lines, *([runs] if runs else [])]
+    return lines
+
+
+def reading_command(summary: RunSummary) -> str | None:
+    """The command that shows both answers of each pair side by side; None if these are not pairs of two runs."""
+    records = (judge.get("preference") for judge in summary.judges.values())
+    runs = next((list(record["runs"].values()) for record in records if record), [])
+    return f"judgekit compare {runs[0]} {runs[1]} --format html --out pairs.html" if len(runs) == 2 else None
 
 
 _FLIPS = {
@@ -50,14 +57,15 @@ _FLIPS = {
 def _finding(name: str, record: Mapping[str, Any], summary: RunSummary) -> str:
     if len(record["runs"]) > 2:
         return _ranking(record)
-    if not record["n_decided"]:
+    n = record["n_decided"]
+    if not n:
         return "no pair was decided"
-    ends = ""
     rate = summary.overall.get(f"{name}.win_rate")
-    if isinstance(rate, Estimate) and rate.low is not None and rate.high is not None:
-        ends = f" ({100 * rate.low:.0f}-{100 * rate.high:.0f}%)"
-    decided = f"{record['n_decided']} decided pair{'' if record['n_decided'] == 1 else 's'}"
-    return f"B is better in {record['n_b']} of {decided}{ends}"
+    low, high = (rate.low, rate.high) if isinstance(rate, Estimate) else (None, None)
+    which = "B is" if low is not None and low > 0.5 else "A is" if high is not None and high < 0.5 else None
+    ends = interval_text(rate, summary.scales.get(f"{name}.win_rate")) if isinstance(rate, Estimate) else ""
+    picked = f"B is picked in {record['n_b']} of {n} decided pair{'' if n == 1 else 's'}"
+    return f"{which or 'neither is shown to be'} better: {picked}{f' (95% {ends})' if ends else ''}"
 
 
 def _ranking(record: Mapping[str, Any]) -> str:

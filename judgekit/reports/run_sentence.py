@@ -8,7 +8,7 @@ from judgekit.core.runs import RunSummary, cases_text
 from judgekit.core.scores import Estimate
 from judgekit.reports.figures import by_judge, interval_text, number, percent, value_text
 from judgekit.reports.headline import main_figures
-from judgekit.reports.preference_text import preference_lines
+from judgekit.reports.preference_text import preference_lines, reading_command
 
 _BOUNDS = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 
@@ -170,6 +170,8 @@ def _people(summary: RunSummary, reports: Mapping[str, Mapping[str, Any]]) -> It
             ends = f" ({percent(agreed['low'])} to {percent(agreed['high'])})" if agreed.get("low") is not None else ""
             n_same = round(agreed["value"] * agreed["n"])
             yield f"The judge {name} agrees with people in {n_same} of {agreed['n']} cases{ends}."
+            if (command := reading_command(summary)) is not None:
+                yield f"Read both answers of each pair: `{command}`."
             return
     yield f"Nobody has checked the judges against people yet: `judgekit label {summary.run_id}`."
 

@@ -126,7 +126,7 @@ def _rows(summary: RunSummary, *, stats: bool) -> list[tuple[str, ...]]:
 
 def _notes(summary: RunSummary, *, stats: bool) -> list[tuple[str, str]]:
     """(kind, line) below the table; kind is `plain`, `good` or `bad`."""
-    told = [*preference_lines(summary)[1:], *repeat_lines(summary)]
+    told = [*preference_lines(summary)[1 : None if stats else 2], *repeat_lines(summary)]
     told += [*instrument_lines(summary), small_slices_line(summary) or ""] if stats else finding_lines(summary)
     found = [("plain", line) for line in told if line]
     gates = [

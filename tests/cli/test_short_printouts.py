@@ -7,7 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from judgekit.cli.app import app
+from judgekit.testing import FaultServer
 from tests.builders import REPOSITORY
+from tests.workflows.test_prefer import answers_of, by_place_in_three_of_ten, judge_that, store
 
 LABELS = REPOSITORY / "configs" / "quickstart" / "labels.jsonl"
 MOST_LINES = 25
@@ -50,3 +52,21 @@ def test_a_printout_begins_with_its_finding_and_has_all_the_rest_behind_stats(
     assert short[0].startswith(begins)
     assert len(short) <= MOST_LINES
     assert len(printed(results, *words, "--stats")) > len(short)
+
+
+def test_a_comparison_of_answers_begins_with_which_are_better_and_how_certain_that_is(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    with FaultServer(judge_that(by_place_in_three_of_ten)) as server:
+        for name in "AB":
+            store(tmp_path, name, answers_of(name, 20), server)
+        # of 14 decided pairs 8 are B's
+        short = printed(results, "prefer", "A", "B", "--run-id", "p", "-q")
+        long = printed(results, "prefer", "A", "B", "--run-id", "again", "-q", "--stats")
+    assert short[0].startswith(
+        "prefer-suite, 20 cases: Neither is shown to be better: B is picked in 8 of 14 decided pairs (95% 33% to 79%); "
+        "6 of 20 pairs flipped with the order."
+    )
+    assert short[0].endswith("`judgekit label p`.")
+    assert "A is A, B is B" in short
+    assert len(short) <= MOST_LINES
+    assert [line for line in long if line.startswith("order effect: ")] and len(long) > len(short)

@@ -112,7 +112,9 @@ def test_a_planted_order_effect_is_found_with_its_interval_and_the_win_rate_is_n
     record = summary.judges["preference"]["preference"]
     assert (record["n_pairs"], record["n_flip"], record["n_tie"]) == (200, 60, 0)
     assert record["flips"] == {"first_twice": 60}
-    assert preference_lines(summary)[0].startswith("B is better in 80 of 140 decided pairs (")
+    assert preference_lines(summary)[0].startswith(
+        "neither is shown to be better: B is picked in 80 of 140 decided pairs"
+    )
     assert preference_lines(summary)[0].endswith("60 of 200 pairs flipped with the order.")
 
 
@@ -454,7 +456,9 @@ def test_a_run_whose_outputs_bring_the_other_answer_needs_no_second_run(tmp_path
     summary = judgekit.run(config, run_id="r").summary
     assert summary.judges["preference"]["preference"]["n_b"] == 3
     folder = tmp_path / "both" / "results" / "r"
-    assert "B is better in 3 of 3 decided pairs (44-100%)" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "either is shown to be better: B is picked in 3 of 3 decided pairs (95% 44% to 100%)" in (
+        folder / "report.html"
+    ).read_text(encoding="utf-8")
     shown = page_of(folder).details[1]
     assert ("A of c1" in str(shown["other"]), "B of c1" in str(shown["answer"])) == (True, True)
     assert [judged["said"] for judged in shown["judged"]] == ["B"]

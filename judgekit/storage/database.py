@@ -18,7 +18,7 @@ from typing import Any
 from judgekit.core.errors import StorageError
 from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.migrations import is_newest, migrate
-from judgekit.storage.sqlite_files import BROKEN, cannot_be_written, is_broken, open_copy, open_to_read
+from judgekit.storage.sqlite_files import BROKEN, cannot_be_written, is_broken, open_copy, open_to_read, set_journal
 
 DATABASE = "judgekit.db"
 """Stands beside the runs of a results folder."""
@@ -227,10 +227,8 @@ class Database:
                 connection.execute(f"EXPLAIN {statement}", (None,) * n_values).close()
             if check_all and (found := connection.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
                 raise _Corrupt(found)
-            # Readers then never wait for a writer. It is kept in the file, so it is enough if it works once: SQLite
-            # does not wait for others here, and some file systems cannot do it.
-            with suppress(sqlite3.OperationalError):
-                connection.execute("PRAGMA journal_mode = WAL")
+            # With WAL, readers never wait for a writer.
+            set_journal(connection, self.path.parent)
         except BaseException:
             connection.close()
             raise

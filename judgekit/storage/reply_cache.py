@@ -23,10 +23,13 @@ from diskcache.core import MODE_RAW
 from judgekit.core.cache_keys import KEY_VERSION, PREFIXES, kind_and_version
 from judgekit.core.errors import StorageError
 from judgekit.core.text import clean_text
-from judgekit.storage.sqlite_files import BROKEN, is_broken
+from judgekit.storage.sqlite_files import BROKEN, is_broken, journal_mode
 
 _NEVER_BITES = 2**62
 """Size limit in bytes; diskcache drops entries above it without a word."""
+
+_MAPPED_BYTES = 2**26
+"""Of the database, what SQLite may read as memory; none over a network, where other machines write to it."""
 
 _LOOK_UP = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
 _ALL_COLUMNS = (
@@ -141,6 +144,7 @@ class DiskReplyCache:
     def _open(self) -> Cache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with_wal = journal_mode(self.folder) == "wal"
             cache = _Database(
                 str(self.folder),
                 disk=TextDisk,
@@ -149,7 +153,9 @@ class DiskReplyCache:
                 cull_limit=0,
                 size_limit=_NEVER_BITES,
                 statistics=0,
-                sqlite_synchronous=1,
+                sqlite_journal_mode="wal" if with_wal else "delete",
+                sqlite_mmap_size=_MAPPED_BYTES if with_wal else 0,
+                sqlite_synchronous=1 if with_wal else 2,
             )
             # Each thread has a connection of its own; this one may never use the cache again.
             cache.close()

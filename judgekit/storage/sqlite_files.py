@@ -1,9 +1,80 @@
-"""SQLite files that are broken, or that stand where nothing can be written, as on a read-only disk."""
+"""SQLite files: how their journal is kept, and those that are broken or stand where nothing can be written."""
 
+import os
+import re
 import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
+
+from judgekit.core.errors import ConfigError
+
+JOURNAL_VARIABLE = "JUDGEKIT_SQLITE_JOURNAL"
+"""`wal` or `delete`: takes the place of what the file system says."""
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_MOUNT_POINT = 4
+"""Of a line of it, the word that says where the file system is mounted."""
+
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|lustre|gpfs|glusterfs|beegfs|ocfs2|gfs2|orangefs|pvfs2|virtiofs|davfs"
+    r"|fuse\..*"
+)
+"""Types of file systems that several machines may mount, or that cannot share memory between processes."""
+
+
+def journal_mode(folder: Path) -> str:
+    """How a database in a folder keeps its journal: `wal`, or `delete` on a network file system.
+
+    In WAL mode the processes share memory through a file, which works on one machine only: over NFS or SMB a database
+    breaks without a word.
+
+    Raises:
+        ConfigError: the variable says neither.
+    """
+    wanted = os.environ.get(JOURNAL_VARIABLE, "").strip().lower()
+    if wanted not in ("", "wal", "delete"):
+        raise ConfigError(f"{JOURNAL_VARIABLE}: expected wal or delete, found {wanted!r}")
+    return wanted or ("delete" if _NETWORK.fullmatch(_file_system(folder)) else "wal")
+
+
+def set_journal(connection: sqlite3.Connection, folder: Path) -> None:
+    """Keep the journal as fits the file system.
+
+    It is kept in the file, so it is enough if it works once: SQLite does not wait for others here, and some file
+    systems cannot do it.
+
+    Raises:
+        ConfigError: the variable says something else.
+    """
+    mode = journal_mode(folder)
+    try:
+        connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()
+    except sqlite3.OperationalError:
+        return
+    # Without the log a power cut may otherwise break the file.
+    connection.execute(f"PRAGMA synchronous = {'NORMAL' if mode == 'wal' else 'FULL'}").close()
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system that a folder is on, as Linux calls it; blank if that cannot be told."""
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+        place = folder.resolve()
+    except OSError:
+        return ""
+    found, depth = "", -1
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        words = before.split()
+        if len(words) < _MOUNT_POINT + 1 or not after:
+            continue
+        point = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), words[_MOUNT_POINT]))
+        # Of two mounts at one point the later one is seen.
+        if len(point.parts) >= depth and place.is_relative_to(point):
+            found, depth = after.split()[0], len(point.parts)
+    return found
+
 
 _CANNOT_WRITE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """What SQLite says where it cannot make the files that stand beside a database in WAL mode."""

@@ -19,6 +19,7 @@ from judgekit.storage.column_names import advice
 from judgekit.storage.dotted import EACH, field_heads
 from judgekit.storage.encodings import Hashes
 from judgekit.storage.field_mapping import FieldMapping
+from judgekit.storage.file_series import is_pattern, series_folder
 from judgekit.storage.id_lists import RETRIEVED_IDS
 from judgekit.storage.problems import MISSING, Location, line_of, one_line, problems
 from judgekit.storage.reading import reading_of
@@ -67,7 +68,9 @@ def data_sha256(source: DataFile, path: Path, known: Hashes | None = None) -> st
     Raises:
         InputError: a file cannot be read.
     """
-    if is_folder(path) or path.suffix.lower() == ".tsv":  # judgements of BEIR have questions in a file beside them
+    if (
+        is_folder(path) or is_pattern(path) or path.suffix.lower() == ".tsv"
+    ):  # judgements of BEIR have questions in a file beside them
         files = reading_of(source, path).files()
         if files != [path]:
             lines = [f"{file_sha256(file)}  {os.path.relpath(file, path)}\n" for file in files]
@@ -196,7 +199,7 @@ class Intake:
             path: where it is.
             id_name: what messages call the id of a record.
         """
-        self._file, self._path, self._id_name = file, path, id_name
+        self._file, self._path, self._id_name = file, series_folder(path), id_name
         self._places: dict[str, Row | int] = {}
         """Where each id was met first."""
         self._wrong: list[tuple[Row | None, str]] = []

@@ -19,6 +19,7 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.storage.documents import DATA_VALUES, line_of_node, node_at, parsed_yaml
 from judgekit.storage.encodings import faults_named
+from judgekit.storage.file_series import is_series, series_files, series_folder
 from judgekit.storage.format_names import formats_named
 from judgekit.storage.problems import kind_of, one_part
 from judgekit.storage.rows import (
@@ -39,16 +40,23 @@ _COLUMNS = {".parquet": "parquet", ".arrow": "arrow"}
 
 _BATCH = 1024
 _SHARD = re.compile(r"-\d{5}-of-\d{5}(-[0-9a-f]{16})?$")
+_PART = re.compile(r"\d+|(part|shard)[-_.]?\d+([-_.].*)?")
+"""Names of files that Spark, Dask, Arrow and others write into one folder, such as `part-00003-c1f8.snappy`."""
 _PANDAS_INDEX = "__index_level_"
 _NOTHING = ("NaTType", "NAType")
 """Types of what pandas writes for a missing value, beside None and NaN."""
 
-CONTAINERS = ("yaml", "folder", "parquet", "arrow")
+SERIES = "several files"
+"""Files that are read one after the other."""
+
+CONTAINERS = ("yaml", "folder", "parquet", "arrow", SERIES)
 """Formats that say how rows are stored and not what they hold, beside JSONL, JSON and CSV."""
 
 
 def container_of(file: DataFile, path: Path) -> str | None:
     """How the rows of a path are stored: as the config says, or by extension and content of a folder; None: unknown."""
+    if is_series(path):
+        return SERIES
     if file.format in OWN_FORMATS.values() or file.format in CONTAINERS:
         return file.format
     if is_folder(path) and not has_own_suffix(path):
@@ -80,6 +88,8 @@ def container_rows(
     container = container_of(file, path)
     if lenient and not is_folder(path) and file.format not in OWN_FORMATS.values() and container in (None, "json"):
         return read_rows(file.model_copy(update={"format": _json_form(file, path)}), path)
+    if container == SERIES:
+        return _rows_of_all(file, path, notices)
     if container == "yaml":
         return _yaml_rows(file, path)
     if container == "folder":
@@ -92,6 +102,17 @@ def container_rows(
             f'qrels); or set "format" to one of {formats_named()}'
         )
     return read_rows(file, path)
+
+
+def _rows_of_all(file: DataFile, path: Path, notices: Notices | None) -> Iterator[Row]:
+    """The rows of several files, each with the file that it stands in; the same notice is given once."""
+    folder = series_folder(path)
+    said: Notices = []
+    for entry in series_files(path):
+        for row in container_rows(file, entry, said):
+            yield replace(row, file=str(entry.relative_to(folder)))
+    if notices is not None:
+        notices += dict.fromkeys(said)
 
 
 def _json_form(file: DataFile, path: Path) -> str:
@@ -277,7 +298,7 @@ def split_files(file: DataFile, path: Path) -> list[Path]:
 def _split_of(entry: Path, root: Path) -> str:
     """`train` for `data/train-00000-of-00002.parquet`, `train/0000.parquet` and `train/data-00000-of-00001.arrow`."""
     stem = _SHARD.sub("", entry.stem)
-    if stem in ("data", "dataset") or stem.isdigit():
+    if stem in ("data", "dataset") or _PART.fullmatch(stem):
         return entry.parent.name if entry.parent != root else root.name
     folders = [part for part in entry.parent.relative_to(root).parts if part != "data"]
     return "/".join([*folders, stem])

@@ -19,6 +19,7 @@ from judgekit.core.errors import InputError, did_you_mean
 from judgekit.storage.containers import CONTAINERS, container_of, container_rows, first_row, json_files, split_files
 from judgekit.storage.dotted import field_heads
 from judgekit.storage.encodings import faults_named
+from judgekit.storage.file_series import is_pattern, is_series, series_files
 from judgekit.storage.format_names import STORED_AS, formats_named, known_formats
 from judgekit.storage.record_formats import (
     Document,
@@ -89,6 +90,8 @@ class Reading:
         Raises:
             InputError: there are none.
         """
+        if is_series(self.path):
+            return series_files(self.path)
         if not is_folder(self.path) and (isinstance(self.form, RecordFormat) or self.form is None):
             return [self.path]
         if isinstance(self.form, RecordFormat) or self.form is None:
@@ -106,7 +109,7 @@ def reading_of(file: DataFile, path: Path) -> Reading:
     """
     if file.format is not None:
         return Reading(file, path, _named(file.format, path))
-    for form in formats().values():
+    for form in () if is_pattern(path) else formats().values():
         if form.claims_path(path):
             return Reading(file, path, form)
     container = container_of(file, path)

@@ -111,6 +111,74 @@ class TestColumns:
         assert "is not a readable arrow file" in complaint(written(tmp_path, "x.arrow", b"ARROW1"))
 
 
+class TestSeveralFiles:
+    """A pattern, or a folder of numbered files."""
+
+    def parts(self, folder: Path) -> None:
+        folder.mkdir()
+        for number, ids in enumerate(("bc", "a", "de")):
+            lines = [json.dumps({"id": name, "question": name}) for name in ids]
+            (folder / f"part-{number}.jsonl").write_text("\n".join(lines) + "\n")
+
+    @pytest.mark.parametrize("name", ["data/part-*.jsonl", "data/part-?.jsonl", "data/**/part-[0-9].jsonl", "data"])
+    def test_they_are_read_in_the_order_of_their_names(self, tmp_path: Path, name: str) -> None:
+        self.parts(tmp_path / "data")
+        (tmp_path / "data" / "_SUCCESS").write_text("")
+        assert "".join(case.id for case in cases_of(tmp_path / name)) == "bcade"
+        file = DataFile(path=name)
+        before = data_sha256(file, tmp_path / name)
+        assert [path.name for path in reading_of(file, tmp_path / name).files()] == [
+            f"part-{n}.jsonl" for n in range(3)
+        ]
+        (tmp_path / "data" / "part-1.jsonl").write_text('{"id": "x"}\n')
+        assert data_sha256(file, tmp_path / name) != before
+
+    @pytest.mark.parametrize("name", ["data/part-*.jsonl", "data"])
+    def test_what_is_wrong_is_named_with_file_and_line(self, tmp_path: Path, name: str) -> None:
+        self.parts(tmp_path / "data")
+        (tmp_path / "data" / "part-2.jsonl").write_text('{"id": "d"}\n{"id": "b"}\n{"id": "e", "tags": 5}\n')
+        assert [line.removeprefix("data/") for line in complaint(tmp_path / name).splitlines()] == [
+            "part-2.jsonl:2: $: id 'b' is already on line 1 of part-0.jsonl",
+            "part-2.jsonl:3: $.tags: expected a list, found a number",
+        ]
+
+    def test_rows_without_ids_are_numbered_through(self, tmp_path: Path) -> None:
+        for number in range(2):
+            (tmp_path / f"rows-{number}.csv").write_text("question,answer\nHow hot?,1240\nHow cold?,4\n")
+        assert [case.id for case in cases_of(tmp_path / "rows-*.csv")] == ["1", "2", "3", "4"]
+
+    def test_rows_of_another_tool_are_known_by_their_keys(self, tmp_path: Path) -> None:
+        for number in range(2):
+            row = {"user_input": f"q{number}", "response": "a", "reference": "a", "retrieved_contexts": ["c"]}
+            (tmp_path / f"rows-{number}.jsonl").write_text(json.dumps(row) + "\n")
+        assert reading_of(DataFile(path="x"), tmp_path / "rows-*.jsonl").name == "ragas"
+        assert [output.answer for output in outputs_of(tmp_path / "rows-*.jsonl")] == ["a", "a"]
+
+    def test_a_pattern_without_files_is_refused(self, tmp_path: Path) -> None:
+        assert complaint(tmp_path / "part-*.parquet") == "part-*.parquet: no file has such a name"
+
+    def test_a_file_whose_name_is_a_pattern_is_that_file(self, tmp_path: Path) -> None:
+        for name in ("a[1].jsonl", "a1.jsonl"):
+            (tmp_path / name).write_text(json.dumps({"id": name}) + "\n")
+        assert [case.id for case in cases_of(tmp_path / "a[1].jsonl")] == ["a[1].jsonl"]
+
+    def test_jsonl_files_of_different_names_are_no_series(self, tmp_path: Path) -> None:
+        for name in ("cases", "outputs"):
+            (tmp_path / f"{name}.jsonl").write_text('{"id": "a"}\n')
+        assert "is a folder of no known kind" in complaint(tmp_path)
+
+    @pytest.mark.parametrize("stem", ["part-{}", "part.{}", "part-0000{}-c1f8.c000.snappy", "000{}"])
+    @pytest.mark.parametrize("name", ["", "*.parquet"])
+    def test_parquet_parts_of_one_folder_are_one_table(self, tmp_path: Path, stem: str, name: str) -> None:
+        parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is an extra")
+        import pyarrow as pa
+
+        for number in (1, 0):
+            table = pa.table({"id": [f"{number}a", f"{number}b"], "tags": [["x"], []]})
+            parquet.write_table(table, tmp_path / (stem.format(number) + ".parquet"), row_group_size=1)
+        assert [case.id for case in cases_of(tmp_path / name)] == ["0a", "0b", "1a", "1b"]
+
+
 def test_without_pyarrow_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 

@@ -40,7 +40,7 @@ Examples:
   judgekit run config.json --sample 20          20 cases drawn at random, the same ones each time
   judgekit run config.json --case q1 --case q7  these two cases only
   judgekit run config.json --dry-run            how many calls, tokens and what cost, without a call
-  judgekit run config.json --shard 1/2          one of two processes; then a plain run puts it together
+  judgekit run config.json --shard 1/2          one of two processes; `judgekit merge` puts them together
   judgekit run --resume demo-20260131-142501-3f9a
   judgekit run quickstart --json | jq .metrics.overall.groundedness
 
@@ -74,7 +74,7 @@ def run_command(
         int | None, Option("--sample", min=1, help="Take only N cases, drawn at random with the config's seed.")
     ] = None,
     shard: Annotated[
-        str | None, Option("--shard", help="Judge part I of N only; a plain run afterwards finds all replies cached.")
+        str | None, Option("--shard", help="Judge part I of N only; `judgekit merge` puts the parts together.")
     ] = None,
     case: CaseIds = None,
     run_id: RunId = None,
@@ -219,6 +219,36 @@ def rejudge_command(
     wanted = RejudgeWanted(tuple(dict.fromkeys(judge or ())), model, prompt_version, config)
     options = shared.options(run_id=run_id, use_cache=not no_cache, from_dir=from_dir)
     carry_out(open_rejudge(run, wanted, options), shared)
+
+
+MERGE_EPILOG = """\b
+Examples:
+  judgekit run config.json --shard 1/2 --run-id half-1     on one machine
+  judgekit run config.json --shard 2/2 --run-id half-2     on another, at the same time
+  judgekit merge half-1 half-2 --run-id whole              the figures of one run over all cases
+  judgekit merge shards/* --results-dir results            shards in folders, such as artifacts of a CI matrix
+  judgekit merge half-1 half-2 --config here/config.json   if config and data are elsewhere now
+
+\b
+All shards must be complete, and of one config, data and judgekit. No judge is asked again. A model is asked only where
+the spot check needs what no shard could know: a sample that grows (adaptive), verdicts older than a day, a live system.
+Exit codes as of `judgekit run`.
+"""
+
+
+@command(app, "merge", panel=RUN, json=True, quiet=True, stats=True, epilog=MERGE_EPILOG)
+def merge_command(
+    shared: Shared,
+    runs: Annotated[list[str], Argument(help="The runs of all shards, in any order: ids or folders.")],
+    config: Annotated[
+        Path | None, Option("--config", help="Where the config is now; default: where the shards were judged from.")
+    ] = None,
+    run_id: RunId = None,
+) -> None:
+    """Put complete shards together. Into a new run, with the figures of one process."""
+    from judgekit.workflows.merge import open_merge
+
+    carry_out(open_merge(runs, shared.options(run_id=run_id), config), shared)
 
 
 def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:

@@ -103,6 +103,11 @@ class Manifest(Frozen):
     sample_seed: int | None = None
     shard: str | None = None
     """`2/4`, where `--shard` asked for a part of the cases; its figures are of that part."""
+    shard_by: Literal["id"] | None = None
+    """`id`: the hash of a case's id says which shard it is in. None: not a shard, or one of an older version, which
+    took every N-th case."""
+    shards: tuple[dict[str, str], ...] = ()
+    """`shard`, `run_id` and `path` of each run that it was merged from, in the order of the shards; else empty."""
     case_ids: tuple[str, ...] | None = None
     """Ids of the cases, where `--case` named them."""
     n_cases_in_file: int | None = None
@@ -133,7 +138,7 @@ class CasePart:
     """So many cases drawn at random."""
     sample_seed: int | None = None
     shard: str | None = None
-    """`2/4`: every fourth of these cases, from the second on."""
+    """`2/4`: of these cases those whose id falls into the second of four shards; it may be none."""
     case_ids: tuple[str, ...] | None = None
     """These cases, each with all its answers."""
 
@@ -145,7 +150,7 @@ class CasePart:
         it is resumed.
 
         Raises:
-            ConfigError: parts that cannot be combined, a shard that is none, or one without a case; an unknown id.
+            ConfigError: parts that cannot be combined, a shard that is none; an unknown id.
         """
         if self.case_ids is not None and (self.limit, self.sample, self.shard) != (None, None, None):
             raise ConfigError("--case names the cases; leave out --limit, --sample and --shard")
@@ -156,7 +161,10 @@ class CasePart:
         if self.sample is not None and self.sample < len(asked):
             drawn = set(sorted(asked, key=self._draw)[: self.sample])
             found = [case_id for case_id in asked if case_id in drawn]
-        taken = set(found if self.shard is None else _shard(found, self.shard))
+        if self.shard is not None:
+            number, n_shards = shard_numbers(self.shard)
+            found = [case_id for case_id in found if shard_of(case_id, n_shards) == number]
+        taken = set(found)
         return [case for case in cases if asked_id(case) in taken]
 
     def _draw(self, case_id: str) -> bytes:
@@ -188,14 +196,27 @@ def _named(case_ids: Sequence[str], asked: Sequence[str]) -> list[str]:
     return list(case_ids)
 
 
-def _shard(cases: list[str], shard: str) -> list[str]:
-    match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", shard)
+def shard_numbers(shard: str) -> tuple[int, int]:
+    """`2/4` as two numbers.
+
+    Raises:
+        ConfigError: it is no shard.
+    """
+    match = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", shard)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise ConfigError(f"--shard {shard!r}: expected I/N with I from 1 to N, such as 2/4")
-    found = cases[int(match[1]) - 1 :: int(match[2])]
-    if not found:
-        raise ConfigError(f"--shard {shard}: there are only {len(cases)} cases")
-    return found
+    return int(match[1]), int(match[2])
+
+
+def shard_of(case_id: str, n_shards: int) -> int:
+    """The shard that a case is in, from 1 on: it follows from its id alone, so that no process has to ask another.
+
+    Args:
+        case_id: of a repeat, the id of the case that it repeats, so that all answers to a case are in one shard.
+        n_shards: number of shards.
+    """
+    digest = hashlib.sha256(case_id.encode("utf-8", "replace")).digest()
+    return int.from_bytes(digest[:8], "big") % n_shards + 1
 
 
 def cases_text(record: Mapping[str, Any]) -> str:

@@ -95,6 +95,8 @@ def _made_again(manifest: dict[str, Any]) -> str:
         runs = " ".join(shlex.quote(str(run.get("path"))) for run in manifest.get("compared", ()))
         return f"compare the runs again: judgekit prefer {runs} (what is cached costs nothing)"
     config = shlex.quote(str(manifest.get("config_path")))
+    if manifest.get("shard") is not None:
+        config += f" --shard {manifest['shard']}"
     return f"make another run: judgekit run {config} (what is cached costs nothing)"
 
 

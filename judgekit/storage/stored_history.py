@@ -92,7 +92,8 @@ def _spot_check_points(folder: RunFolder) -> Iterator[HistoryPoint]:
         ConfigError, StorageError: a file is missing or damaged.
     """
     manifest = folder.manifest()
-    if manifest.status != "complete" or not (folder.path / METRICS).exists():
+    # What a shard says counts once, in the run that it is merged into.
+    if manifest.status != "complete" or manifest.shard is not None or not (folder.path / METRICS).exists():
         return
     metrics = folder.read_json(METRICS)
     is_listed = (folder.path / CHECKS).exists()

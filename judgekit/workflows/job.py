@@ -50,6 +50,8 @@ class RunJob(Setup):
 
     parent: RunFolder | None = None
     """The run whose stored inputs are judged again; None for a run of its own."""
+    shards: Sequence[RunFolder] = ()
+    """The complete runs whose outputs and judgments this one takes over, in the order of the shards; else none."""
     kept: frozenset[str] = frozenset()
     """Judges whose judgments are copied from the parent, and which are not asked."""
     unchanged: frozenset[str] = frozenset()
@@ -104,6 +106,7 @@ def start(setup: Setup, options: Options, compared: Sequence[dict[str, str]] = (
         config_sha256=canonical_sha256(resolved),
         n_cases_in_file=setup.n_cases_in_file,
         **setup.part.record(),
+        shard_by=None if setup.part.shard is None else "id",
         versions=versions(),
         commit_hash=commit_of(path.resolve().parent),
     )

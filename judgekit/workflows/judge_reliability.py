@@ -85,10 +85,11 @@ async def ask_samples(
     await ask([(item.second, item.record.case_ids) for item in spot_checks])
     for number, growing in enumerate(spot_checks):
         while may_grow(folder, growing):
-            case_ids = growing.order[: len(growing.record.case_ids) + STEP]
+            n_asked = len(growing.record.case_ids)
+            case_ids = growing.order[: n_asked + STEP]
             growing = replace(growing, record=growing.record.model_copy(update={"case_ids": case_ids}))  # noqa: PLW2901
             spot_checks[number] = growing
-            await ask([(growing.second, case_ids[-STEP:])])
+            await ask([(growing.second, case_ids[n_asked:])])
 
 
 def may_grow(folder: RunFolder, spot_check: DrawnSpotCheck) -> bool:

@@ -225,12 +225,17 @@ def one_version(configured: Mapping[str, str], outputs: Sequence[SystemOutput]) 
 
 
 def check_applies(
-    judge: Judge, reasons: Mapping[str, NotApplicable | Failed], outputs: Sequence[SystemOutput]
+    judge: Judge,
+    reasons: Mapping[str, NotApplicable | Failed],
+    outputs: Sequence[SystemOutput],
+    *,
+    is_shard: bool = False,
 ) -> Notices:
     """Refuse a judge that applies to no case, since the config or the data then miss something.
 
     A system that failed on cases, retrieved nothing or abstained is not a reason to refuse: that is what the run shows.
-    Nor is a judge that only fills gaps: in the first cases of a file, or in a shard, there may be none.
+    Nor is a judge that only fills gaps: in the first cases of a file there may be none. Of a shard nothing is refused,
+    since a few cases may be all of one kind by chance; the merged run is held to it.
 
     Returns:
         Warnings, as (code, message).
@@ -244,7 +249,7 @@ def check_applies(
     counts = Counter(reason.reason for reason in reasons.values() if isinstance(reason, NotApplicable))
     why = ", ".join(f"{reason} ({n})" for reason, n in counts.most_common(5))
     text = f"judge {judge.name} applies to none of {n_cases} cases: {why}"
-    if judge.fills_gaps or _is_of_the_system(reasons.values(), outputs):
+    if is_shard or judge.fills_gaps or _is_of_the_system(reasons.values(), outputs):
         return [("judge_not_asked", text)]
     raise ConfigError(text)
 

@@ -1,6 +1,7 @@
 """A run that stopped, of whatever kind, opened again; a complete one if calls of it failed on the way."""
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def resume_job(run: str, config_path: Path | None, options: Options, system: Sys
     if manifest.kind != "run" and config_path is not None:
         what = "a rejudge" if manifest.kind == "rejudge" else "a comparison"
         raise ConfigError(f"{folder.path}: is {what}, which holds its own config; leave the config file out")
+    _refuse_parts(folder, manifest)
     reopened = _reopened(folder, manifest) if manifest.status == "complete" else None
     cases = {key: getattr(manifest, key) for key in ("limit", "sample", "shard", "case_ids")}
     part = replace(options, run_id=None, **cases)
@@ -80,6 +82,21 @@ def _resume_run(folder: RunFolder, manifest: Manifest, setup: Setup, options: Op
     folder.spot_checks()  # a damaged one is named before anything of the run is written
     here = {"n_resumed": manifest.n_resumed + 1, "config_path": str(setup.config_path.resolve())}
     return job_of(setup, folder, manifest.model_copy(update=here), resolved, options, found=manifest)
+
+
+def _refuse_parts(folder: RunFolder, manifest: Manifest) -> None:
+    """Refuse a shard with other cases than one of today, and a merge that has not taken over all that was judged."""
+    if manifest.shard is not None and manifest.shard_by is None and manifest.kind == "run":
+        raise ConfigError(
+            f"{folder.path}: is a shard of an older judgekit, which took every N-th case; start it again: judgekit run "
+            f"{shlex.quote(manifest.config_path)} --shard {manifest.shard} (what is cached costs nothing)"
+        )
+    if manifest.shards and not folder.has(JUDGMENTS):
+        runs = " ".join(shlex.quote(shard["path"]) for shard in manifest.shards)
+        raise ConfigError(
+            f"{folder.path}: was stopped before it had the judgments of its shards; delete the folder and merge again: "
+            f"judgekit merge {runs}"
+        )
 
 
 def is_open(run: Path) -> bool:

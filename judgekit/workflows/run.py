@@ -26,6 +26,7 @@ from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.gating import hold_gates
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
+from judgekit.workflows.merge import as_final, check_keys, take_over
 from judgekit.workflows.panel_rulings import rule, says_the_same
 from judgekit.workflows.preflight import check_applies, check_data, one_version
 from judgekit.workflows.record import collect_outputs
@@ -119,6 +120,8 @@ async def prepare(job: RunJob, observer: Observer) -> None:
     if job.corpus_chunk_ids is not None:
         folder.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
     folder.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
+    if job.shards:
+        take_over(job)
     outputs = await collect_outputs(job, observer)
     versions = one_version(job.config.versions, outputs)
     try:
@@ -138,17 +141,19 @@ async def prepare(job: RunJob, observer: Observer) -> None:
         copy_judgments(job, job.parent)
     folder.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
     job.is_prepared = True
+    is_shard = job.manifest.shard is not None
     for component in job.judge_components:
-        job.warnings.extend(check_applies(component, job.unjudged[component.name], outputs))
+        job.warnings.extend(check_applies(component, job.unjudged[component.name], outputs, is_shard=is_shard))
     job.is_begun = True
 
 
 async def judge(job: RunJob, observer: Observer) -> None:
     """All judges side by side, then the spot check."""
-    done = last_judgments(job.folder.judgments()) if job.found is not None else {}
+    done = last_judgments(job.folder.judgments())
     spending = Spending(job.config.budget)
-    if job.found is not None:
-        _count_stored(job, spending)
+    _count_stored(job, spending)
+    if job.shards:
+        done = as_final(done)
     others = other_spot_checks(job)
     job.spot_check_records = [*own_spot_checks(job), *others]
 
@@ -187,6 +192,8 @@ async def _ready(job: RunJob, left: Set[str]) -> None:
     for name, runtime in job.models.items():
         if name not in left:
             runtime.recall(job.manifest.models.get(name, {}))
+    if job.shards:
+        check_keys(job, left)
     for name, runtime in job.models.items():
         if name in left:
             await runtime.ready()

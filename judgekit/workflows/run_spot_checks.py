@@ -39,23 +39,24 @@ def fresh_seed() -> int:
 
 
 def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
-    """The second opinion on each judge, with its sample drawn.
-
-    The seed is that of the spot checks so far, that of the config, or a fresh one.
-    """
-    stored = [record.seed for record in job.folder.spot_checks() if record.check == RUN_SPOT_CHECK]
-    seed = stored[0] if stored else fresh_seed() if job.config.seed is None else job.config.seed
+    """The second opinion on each judge, with its sample drawn; a shard has its part of the sample of the whole."""
+    seed = _seed(job)
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
     own = own_spot_checks(job)
     plans = []
     for spot_check in job.spot_checks:
         second, name, wanted = spot_check.second, spot_check.primary.judge.name, spot_check.wanted
-        ids = [item.case_id for item in job.folder.judge_inputs() if item.judge == name]
+        here = [item.case_id for item in job.folder.judge_inputs() if item.judge == name]
+        ids = job.judged_in_file.get(name, here)
         n = sample_size(wanted.n, len(ids))
         order = drawn(ids, n, rng, adaptive=wanted.adaptive)
         # A sample that has grown before a complete run is resumed does not shrink.
         before = [record for record in own if (record.judge, record.check) == (name, RUN_SPOT_CHECK)]
         n_grown = max((len(record.case_ids) for record in before), default=0)
+        case_ids = order[: max(n, n_grown if wanted.adaptive else 0)]
+        if job.manifest.shard is not None:  # which cannot tell whether the whole is decided, so its part does not grow
+            own_cases = set(here)
+            order = case_ids = tuple(case_id for case_id in case_ids if case_id in own_cases)
         record = SpotCheckRecord(
             check=RUN_SPOT_CHECK,
             judge=name,
@@ -69,13 +70,23 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
             prompt_sha256=second.prompt.sha256,
             seed=seed,
             n_population=len(ids),
-            case_ids=order[: max(n, n_grown if wanted.adaptive else 0)],
+            case_ids=case_ids,
             threshold=wanted.threshold,
             adaptive=wanted.adaptive,
             n_start=n,
         )
         plans.append(DrawnSpotCheck(record, second, order))
     return plans
+
+
+def _seed(job: RunJob) -> int:
+    """The seed of the spot checks so far, that of the config, one that all shards of the data share, or a fresh one."""
+    stored = [record.seed for record in job.folder.spot_checks() if record.check == RUN_SPOT_CHECK]
+    if stored or job.config.seed is not None:
+        return stored[0] if stored else job.config.seed or 0
+    if job.manifest.shard is None and not job.manifest.shards:
+        return fresh_seed()
+    return _hashed(f"{job.cases_sha256} {job.manifest.name}")
 
 
 def begun_repeats(job: RunJob) -> list[DrawnSpotCheck]:
@@ -144,4 +155,8 @@ def _repeat_seed(seed: int | None, run_id: str) -> int:
     """
     if seed is None:
         return fresh_seed()
-    return int(hashlib.sha256(f"{seed} {run_id}".encode()).hexdigest()[:8], 16)
+    return _hashed(f"{seed} {run_id}")
+
+
+def _hashed(text: str) -> int:
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)

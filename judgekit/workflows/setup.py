@@ -19,10 +19,12 @@ from judgekit.core.protocols import Surroundings, System
 from judgekit.core.repeats import asked_id
 from judgekit.core.runs import CasePart, Notices
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
+from judgekit.core.stored_text import as_stored, characters_kept
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.storage.config_files import load_config
 from judgekit.systems.recorded import Recorded
+from judgekit.workflows.case_scores import judge_inputs
 from judgekit.workflows.families import build_metrics, check_columns
 from judgekit.workflows.judge_components import build_judge, check_fits, load_wording
 from judgekit.workflows.judged_data import JudgedData, judged_data
@@ -66,6 +68,8 @@ class Setup:
     spot_checks: Sequence[SpotCheckPlan] = ()
     repeats: Sequence[JudgePlan] = ()
     """Judges that are asked again about verdicts older than a day."""
+    judged_in_file: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """In a shard, by judge: the cases of the whole that it is asked about, which a spot check draws from."""
     panels: Sequence[Panel] = ()
     corpus_chunk_ids: frozenset[str] | None = None
     """Ids of all chunks of the corpus, if the config names a file of them."""
@@ -140,9 +144,12 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     check_gate_names(
         config.gates, components, has_indexing=data.indexing is not None, n_answers=most_answers(all_cases)
     )
-    # The plain run after the shards checks and judges the whole; a shard would only check its part.
-    wanted = None if options.shard else config.spot_check
-    spot_checks = [] if wanted is None else _spot_checks(config, prompts, models, judges)
+    # A shard asks for second opinions on those of its cases that the sample of the whole holds. Where it cannot know
+    # that, and for all that depends on verdicts of other shards, the merged run asks.
+    is_shard = options.shard is not None
+    has_sample = config.spot_check is not None and not (is_shard and not isinstance(data.system, Recorded))
+    spot_checks = _spot_checks(config, prompts, models, judges) if has_sample else []
+    whole = replace(part, shard=None).of(all_cases) if is_shard and spot_checks else []
     used = {plan.runtime.model_id for plan in [*judges, *(item.second for item in spot_checks)]}
     models = {name: runtime for name, runtime in models.items() if name in used}
     return Setup(
@@ -159,7 +166,8 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         judges=judges,
         models=models,
         spot_checks=spot_checks,
-        repeats=[] if wanted is None else _repeats(wanted, judges),
+        repeats=[] if is_shard or config.spot_check is None else _repeats(config.spot_check, judges),
+        judged_in_file=_judged(config, data.system, judges, whole),
         panels=panels_of(config.judges, judges),
         corpus_chunk_ids=data.corpus_chunk_ids,
         indexing=data.indexing,
@@ -167,6 +175,21 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         price_list=price_models(models, config.budget),
         warnings=[*dict.fromkeys(data.notices), *_capped(models)],
     )
+
+
+def _judged(
+    config: RunConfig, system: Recorded | System, judges: Sequence[JudgePlan], cases: Sequence[Case]
+) -> dict[str, list[str]]:
+    """By judge, the cases whose recorded outputs it is asked about."""
+    if not cases or not isinstance(system, Recorded):
+        return {}
+    n_kept = characters_kept(config.store_text)
+    pairs = ((case, as_stored(system.output(case), n_kept)) for case in cases)
+    components = {plan.judge.name: plan.judge for plan in judges}
+    found: dict[str, list[str]] = {name: [] for name in components}
+    for item in judge_inputs([*components.values()], pairs, {}, []):
+        found[item.judge].append(item.case_id)
+    return found
 
 
 def _models(config: RunConfig, config_path: Path, options: Options) -> dict[str, ModelRuntime]:

@@ -41,7 +41,7 @@ def test_cases_that_hold_repeats_already_are_refused() -> None:
 def test_a_part_of_the_file_has_all_answers_to_a_case_or_none(part: CasePart) -> None:
     cases = repeated([Case(id=f"q{number}") for number in range(4)], 3)
     found = part.of(cases)
-    assert len(found) == 6
+    assert len(found) in (3, 6)  # of a shard, which is not of a fixed size
     assert {case.id for case in found} == {case.id for case in cases if asked_id(case) in set(map(asked_id, found))}
 
 

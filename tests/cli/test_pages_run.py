@@ -33,12 +33,14 @@ ELSEWHERE = {
     r"judgekit cache (why|export|import)": "the baseline needs no cache: tests/cli/test_cache_commands.py",
     r"judgekit prefer|label NEW_RUN": "the baseline judges no pairs: tests/workflows/test_prefer.py",
     r"judgekit batch|judgekit record": "is about hosted models: tests/workflows/test_batch.py",
+    r"judgekit run config\.yaml": "the config is that of the page: tests/cli/test_coming_from_page.py",
     r"--dataset adc514": "names the hash of somebody's data: tests/cli/test_stored_run_commands.py",
 }
 """Lines that are not run here, by pattern, and why."""
 
 PYTHON_ELSEWHERE = {
     "README": "tests/cli/test_python_page.py",
+    "coming-from": "needs the other tools; judgekit's side: tests/cli/test_coming_from_page.py",
     "extending": "tests/cli/test_extending_page.py",
     "peers": "needs the other tools: benchmarks/peers_failing.py",
     "pytest": "asks a system that is not there; the fixture: tests/cli/test_pytest_plugin.py",

@@ -3,12 +3,13 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Literal
 
 from judgekit.core.scores import SUM_METHOD, Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
-from judgekit.stats.bootstrap import Interval, Resampling, bootstrap_mean, bootstrap_pooled
+from judgekit.stats.bootstrap import Interval, Resampling, Row, bootstrap_mean, bootstrap_pooled
 from judgekit.stats.clusters import cluster_sums, clustered_bootstrap_mean, clustered_wilson
 from judgekit.stats.means import mean_of_counts
 from judgekit.stats.proportions import wilson_interval
@@ -46,11 +47,12 @@ NOT_ASKED = Interval(None, None, "no interval asked for")
 class ColumnTally:
     """The values of one column over a set of cases, and how many cases have none."""
 
-    counted: Mapping[float, int] = field(default_factory=dict)
-    """Values that are not in `values`, by how often each comes; such a tally knows no clusters."""
+    counted: Counter[float] = field(default_factory=Counter)
+    """How often each value comes that is not in `values`, so that memory does not grow with the number of cases."""
     values: "array[float]" = field(default_factory=lambda: array("d"))
+    """The value of each case that has a cluster."""
     clusters: "array[int]" = field(default_factory=lambda: array("q"))
-    """Cluster of each value, if the run has clusters."""
+    """Cluster of each of `values`."""
     failed_clusters: "array[int]" = field(default_factory=lambda: array("q"))
     """Cluster of each case that the system failed, if the run has clusters."""
     n_not_applicable: int = 0
@@ -64,15 +66,17 @@ class ColumnTally:
 
     def counts(self) -> Counter[float]:
         """How often each value comes."""
-        counts = Counter(self.values)
-        counts.update(self.counted)
+        counts = Counter(self.counted)
+        counts.update(self.values)
         return counts
 
     def add(self, outcome: Outcome, cluster: int | None = None) -> None:
         """Count one case, with the number of its cluster if the run has clusters."""
         if isinstance(outcome, float):
-            self.values.append(outcome)
-            if cluster is not None:
+            if cluster is None:
+                self.counted[outcome] += 1
+            else:
+                self.values.append(outcome)
                 self.clusters.append(cluster)
         elif isinstance(outcome, NotApplicable):
             self.n_not_applicable += 1
@@ -99,7 +103,10 @@ class _PooledTally:
     """What each case adds to the sums of a figure, and how many cases add nothing."""
 
     figure: Pooled
-    rows: list[tuple[float, ...]] = field(default_factory=list)
+    counted: Counter[Row] = field(default_factory=Counter)
+    """How often each row comes that is not in `rows`."""
+    rows: list[Row] = field(default_factory=list)
+    """The row of each case that has a cluster."""
     clusters: "array[int]" = field(default_factory=lambda: array("q"))
     n_not_applicable: int = 0
     n_error: int = 0
@@ -107,34 +114,45 @@ class _PooledTally:
     def add(self, outcomes: Outcomes, cluster: int | None) -> None:
         row = pooled_row(self.figure, outcomes)
         if row is not None:
-            self.rows.append(row)
-            if cluster is not None:
+            if cluster is None:
+                self.counted[row] += 1
+            else:
+                self.rows.append(row)
                 self.clusters.append(cluster)
         elif all(isinstance(outcomes[name], NotApplicable) for name in self.figure.over):
             self.n_not_applicable += 1
         else:
             self.n_error += 1
 
+    def _column(self, place: int) -> Iterator[float]:
+        """One number of each row."""
+        for row, n in self.counted.items():
+            yield from repeat(row[place], n)
+        for row in self.rows:
+            yield row[place]
+
     def estimate(self, rules: FigureRules) -> Estimate:
         """The figure with a bootstrap interval; a plain sum has none."""
-        figure, rows, n = self.figure, self.rows, len(self.rows)
+        figure, n = self.figure, self.counted.total() + len(self.rows)
         counts = {
             "n": n,
             "n_not_applicable": self.n_not_applicable,
             "n_error": self.n_error,
             "small": n < rules.min_n,
         }
-        sums = [math.fsum(column) for column in zip(*rows, strict=True)]
+        sums = [math.fsum(self._column(place)) for place in range(len(figure.over))]
         if figure.is_total:
-            return Estimate(value=sums[0] if rows else None, **counts, method=SUM_METHOD)
-        # Behind the sums of a cluster stands its size, which the figure does not take.
-        units = rows if rules.cluster_by is None else [row[:-1] for row in cluster_sums(rows, self.clusters)]
+            return Estimate(value=sums[0] if n else None, **counts, method=SUM_METHOD)
+        units = self.counted
+        if rules.cluster_by is not None:
+            # Behind the sums of a cluster stands its size, which the figure does not take.
+            units = Counter(row[:-1] for row in cluster_sums(self.rows, self.clusters))
         interval = NOT_ASKED
         if rules.has_intervals:
             interval = bootstrap_pooled(units, figure.function, (figure.low, figure.high), rules.resampling)
         worst, best = (figure.low, figure.high) if figure.higher_is_better else (figure.high, figure.low)
         return Estimate(
-            value=figure.function(*sums) if rows else None,
+            value=figure.function(*sums) if n else None,
             low=interval.low,
             high=interval.high,
             **counts,
@@ -178,7 +196,9 @@ class Tally:
 
 def _distribution(column: Column, tally: ColumnTally) -> dict[str, int]:
     """How often each value came, and each named outcome that is none."""
-    counts = Counter(int(value) for value in tally.values)
+    counts: Counter[int] = Counter()
+    for value, n in tally.counts().items():
+        counts[int(value)] += n
     low = int(column.low)
     high = int(column.high) if math.isfinite(column.high) else max(counts, default=low - 1)
     return {**{str(value): counts[value] for value in range(low, high + 1)}, **dict(sorted(tally.labels.items()))}

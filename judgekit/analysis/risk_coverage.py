@@ -1,6 +1,7 @@
 """Risk and coverage: how much better would the answers be if only the most confident ones were given?"""
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -93,7 +94,8 @@ class RiskCoverage:
         """Take 1 less the score called `score` as risk."""
         self.score = score
         self._rules = rules
-        self._confidences: list[float] = []
+        self._confidences = array("d")
+        self._scores = array("d")
         self._tally = ColumnTally()
 
     def add(self, confidence: float | None, outcome: Outcome, cluster: int | None = None) -> None:
@@ -103,6 +105,7 @@ class RiskCoverage:
                 outcome = NotApplicable("no confidence")
             else:
                 self._confidences.append(confidence)
+                self._scores.append(outcome)
         self._tally.add(outcome, cluster)
 
     def report(self, policy: ErrorPolicy) -> dict[str, Any] | None:
@@ -114,7 +117,7 @@ class RiskCoverage:
         if not self._confidences:
             return None
         tally, n_error, how = self._tally, self._tally.n_error, ""
-        pairs = [(sure, 1.0 - score) for sure, score in zip(self._confidences, tally.values, strict=True)]
+        pairs = [(sure, 1.0 - score) for sure, score in zip(self._confidences, self._scores, strict=True)]
         clusters = tally.clusters
         n_by_system = n_error - tally.n_judge_error
         if policy == "as_zero" and n_by_system:

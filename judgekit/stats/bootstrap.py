@@ -124,7 +124,9 @@ def _bca_of_mean(counted: tuple[tuple[float, int], ...], limits: Limits, resampl
     return _bca(means, centre, skew, limits, resampling, n)
 
 
-def bootstrap_pooled(rows: Iterable[Row], function: Function, limits: Limits, resampling: Resampling) -> Interval:
+def bootstrap_pooled(
+    rows: Iterable[Row] | Mapping[Row, int], function: Function, limits: Limits, resampling: Resampling
+) -> Interval:
     """Bootstrap interval of a figure that is a function of sums over units, such as a micro F1 or a ratio of sums.
 
     As `bootstrap_mean`, with the figure of each resample's sums for theta*, and for a the jackknife:
@@ -134,7 +136,7 @@ def bootstrap_pooled(rows: Iterable[Row], function: Function, limits: Limits, re
     Assumptions: independent units, and a figure that is smooth near its sums: true of ratios, not of medians.
 
     Args:
-        rows: what each unit adds to each sum, in any order; finite numbers.
+        rows: what each unit adds to each sum, in any order, or how often each of these comes; finite numbers.
         function: sums to figure; None if it is undefined. Called once for each distinct set of sums.
         limits: smallest and largest figure possible, to which the ends are clipped.
         resampling: the seed, and what the units are.

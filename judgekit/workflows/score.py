@@ -1,6 +1,7 @@
 """`judgekit score`: ranked retrieval figures of outputs that are read once and not kept."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -87,7 +88,7 @@ class RankingScores:
         return {name: counts for name, counts in tally.figures(self.policy).items() if isinstance(counts, dict)}
 
     def _estimate(self, column: Column) -> Estimate:
-        tally = ColumnTally(self.columns.counts(column.name))
+        tally = ColumnTally(Counter(self.columns.counts(column.name)))
         tally.n_not_applicable = self.columns.n_not_applicable(column.name)
         tally.n_error = self.columns.n_failed(column.name)
         return estimate(column, tally, self.policy, DEFAULT_RULES)

@@ -1,63 +1,199 @@
 """The calls of the judges of a run: who answered, what failed, what came from the cache, and what all of it took."""
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.analysis.drift_states import ENOUGH_PAIRS
-from judgekit.core.judgments import COST_SOURCES, NO_REPLY_KINDS, Judgment
+from judgekit.core.judgments import COST_SOURCES, NO_REPLY_KINDS, Judgment, JudgmentKey
 
 _TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
 
 
-def judge_record(judgments: Sequence[Judgment], about: Mapping[str, Any]) -> dict[str, Any]:
-    """What a reader must know about one judge: how many verdicts, why not more, how they were read.
+@dataclass(slots=True)
+class CallCounts:
+    """What the judgments of one judge in one role tell, counted as they come."""
 
-    From the last judgment of each case, behind what the config says of the judge and its model.
-    """
-    failures = [item.failure.kind for item in judgments if item.failure is not None]
-    return {
-        **about,
-        "n_judged": sum(item.verdict is not None for item in judgments),
-        "n_failed": len(failures),
-        "n_asked_again": sum(bool(item.earlier_attempts) for item in judgments),
-        "failures": _counted(failures),
-        "parse_paths": _counted(item.parse_path for item in judgments),
-        "flags": _counted(flag for item in judgments for flag in item.flags),
-        "temperature_accepted": all(item.temperature_accepted for item in judgments),
-        "served_models": _counted(item.served_model for item in judgments),
-        "fingerprints": _counted(item.fingerprint for item in judgments),
-        "upstreams": _counted(item.upstream for item in judgments),
-    }
+    n_judged: int = 0
+    n_inconsistent: int = 0
+    """Of those with a verdict."""
+    n_asked_again: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    """By kind."""
+    parse_paths: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    served_models: Counter[str] = field(default_factory=Counter)
+    fingerprints: Counter[str] = field(default_factory=Counter)
+    upstreams: Counter[str] = field(default_factory=Counter)
+    parser_versions: set[int] = field(default_factory=set)
+    temperature_accepted: bool = True
+    n_own: int = 0
+    """Those that were not copied from another run."""
+    n_from_cache: int = 0
+    """Of its own."""
+    n_asked: int = 0
+    """Those that a call was made for."""
+    n_asked_here: int = 0
+    """Of its own."""
+    newest_cached: str | None = None
+    """When the newest reply from the cache was given; None without any."""
+    last: Judgment | None = None
+
+    def add(self, judgment: Judgment) -> None:
+        """Count one judgment."""
+        if judgment.verdict is not None:
+            self.n_judged += 1
+            self.n_inconsistent += judgment.verdict.inconsistent
+        if judgment.failure is not None:
+            self.failures[judgment.failure.kind] += 1
+        self.n_asked_again += bool(judgment.earlier_attempts)
+        self.flags.update(judgment.flags)
+        self.parser_versions.add(judgment.parser_version)
+        self.temperature_accepted = self.temperature_accepted and judgment.temperature_accepted
+        for counter, value in (
+            (self.parse_paths, judgment.parse_path),
+            (self.served_models, judgment.served_model),
+            (self.fingerprints, judgment.fingerprint),
+            (self.upstreams, judgment.upstream),
+        ):
+            if value is not None:
+                counter[value] += 1
+        self.n_asked += judgment.n_requests > 0
+        if judgment.copied_from is None:
+            self.n_own += 1
+            self.n_asked_here += judgment.n_requests > 0
+            if judgment.from_cache:
+                self.n_from_cache += 1
+                self.newest_cached = max(self.newest_cached or "", judgment.created_at)
+        self.last = judgment
+
+    @property
+    def n_failed(self) -> int:
+        """Judgments without a verdict."""
+        return self.failures.total()
+
+    def record(self, about: Mapping[str, Any]) -> dict[str, Any]:
+        """What a reader must know about one judge: how many verdicts, why not more, how they were read.
+
+        Args:
+            about: what the config says of the judge and its model, which comes first.
+        """
+        return {
+            **about,
+            "n_judged": self.n_judged,
+            "n_failed": self.n_failed,
+            "n_asked_again": self.n_asked_again,
+            "failures": _sorted(self.failures),
+            "parse_paths": _sorted(self.parse_paths),
+            "flags": _sorted(self.flags),
+            "temperature_accepted": self.temperature_accepted,
+            "served_models": _sorted(self.served_models),
+            "fingerprints": _sorted(self.fingerprints),
+            "upstreams": _sorted(self.upstreams),
+        }
+
+    def instrument(self) -> dict[str, Any]:
+        """What gave the judgments: model requested and served, prompt, parameters, parser.
+
+        Served names and fingerprints come with the number of judgments that carry them, so that a change under way can
+        be seen. For no judgments everything is None or empty.
+        """
+        last = self.last
+        return {
+            "model_id": last and last.model_id,
+            "provider": last and last.provider,
+            "model": last and last.model,
+            "served_models": _named(self.served_models),
+            "fingerprints": _named(self.fingerprints),
+            "upstreams": _named(self.upstreams),
+            "prompt_version": last and last.prompt_version,
+            "prompt_sha256": last and last.prompt_sha256,
+            "temperature": 0,
+            "temperature_accepted": self.temperature_accepted if last else None,
+            "parser_versions": sorted(self.parser_versions),
+        }
 
 
-def instrument(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """What gave the judgments of one judge in one role: model requested and served, prompt, parameters, parser.
-
-    Served names and fingerprints come with the number of judgments that carry them, so that a change under way can be
-    seen. For no judgments everything is None or empty.
-    """
-    last = judgments[-1] if judgments else None
-    return {
-        "model_id": last and last.model_id,
-        "provider": last and last.provider,
-        "model": last and last.model,
-        "served_models": _counted(item.served_model or None for item in judgments),
-        "fingerprints": _counted(item.fingerprint or None for item in judgments),
-        "upstreams": _counted(item.upstream or None for item in judgments),
-        "prompt_version": last and last.prompt_version,
-        "prompt_sha256": last and last.prompt_sha256,
-        "temperature": 0,
-        "temperature_accepted": all(item.temperature_accepted for item in judgments) if judgments else None,
-        "parser_versions": sorted({item.parser_version for item in judgments}),
-    }
+def _sorted(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items()))
 
 
-def _counted(values: Iterable[str | None]) -> dict[str, int]:
-    return dict(sorted(Counter(value for value in values if value is not None).items()))
+def _named(counts: Counter[str]) -> dict[str, int]:
+    return {name: n for name, n in sorted(counts.items()) if name}
+
+
+class JudgeCalls:
+    """The judgments of a run that count, counted by judge and role while they are read case by case."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._counts: defaultdict[tuple[str, str, str | None], CallCounts] = defaultdict(CallCounts)
+        self._n_cases: Counter[str] = Counter()
+        self._n_calls: Counter[str] = Counter()
+        self._priced: Counter[str] = Counter()
+        self._usd: defaultdict[str, float] = defaultdict(float)
+        self.latencies = array("d")
+        """How long judgments took in seconds, second opinions left out."""
+
+    @classmethod
+    def of(cls, judgments: Mapping[JudgmentKey, Judgment]) -> "JudgeCalls":
+        """Of judgments that are in the order of their cases, or few."""
+        found = cls()
+        by_case: defaultdict[str, dict[JudgmentKey, Judgment]] = defaultdict(dict)
+        for key, judgment in judgments.items():
+            by_case[key.case_id][key] = judgment
+        for own in by_case.values():
+            found.add_case(own)
+        return found
+
+    def add_case(self, judgments: Mapping[JudgmentKey, Judgment]) -> None:
+        """Count the judgments of one case."""
+        judged = set()
+        for key, item in judgments.items():
+            self._counts[key.role, key.judge, key.check].add(item)
+            if item.latency_seconds is not None and key.role != "spot_check":
+                self.latencies.append(item.latency_seconds)
+            if key.role in ("primary", "member"):
+                judged.add(key.judge)
+                self._n_calls[key.judge] += item.n_requests or int(item.from_cache)
+                if item.cost_usd is not None and item.n_requests:
+                    self._priced[key.judge] += item.n_requests
+                    self._usd[key.judge] += item.cost_usd
+        self._n_cases.update(judged)
+
+    def counts(self, role: str, judge: str, check: str | None = None) -> CallCounts:
+        """Of one judge in one role; of a spot check by its name."""
+        return self._counts.get((role, judge, check)) or CallCounts()
+
+    def failures(self) -> Iterator[tuple[str, str | None, Counter[str]]]:
+        """Role, spot check and kinds of the failures of each judge in each role."""
+        for (role, _, check), counts in self._counts.items():
+            if counts.failures:
+                yield role, check, counts.failures
+
+    def sources(self, role: str, judge: str, repeats: Collection[str]) -> "ReplySources":
+        """Where the verdicts of a judge are from: those that the figures rest on, and the same question asked again."""
+        own = self.counts(role, judge)
+        n_again = sum(
+            counts.n_asked for (_, name, check), counts in self._counts.items() if name == judge and check in repeats
+        )
+        return ReplySources(own.n_own, own.n_from_cache, own.n_asked_here + n_again, own.newest_cached)
+
+    def per_verdict(self) -> dict[str, "PerVerdict"]:
+        """By judge, calls and cost of a verdict of the run, on average; spot checks are left out.
+
+        A verdict from the cache is a call, since the next one will be. Failed calls and retries count: they come again.
+        """
+        found = {}
+        for name, n_cases in self._n_cases.items():
+            calls = self._n_calls[name] / n_cases
+            price = self._usd[name] / self._priced[name] if self._priced[name] else 0.0 if not calls else None
+            found[name] = PerVerdict(calls, None if price is None else calls * price)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +204,6 @@ class PerVerdict:
     """Calls to a model, of all members of a panel; 0 if none is asked, as of an embedded judge."""
     usd: float | None
     """None: not known."""
-
-
-def per_verdict(judgments: Iterable[Judgment]) -> dict[str, PerVerdict]:
-    """By judge, calls and cost of a verdict of the run, on average; spot checks are left out.
-
-    A verdict from the cache is a call, since the next one will be. Failed calls and retries count: they come again.
-
-    Args:
-        judgments: the judgment that counts for each question.
-    """
-    cases: defaultdict[str, set[str]] = defaultdict(set)
-    n_calls: Counter[str] = Counter()
-    priced: Counter[str] = Counter()
-    usd: defaultdict[str, float] = defaultdict(float)
-    for item in judgments:
-        if item.role in ("primary", "member"):
-            cases[item.judge].add(item.case_id)
-            n_calls[item.judge] += item.n_requests or int(item.from_cache)
-            if item.cost_usd is not None and item.n_requests:
-                priced[item.judge] += item.n_requests
-                usd[item.judge] += item.cost_usd
-    found = {}
-    for name, own in cases.items():
-        calls = n_calls[name] / len(own)
-        price = usd[name] / priced[name] if priced[name] else 0.0 if not calls else None
-        found[name] = PerVerdict(calls, None if price is None else calls * price)
-    return found
 
 
 def cost_record(judgments: Iterable[Judgment], price_list: str | None) -> dict[str, Any]:
@@ -164,14 +273,6 @@ class ReplySources:
     """Replies that the judge gave to this run, repeats included."""
     newest: str | None
     """When the newest reply from the cache was given; None without any."""
-
-
-def reply_sources(verdicts: Iterable[Judgment], repeats: Iterable[Judgment]) -> ReplySources:
-    """Count the replies of one judge: those that the figures rest on, and those to the same question asked again."""
-    own = [item for item in verdicts if item.copied_from is None]
-    cached = [item.created_at for item in own if item.from_cache]
-    n_asked = sum(item.n_requests > 0 for item in [*own, *repeats])
-    return ReplySources(len(own), len(cached), n_asked, max(cached, default=None))
 
 
 def cache_warnings(found: Mapping[str, ReplySources], now: datetime) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ Disagreement alone ranks judges backwards (one that always says 4 never disagree
 agreement and the signed shift stand beside it.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from judgekit.analysis.disagreement_rates import (
@@ -44,14 +44,15 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     seed: int,
     against: Mapping[str, Any],
     threshold: float = DEFAULT_THRESHOLD,
-    verdicts: Iterable[Verdict] | None = None,
+    of_all: tuple[int, int] | None = None,
     draw: Draw = _UNKNOWN,
     clusters: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """The object of one judge under `judge_reliability.by_judge` of metrics.json; figures are not yet rounded.
 
     `disagreement_rate` = `n_disagree` / `spot_check_n`, over pairs with two verdicts; `n_disagree` = `n_gap_over_one` +
-    `n_class_flips` - `n_both`; `inconsistent_rate`: verdicts, all or the first of each pair, that are inconsistent.
+    `n_class_flips` - `n_both`; `inconsistent_rate`: of all verdicts (`of_all`: those that are inconsistent, and all),
+    or else of the first of each pair.
 
     Assumptions: the pairs are a simple random sample of the judge's verdicts. `interval` is for verdicts like these and
     does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does, and rests on the draw of cases
@@ -65,9 +66,9 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
     future = future_interval([item.disagrees for item in scored], groups)
     agreement = _agreement(pairs, kind, clusters)
     why = _why_undefined(agreement.pop("n_categories"), n)
-    if verdicts is None:
-        verdicts = [pair.first for pair in pairs if isinstance(pair.first, Verdict)]
-    flags = [item.inconsistent for item in verdicts]
+    if of_all is None:
+        flags = [pair.first.inconsistent for pair in pairs if isinstance(pair.first, Verdict)]
+        of_all = sum(flags), len(flags)
     return {
         **rate_against_threshold(n_disagree, n, threshold, draw, future),
         "n_asked": len(pairs),
@@ -82,7 +83,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
         **{name: agreement[name]["value"] for name in ("quadratic_weighted_kappa", "cohen_kappa") if name in agreement},
         "krippendorff_alpha": agreement["krippendorff_alpha"]["value"],
         **why,
-        **inconsistent_rate(sum(flags), len(flags)),
+        **inconsistent_rate(*of_all),
         "sample": [_row(pair, item) for pair, item in zip(pairs, compared, strict=True)],
         "seed": seed,
         "against": dict(against),

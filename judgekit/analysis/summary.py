@@ -2,7 +2,7 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -67,9 +67,10 @@ class RunTally:
             text = f"slices: {dimension} has more than {MOST_VALUES} values and is left out"
             self._left_out.append(("too_many_slices", text))
 
-    def add_judge_latency(self, seconds: float) -> None:
-        """Count the latency of one judgment."""
-        self._latency["judge"].append(seconds)
+    def add_judge_latencies(self, seconds: Iterable[float]) -> None:
+        """Count how long judgments took."""
+        if values := array("d", seconds):
+            self._latency["judge"].extend(values)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:

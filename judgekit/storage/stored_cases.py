@@ -1,13 +1,12 @@
 """The cases of a stored run, found by their ids: output, scores, judge inputs and judgments of each.
 
-Only places in the files are kept, so memory grows with the number of cases and not with the length of what is stored,
-and files in different orders can be joined.
+Places in the files are kept on disk, so memory does not grow with the run, and files in different orders can be joined.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import ExitStack, suppress
-from pathlib import Path
-from typing import IO, Self, TypeVar
+from contextlib import ExitStack
+from itertools import islice
+from typing import Self, TypeVar
 
 import msgspec
 from pydantic import BaseModel, ValidationError
@@ -17,7 +16,7 @@ from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment, that_count
 from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES, CaseRecord
 from judgekit.core.scores import Failed, NotApplicable, Outcome
-from judgekit.storage.run_files import damaged_line, disk_faults_named, whole_line
+from judgekit.storage.record_index import RecordIndex
 from judgekit.storage.run_folder import RunFolder
 
 M = TypeVar("M", bound=BaseModel)
@@ -33,98 +32,6 @@ class StoredScore(msgspec.Struct):
     value: float | None = None
     reason: str | None = None
     source: str | None = None
-
-
-class _Head(msgspec.Struct):
-    """What is read of a line to know whose it is."""
-
-    case_id: str = ""
-    id: str = ""
-    name: str = ""
-    judge: str = ""
-    role: str = "primary"
-
-
-class RecordIndex:
-    """Byte ranges of a JSONL file by case id; neighbouring lines of one case are one range.
-
-    A torn last line of a file that is appended to is not a record. A file that is not there has no records.
-    """
-
-    def __init__(self, path: Path, *, only: Set[str] | None = None) -> None:
-        """Read the file once.
-
-        Args:
-            path: the file; its lines have a `case_id`, or are cases and have an `id`.
-            only: keep the places of these cases only; None: of all.
-
-        Raises:
-            StorageError: it cannot be read, or a line is damaged.
-        """
-        self._path = path
-        self._stream: IO[bytes] | None = None
-        self._ranges: dict[str, list[tuple[int, int]]] = {}
-        self.names: dict[str, None] = {}
-        """Values of `name`, in the order in which they first come."""
-        self.by_judge: dict[str, set[str]] = {}
-        """By judge, the cases with a line that is not a second opinion."""
-        for head, start, length in self._heads():
-            case_id = head.case_id or head.id
-            if head.name:
-                self.names.setdefault(head.name)
-            if head.judge and head.role == "primary":
-                self.by_judge.setdefault(head.judge, set()).add(case_id)
-            if only is None or case_id in only:
-                self._add(case_id, start, length)
-
-    def __enter__(self) -> "RecordIndex":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
-
-    @property
-    def ids(self) -> list[str]:
-        """Case ids in the order in which they first come."""
-        return list(self._ranges)
-
-    def lines(self, case_id: str) -> list[bytes]:
-        """The lines of one case, in the order of the file."""
-        found: list[bytes] = []
-        with disk_faults_named(self._path, "cannot be read"):
-            for start, length in self._ranges.get(case_id, ()):
-                if self._stream is None:
-                    self._stream = self._path.open("rb")
-                self._stream.seek(start)
-                found += self._stream.read(length).splitlines()
-        return found
-
-    def _add(self, case_id: str, start: int, length: int) -> None:
-        ranges = self._ranges.setdefault(case_id, [])
-        if ranges and sum(ranges[-1]) == start:
-            ranges[-1] = (ranges[-1][0], ranges[-1][1] + length)
-        else:
-            ranges.append((start, length))
-
-    def _heads(self) -> Iterator[tuple[_Head, int, int]]:
-        """(head, offset, length) of every whole line."""
-        decoder = msgspec.json.Decoder(_Head)
-        offset = 0
-        with (
-            disk_faults_named(self._path, "cannot be read"),
-            suppress(FileNotFoundError),
-            self._path.open("rb") as stream,
-        ):
-            for number, line in enumerate(stream, start=1):
-                if whole_line(self._path, number, line):
-                    try:
-                        head = decoder.decode(line)
-                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                        raise damaged_line(self._path, number, error) from None
-                    yield head, offset, len(line)
-                offset += len(line)
 
 
 class _CaseFiles:
@@ -182,11 +89,11 @@ class StoredCases(_CaseFiles):
         """
         super().__init__(folder)
         self._cases, self._outputs = self._index(CASES), self._index(OUTPUTS)
-        ids = self._cases.ids or self._outputs.ids
-        self.n_cases = len(ids)
+        self._ordered = self._cases if len(self._cases) else self._outputs
+        self.n_cases = len(self._ordered)
         """Cases of the run, those left out by `most` too."""
-        self._ids = ids[:most]
-        only = None if most is None or len(ids) <= most else frozenset(self._ids)
+        self._most = most
+        only = None if most is None or self.n_cases <= most else frozenset(islice(self._ordered.ids(), most))
         self._scores, self._inputs, self._judgments = [
             self._index(name, only) for name in (SCORES, JUDGE_INPUTS, JUDGMENTS)
         ]
@@ -196,16 +103,16 @@ class StoredCases(_CaseFiles):
 
         A run that was killed has judgments and no scores yet.
         """
-        return list(self._scores.names) or list(self._judgments.by_judge)
+        return list(self._scores.names) or list(self._judgments.by_judge())
 
     def judged(self) -> dict[str, tuple[int, int]]:
         """By judge: cases with a judgment, and cases with a judge input."""
-        done = self._judgments.by_judge
-        return {judge: (len(done.get(judge, ())), len(ids)) for judge, ids in self._inputs.by_judge.items()}
+        done = self._judgments.by_judge()
+        return {judge: (done.get(judge, 0), n) for judge, n in self._inputs.by_judge().items()}
 
     def __iter__(self) -> Iterator[CaseRecord]:
         """One record a case, streamed."""
-        for case_id in self._ids:
+        for case_id in islice(self._ordered.ids(), self._most):
             scores = self._scores_of(self._scores, case_id)
             judgments = tuple(that_count(self._all(self._judgments, case_id, Judgment)).values())
             yield CaseRecord(
@@ -242,10 +149,11 @@ class ComparedRun(_CaseFiles):
         super().__init__(folder)
         self._cases, self._outputs, self._scores = [self._index(name) for name in (CASES, OUTPUTS, SCORES)]
         self._reasons: dict[str | None, Outcome] = {}
-        self.ids: Sequence[str] = self._cases.ids or self._outputs.ids or self._scores.ids
+        ordered = next((index for index in (self._cases, self._outputs) if len(index)), self._scores)
+        self.ids: Sequence[str] = list(ordered.ids())
         """Case ids in the order of the run."""
-        self.has_cases = bool(self._cases.ids)
-        self.has_scores = bool(self._scores.ids)
+        self.has_cases = len(self._cases) > 0
+        self.has_scores = len(self._scores) > 0
 
     def case(self, case_id: str) -> Case | None:
         """The case; None if the run did not keep it."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from judgekit.analysis.estimates import FigureRules, Figures
 from judgekit.analysis.joint import JOINT_JUDGES, joint_columns, joint_outcomes
-from judgekit.analysis.judge_calls import per_verdict
+from judgekit.analysis.judge_calls import JudgeCalls
 from judgekit.analysis.repeated_answers import RepeatedAnswers, most_answers
 from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
@@ -23,6 +23,7 @@ from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcome
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.abstention import Decided, whether_abstained
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.own_code import code_record
 from judgekit.workflows.verdicts_again import columns_by_judge, verdicts_again
 
@@ -73,6 +74,8 @@ class Scored:
     """The figures of all cases, and what metric families reported beside them."""
 
     tally: RunTally
+    calls: JudgeCalls
+    """The judgments that count, counted."""
     overall: Figures
     scales: dict[str, Scale]
     """Unit and better direction of the figures."""
@@ -92,7 +95,7 @@ def score_cases(
     folder: RunFolder,
     cases: Iterable[Case],
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
-    judgments: Mapping[JudgmentKey, Judgment],
+    judgments: StoredJudgments,
 ) -> Scored:
     """Write scores.jsonl and the reports of metric families, and return the figures.
 
@@ -112,14 +115,16 @@ def score_cases(
     tally = RunTally(columns, pooled, config.slices, config.errors, rules)
     reports = {metric.name: report for metric in metrics if (report := metric.open_report()) is not None}
     families = [(metric, reports.get(metric.name, metric)) for metric in metrics]
-    deciding = _Abstentions()
+    deciding, calls = _Abstentions(), JudgeCalls()
     repeats = RepeatedAnswers(columns, config.errors, rules) if most_answers(cases) > 1 else None
     of_judges = {**columns_by_judge(scorers.judges), **{column.name: JOINT_JUDGES for column in joint}}
     again = None if repeats is None else verdicts_again(scorers.judges, folder.spot_checks(), judgments)
 
     def lines() -> Iterator[bytes]:
         for case, output in zip(cases, folder.outputs(), strict=False):
-            verdicts = _verdicts(scorers.judges, case.id, unjudged, judgments)
+            said = judgments.of_case(case.id)
+            calls.add_case(said)
+            verdicts = _verdicts(scorers.judges, case.id, unjudged, said)
             outcomes, sources = _metric_outcomes(families, case, output, verdicts, scorers.warnings, of_judges)
             decided = deciding.of(case, output, verdicts)
             for judge in scorers.judges:
@@ -132,13 +137,13 @@ def score_cases(
                 yield _score_line(case.id, name, outcome, sources.get(name))
 
     folder.write_lines(SCORES, lines())
-    _add_latencies(tally, judgments.values())
+    tally.add_judge_latencies(calls.latencies)
     overall = tally.overall()
     digests = _write_reports(folder, reports, overall)
     record = None
     if repeats is not None and again is not None:
         overall |= repeats.pass_figures()
-        record = repeats.record(of_judges, per_verdict(judgments.values()), again.n_later)
+        record = repeats.record(of_judges, calls.per_verdict(), again.n_later)
     warnings = [
         *tally.warnings,
         *_without_text(unjudged),
@@ -147,7 +152,8 @@ def score_cases(
         *(() if repeats is None else repeats.warnings()),
     ]
     scales = _scales(columns, pooled)
-    return Scored(tally, overall, scales, digests, warnings, deciding.record(), code_record(components), record)
+    own_code = code_record(components)
+    return Scored(tally, calls, overall, scales, digests, warnings, deciding.record(), own_code, record)
 
 
 def _scales(columns: Iterable[Column], pooled: Iterable[Pooled]) -> dict[str, Scale]:
@@ -160,13 +166,6 @@ def _settled(metrics: Sequence[Metric], cases: Sequence[Case], folder: RunFolder
     """The metrics with their columns fixed, which those of a user's function are only once it has seen the cases."""
     with redirect_stdout(sys.stderr):  # what a function of the user prints must not come between the lines of --json
         return [metric.settled(zip(cases, folder.outputs(), strict=False)) for metric in metrics]
-
-
-def _add_latencies(tally: RunTally, judgments: Iterable[Judgment]) -> None:
-    """Count how long judges took, but for second opinions."""
-    for judgment in judgments:
-        if judgment.latency_seconds is not None and judgment.role != "spot_check":
-            tally.add_judge_latency(judgment.latency_seconds)
 
 
 def _follows_abstentions(scorers: CaseScorers) -> bool:

@@ -14,7 +14,7 @@ from judgekit.analysis.disagreement_rates import (
     unstable_warning,
 )
 from judgekit.analysis.drift_points import repeats_by_kind
-from judgekit.analysis.judge_calls import instrument
+from judgekit.analysis.judge_calls import CallCounts, JudgeCalls
 from judgekit.analysis.slices import Clusters
 from judgekit.analysis.spot_check_findings import repeat_report, spot_check_report
 from judgekit.analysis.verdict_pairs import Pair, Sampler, compare_pair, draw_order, draw_sample
@@ -141,6 +141,7 @@ def reliability_of(
     judges: Sequence[Judge],
     spot_checks: Sequence[SpotCheckRecord],
     judgments: Judgments,
+    calls: JudgeCalls,
     earlier: Mapping[str, Any] | None = None,
     clusters: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Any] | None, Notices]:
@@ -154,6 +155,7 @@ def reliability_of(
         judges: the judges of the run.
         spot_checks: its spot checks, oldest first.
         judgments: the judgment that counts for each question.
+        calls: the same, counted.
         earlier: `judge_reliability` so far, whose parts that come from elsewhere are kept.
         clusters: from `clusters_of`.
 
@@ -165,7 +167,7 @@ def reliability_of(
         own = list({record.comparator: record for record in spot_checks if record.judge == judge.name}.values())
         own.sort(key=spot_checks.index)
         if own:
-            by_judge[judge.name] = _judge_report(judge, own, judgments, clusters)
+            by_judge[judge.name] = _judge_report(judge, own, judgments, calls, clusters)
     if not by_judge and earlier is None:
         return None, []
     found = judge_reliability(by_judge, spot_checks[-1].threshold if spot_checks else DEFAULT_THRESHOLD, clusters)
@@ -225,22 +227,24 @@ def clusters_of(
 
 
 def _judge_report(
-    judge: Judge, spot_checks: Sequence[SpotCheckRecord], judgments: Judgments, clusters: Mapping[str, int] | None
+    judge: Judge,
+    spot_checks: Sequence[SpotCheckRecord],
+    judgments: Judgments,
+    calls: JudgeCalls,
+    clusters: Mapping[str, int] | None,
 ) -> dict[str, Any]:
     second_opinions = [record for record in spot_checks if record.kind != "repeat"]
     repeats = [record for record in spot_checks if record.kind == "repeat"]
     chosen = (second_opinions or repeats)[-1]
-    primary = [item for key, item in judgments.items() if key.role == "primary" and key.judge == judge.name]
-    verdicts = [item.verdict for item in primary if item.verdict is not None]
-    report = _report_of(judge, chosen, judgments, verdicts, clusters)
-    asked = [item for key, item in judgments.items() if key.judge == judge.name and key.check == chosen.check]
-    report["identity"] = {"judge": instrument(primary), "comparator": instrument(asked)}
+    primary, asked = calls.counts("primary", judge.name), calls.counts("spot_check", judge.name, chosen.check)
+    report = _report_of(judge, chosen, judgments, primary, clusters)
+    report["identity"] = {"judge": primary.instrument(), "comparator": asked.instrument()}
     report["noise_floor"] = _repeated(judge, repeats, judgments, clusters, "noise_floor")
     report["asked_later"] = _repeated(judge, repeats, judgments, clusters, "rejudge")
     report["other_checks"] = [
         {
             name: value
-            for name, value in _report_of(judge, record, judgments, verdicts, clusters).items()
+            for name, value in _report_of(judge, record, judgments, primary, clusters).items()
             if name not in OF_THE_JUDGE
         }
         for record in spot_checks
@@ -279,7 +283,7 @@ def _report_of(
     judge: Judge,
     record: SpotCheckRecord,
     judgments: Judgments,
-    verdicts: Sequence[Verdict],
+    primary: CallCounts,
     clusters: Mapping[str, int] | None,
 ) -> dict[str, Any]:
     report = spot_check_report(
@@ -294,7 +298,7 @@ def _report_of(
             "model_id": record.model_id,
             "model": record.model,
         },
-        verdicts=verdicts,
+        of_all=(primary.n_inconsistent, primary.n_judged),
         draw=Draw(n_population=record.n_population, adaptive=record.adaptive),
         clusters=None if clusters is None else [clusters[case_id] for case_id in record.case_ids],
     )

@@ -12,10 +12,10 @@ import judgekit
 from judgekit.analysis.stored_figures import rounded
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, StorageError
-from judgekit.core.judgments import last_judgments
 from judgekit.core.runs import EVAL_RESULTS, METRICS_VERSION, SCORES, Notice, RunSummary
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import append_history
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.case_scores import CaseScorers, Scored, Unjudged, judge_inputs, score_cases
 from judgekit.workflows.closing import closed, made_by, replaced_figures, write_summary
 from judgekit.workflows.gating import hold_gates
@@ -118,7 +118,8 @@ def _scored(folder: RunFolder, scorers: CaseScorers, cases: Sequence[Case]) -> S
     # Only why cases were not put before a judge is needed here; the inputs themselves are stored.
     for _ in judge_inputs(scorers.judges, zip(cases, folder.outputs(), strict=True), unjudged, scorers.warnings):
         pass
-    return score_cases(scorers, folder, cases, unjudged, last_judgments(folder.judgments()))
+    with StoredJudgments(folder) as judgments:
+        return score_cases(scorers, folder, cases, unjudged, judgments)
 
 
 def _summary(stored: StoredRun, old: RunSummary, scored: Scored, warnings: Sequence[tuple[str, str]]) -> RunSummary:

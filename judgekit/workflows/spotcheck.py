@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from judgekit.analysis.disagreement_rates import DEFAULT_THRESHOLD
 from judgekit.analysis.gates import check_gates
-from judgekit.analysis.judge_calls import cost_record
+from judgekit.analysis.judge_calls import JudgeCalls, cost_record
 from judgekit.core.conditions import GateResult
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, ProviderError
@@ -245,7 +245,8 @@ def _write_figures(
     judges = [stored.judge(judge.name) for judge in config.judges]
     judgments = last_judgments(folder.judgments(), sampled(records))
     clusters = clusters_of(config.cluster_by, folder.cases(), records)
-    reliability, unstable = reliability_of(judges, records, judgments, summary.judge_reliability, clusters)
+    calls = JudgeCalls.of(judgments)
+    reliability, unstable = reliability_of(judges, records, judgments, calls, summary.judge_reliability, clusters)
     warnings = [item for item in summary.warnings if item.code != "judge_unstable"]
     warnings += [Notice(code=code, message=message) for code, message in unstable]
     summary = summary.model_copy(

@@ -6,7 +6,7 @@ from typing import Any
 
 from judgekit.analysis.criteria_findings import criteria_warnings
 from judgekit.analysis.indexing_coverage import other_index
-from judgekit.analysis.judge_calls import ReplySources, cache_warnings, cost_record, judge_record, reply_sources
+from judgekit.analysis.judge_calls import JudgeCalls, ReplySources, cache_warnings, cost_record
 from judgekit.analysis.preferences import preference_record
 from judgekit.analysis.slices import Clusters
 from judgekit.core.components import Judge
@@ -19,10 +19,11 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.from_rubric import EQUAL
 from judgekit.storage.run_index import judged_before
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.case_scores import CaseScorers, score_cases
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
-from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of, sampled
+from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of
 from judgekit.workflows.panel_rulings import PANEL, Panel, member_failures, model_facts, record_of_panel
 from judgekit.workflows.record import failure_notices
 from judgekit.workflows.rejudge_history import other_builds, rejudged
@@ -33,14 +34,18 @@ MOST_MOVED = 0.02
 
 def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
     """Write scores.jsonl and the reports of metric families, and return the figures."""
+    with StoredJudgments(job.folder) as judgments:
+        return _summarised(job, judgments, status, reason)
+
+
+def _summarised(job: RunJob, judgments: StoredJudgments, status: RunStatus, reason: str | None) -> RunSummary:
     config, manifest, judges, spot_checks = job.config, job.manifest, job.judge_components, job.spot_check_records
-    judgments = last_judgments(job.folder.judgments(), sampled(spot_checks))
     scorers = CaseScorers(config, job.metrics, judges, job.warnings)
     scored = score_cases(scorers, job.folder, job.cases, job.unjudged, judgments)
     before = None if job.reopened is None else job.reopened.summary.judge_reliability
     clusters = clusters_of(config.cluster_by, job.cases, spot_checks)
     stand, to_redo = parts_that_stand(before, judges)
-    reliability, unstable = reliability_of(judges, spot_checks, judgments, stand, clusters)
+    reliability, unstable = reliability_of(judges, spot_checks, judgments, scored.calls, stand, clusters)
     of_parent = {} if job.parent is None else last_judgments(job.parent.judgments())
     asked = [plan for plan in job.judges if plan.judge.name not in job.kept]
     cost = cost_record(job.folder.judgments(), job.price_list)
@@ -51,12 +56,12 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         *(warning for name, runtime in job.models.items() for warning in _model_warnings(name, runtime)),
         *other_builds(manifest.parent, of_parent, judgments),
         *(("indexing_of_other_version", line) for line in other_index(job.indexing, manifest.versions)),
-        *_failures(manifest.run_id, judgments),
+        *_failures(manifest.run_id, scored.calls),
         *(warning for panel in job.panels for warning in member_failures(panel, judgments)),
         *(warning for judge in judges for warning in criteria_warnings(judge.name, _of_criteria(judge, judgments))),
         *to_redo,
         *unstable,
-        *cache_warnings(_reply_sources(asked, spot_checks, judgments), job.now()),
+        *cache_warnings(_reply_sources(asked, spot_checks, scored.calls), job.now()),
         *_spending_warnings(job.models, cost),
     ]
     wall_seconds, n_resumed = manifest.wall_seconds, manifest.n_resumed
@@ -80,7 +85,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
         judge_reliability=reliability,
         repeats=scored.repeats,
         rejudged=rejudged(job, of_parent, judgments),
-        judges=_with_preferences(job, _judge_records(job.judges, job.panels, judgments), judgments),
+        judges=_with_preferences(job, _judge_records(job.judges, job.panels, judgments, scored.calls), judgments),
         latency=scored.tally.latency(),
         cost=cost,
         operational={**scored.tally.operational(), **of_run},
@@ -116,7 +121,7 @@ def coverage_notices(job: RunJob, summary: RunSummary) -> Iterator[Notice]:
 
 
 def _judge_records(
-    plans: Sequence[JudgePlan], panels: Sequence[Panel], judgments: Mapping[JudgmentKey, Judgment]
+    plans: Sequence[JudgePlan], panels: Sequence[Panel], judgments: Mapping[JudgmentKey, Judgment], calls: JudgeCalls
 ) -> dict[str, dict[str, Any]]:
     """What metrics.json says of each judge, a panel among them."""
     by_name = {panel.judge.name: panel for panel in panels}
@@ -125,12 +130,11 @@ def _judge_records(
         name = plan.judge.name
         if name in found:  # another member of its panel
             continue
-        own = [item for key, item in judgments.items() if key.role == "primary" and key.judge == name]
         wording = {"prompt_version": plan.prompt.version, "prompt_sha256": plan.prompt.sha256}
         instrument = {"model_id": plan.runtime.model_id, **model_facts(plan.runtime)}
         if plan.role != "primary":
             instrument = _of_panel(by_name[name], judgments)
-        found[name] = judge_record(own, {**wording, **instrument})
+        found[name] = calls.counts("primary", name).record({**wording, **instrument})
     return found
 
 
@@ -179,18 +183,15 @@ def _spending_warnings(models: Mapping[str, ModelRuntime], cost: Mapping[str, An
 
 
 def _reply_sources(
-    asked: Sequence[JudgePlan], spot_checks: Sequence[SpotCheckRecord], judgments: Mapping[JudgmentKey, Judgment]
+    asked: Sequence[JudgePlan], spot_checks: Sequence[SpotCheckRecord], calls: JudgeCalls
 ) -> dict[str, ReplySources]:
     """By judge, how far the run really asked it, since the cache may have answered."""
-    repeats = {(record.judge, record.check) for record in spot_checks if record.kind == "repeat"}
     found = {}
     for name in dict.fromkeys(plan.judge.name for plan in asked):
         plans = [plan for plan in asked if plan.judge.name == name]
         if all(plan.runtime.provider.needs_network for plan in plans):
-            role = plans[0].role
-            verdicts = [item for key, item in judgments.items() if (key.role, key.judge) == (role, name)]
-            again = [item for key, item in judgments.items() if key.judge == name and (name, key.check) in repeats]
-            found[name] = reply_sources(verdicts, again)
+            repeats = [record.check for record in spot_checks if record.kind == "repeat" and record.judge == name]
+            found[name] = calls.sources(plans[0].role, name, repeats)
     return found
 
 
@@ -202,16 +203,17 @@ def _of_criteria(judge: Judge, judgments: Mapping[JudgmentKey, Judgment]) -> lis
     return [item.verdict for item in own if item.verdict is not None]
 
 
-def _failures(run_id: str, judgments: Mapping[JudgmentKey, Judgment]) -> Notices:
+def _failures(run_id: str, calls: JudgeCalls) -> Notices:
     """How many calls gave no verdict, and how those are asked again that failed on the way."""
-    failed = {key: item.failure.kind for key, item in judgments.items() if item.failure is not None}
     found = []
-    n_primary = sum(key.role == "primary" for key in failed)
+    n_primary = sum(failed.total() for role, _, failed in calls.failures() if role == "primary")
     if n_primary:
         found.append(("judge_failures", f"{n_primary} judge calls gave no verdict; they are counted in n_error"))
     # Spot checks that were added to the run are made again by their own command.
-    asked = {key: kind for key, kind in failed.items() if key.role != "spot_check" or key.check in RUN_SPOT_CHECKS}
-    kinds = Counter(kind for kind in asked.values() if kind in TRANSPORT_KINDS)
+    kinds: Counter[str] = Counter()
+    for role, check, failed in calls.failures():
+        if role != "spot_check" or check in RUN_SPOT_CHECKS:
+            kinds.update({kind: n for kind, n in failed.items() if kind in TRANSPORT_KINDS})
     if kinds:
         named = ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
         text = f"{kinds.total()} calls failed on the way ({named}); `judgekit run --resume {run_id}` asks them again"

@@ -9,7 +9,7 @@ from typing import Any
 
 from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.analysis.estimates import FigureRules
-from judgekit.analysis.judge_calls import per_verdict
+from judgekit.analysis.judge_calls import JudgeCalls
 from judgekit.analysis.repeated_answers import RepeatedAnswers, VerdictsAgain
 from judgekit.core.components import Judge
 from judgekit.core.judgments import Judgment, JudgmentKey
@@ -105,7 +105,7 @@ def repeats_judged_again(
         answers.add(
             case, {name: outcomes.get(name, NotApplicable("no score")) for name in names}, again.scores.get(case.id)
         )
-    figures = answers.figures(columns_by_judge(judges), per_verdict(judgments.values()), again.n_later)
+    figures = answers.figures(columns_by_judge(judges), JudgeCalls.of(judgments).per_verdict(), again.n_later)
     return {**summary.repeats, "figures": {**summary.repeats["figures"], **figures}}
 
 

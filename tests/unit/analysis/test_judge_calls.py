@@ -1,13 +1,14 @@
 """What gave a set of verdicts, what stays of an earlier report, and what copied judgments cost."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from judgekit.analysis.disagreement_rates import kept_parts, unstable_warning
-from judgekit.analysis.judge_calls import PerVerdict, cost_record, instrument, per_verdict
+from judgekit.analysis.judge_calls import CallCounts, JudgeCalls, PerVerdict, cost_record
 from judgekit.analysis.spot_check_findings import spot_check_report
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.cases import Usage
-from judgekit.core.judgments import Judgment, Verdict
+from judgekit.core.judgments import Judgment, JudgmentKey, Verdict
 from judgekit.core.verdict_kinds import Scale
 
 
@@ -33,6 +34,17 @@ def judgment(**fields: Any) -> Judgment:
             **fields,
         }
     )
+
+
+def instrument(judgments: Sequence[Judgment]) -> dict[str, Any]:
+    counts = CallCounts()
+    for item in judgments:
+        counts.add(item)
+    return counts.instrument()
+
+
+def per_verdict(judgments: Sequence[Judgment]) -> dict[str, PerVerdict]:
+    return JudgeCalls.of({JudgmentKey.of(item): item for item in judgments}).per_verdict()
 
 
 def test_an_instrument_that_changed_under_way_shows_it() -> None:

@@ -193,9 +193,7 @@ def test_inconsistent_verdicts_are_a_share_of_all_verdicts_of_the_run() -> None:
     odd = Verdict(score=5, unsupported_claims=("x",), inconsistent=True)
     pairs = [Pair("a", odd, Verdict(score=5)), Pair("b", Verdict(score=1), Verdict(score=1))]
     assert report_on([*pairs, Pair("c", TIMEOUT, odd)])["inconsistent_rate"] == 0.5
-    whole_run = spot_check_report(
-        pairs, kind=Scale(pass_score=4), seed=0, against={}, verdicts=(odd, *[Verdict(score=3)] * 9)
-    )
+    whole_run = spot_check_report(pairs, kind=Scale(pass_score=4), seed=0, against={}, of_all=(1, 10))
     assert whole_run["inconsistent_rate"] == 0.1
     assert (whole_run["n_inconsistent"], whole_run["n_verdicts"]) == (1, 10)
 

@@ -8,10 +8,11 @@ import pytest
 
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.scores import Estimate
+from judgekit.storage.record_index import RecordIndex
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_list import list_runs
 from judgekit.storage.run_records import read_summary
-from judgekit.storage.stored_cases import RecordIndex, StoredCases
+from judgekit.storage.stored_cases import StoredCases
 from judgekit.storage.table_files import write_parquet
 from tests.run_folders import answer_of, score_of, write_run
 
@@ -79,11 +80,11 @@ def test_an_index_knows_neighbours_as_one_place_and_drops_a_torn_line(tmp_path: 
     with path.open("a") as stream:
         stream.write('{"case_id": "z"')
     with RecordIndex(path) as index:
-        assert index.ids == ["a", "b"]
+        assert list(index.ids()) == ["a", "b"]
         assert [json.loads(line)["case_id"] for line in index.lines("a")] == ["a", "a", "a"]
         assert (index.lines("nobody"), list(index.names)) == ([], ["mrr"])
     with RecordIndex(tmp_path / "missing.jsonl") as index:
-        assert index.ids == []
+        assert list(index.ids()) == []
 
 
 def test_figures_read_back_as_figures_and_unknown_keys_are_left_out(tmp_path: Path) -> None:

@@ -1,0 +1,155 @@
+"""Where the records of a JSONL file stand, found by case id, in memory that does not grow with the file."""
+
+import sqlite3
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from judgekit.core.errors import StorageError
+from judgekit.storage.run_files import damaged_line, disk_faults_named, whole_line
+
+_CACHE_KIB = 4096
+"""Memory for the pages of one index; what does not fit goes to a temporary file of SQLite's."""
+
+
+class _Head(msgspec.Struct):
+    """What is read of a line to know whose it is."""
+
+    case_id: str = ""
+    id: str = ""
+    name: str = ""
+    judge: str = ""
+    role: str = "primary"
+
+
+class RecordIndex:
+    """Byte ranges of a JSONL file by case id; neighbouring lines of one case are one range.
+
+    A torn last line of a file that is appended to is not a record. A file that is not there has no records.
+
+    Whatever reads raises `StorageError` if the file cannot be read, or the temporary one cannot be written.
+    """
+
+    def __init__(self, path: Path, *, only: Set[str] | None = None) -> None:
+        """Read the file once.
+
+        Args:
+            path: the file; its lines have a `case_id`, or are cases and have an `id`.
+            only: keep the places of these cases only; None: of all.
+
+        Raises:
+            StorageError: it cannot be read, or a line is damaged.
+        """
+        self._path = path
+        self._stream: IO[bytes] | None = None
+        self.names: dict[str, None] = {}
+        """Values of `name`, in the order in which they first come."""
+        # A database without a name is a temporary file, which is gone once it is closed.
+        self._places = sqlite3.connect("", isolation_level=None)
+        with self._closed_on_failure(), self._faults_named():
+            self._places.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            self._places.execute("PRAGMA journal_mode = OFF")
+            self._places.execute("CREATE TABLE places (case_id TEXT, judge TEXT, start INTEGER, length INTEGER)")
+            self._places.execute("BEGIN")
+            self._places.executemany("INSERT INTO places VALUES (?, ?, ?, ?)", self._found(only))
+            self._places.execute("CREATE INDEX by_case ON places (case_id, start)")
+            self._places.execute("COMMIT")
+
+    def __enter__(self) -> "RecordIndex":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files; nothing can be found any more."""
+        self._places.close()
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def __len__(self) -> int:
+        """Number of cases that have a record."""
+        with self._faults_named():
+            return int(self._places.execute("SELECT COUNT(DISTINCT case_id) FROM places").fetchone()[0])
+
+    def ids(self) -> Iterator[str]:
+        """Case ids in the order in which they first come, streamed."""
+        with self._faults_named():
+            found = self._places.execute("SELECT case_id FROM places GROUP BY case_id ORDER BY MIN(start)")
+            for (case_id,) in found:
+                yield case_id
+
+    def by_judge(self) -> dict[str, int]:
+        """By judge, the number of cases with a line that is not a second opinion."""
+        with self._faults_named():
+            counted = "SELECT judge, COUNT(DISTINCT case_id) FROM places WHERE judge IS NOT NULL GROUP BY judge"
+            return dict(self._places.execute(f"{counted} ORDER BY MIN(start)"))
+
+    def lines(self, case_id: str) -> list[bytes]:
+        """The lines of one case, in the order of the file."""
+        found: list[bytes] = []
+        with self._faults_named():
+            sql = "SELECT start, length FROM places WHERE case_id = ? ORDER BY start"
+            ranges = self._places.execute(sql, (case_id,)).fetchall()
+        with disk_faults_named(self._path, "cannot be read"):
+            for start, length in ranges:
+                if self._stream is None:
+                    self._stream = self._path.open("rb")
+                self._stream.seek(start)
+                found += self._stream.read(length).splitlines()
+        return found
+
+    def _found(self, only: Set[str] | None) -> Iterator[tuple[str, str | None, int, int]]:
+        """Case id, judge unless it is a second opinion, offset and length of each range."""
+        last: tuple[str, str | None] | None = None
+        first = end = 0
+        for head, start, length in self._heads():
+            if head.name:
+                self.names.setdefault(head.name)
+            here = head.case_id or head.id, head.judge if head.judge and head.role == "primary" else None
+            if here != last or start != end:
+                if last is not None:
+                    yield *last, first, end - first
+                last, first = here, start
+            end = start + length
+            if only is not None and here[0] not in only:
+                last = None
+        if last is not None:
+            yield *last, first, end - first
+
+    def _heads(self) -> Iterator[tuple[_Head, int, int]]:
+        """(head, offset, length) of every whole line."""
+        decoder = msgspec.json.Decoder(_Head)
+        offset = 0
+        with (
+            disk_faults_named(self._path, "cannot be read"),
+            suppress(FileNotFoundError),
+            self._path.open("rb") as stream,
+        ):
+            for number, line in enumerate(stream, start=1):
+                if whole_line(self._path, number, line):
+                    try:
+                        head = decoder.decode(line)
+                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                        raise damaged_line(self._path, number, error) from None
+                    yield head, offset, len(line)
+                offset += len(line)
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._places.close()
+            raise
+
+    @contextmanager
+    def _faults_named(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StorageError(f"the temporary index of {self._path} cannot be written: {error}; free space") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 from judgekit.analysis.estimates import ErrorPolicy, pooled_row
 from judgekit.core.comparison import COVERAGE, WHOLE_RUNS, Delta
-from judgekit.core.scores import SUM_METHOD, Column, Failed, NotApplicable, Outcome, Pooled
+from judgekit.core.scores import SUM_METHOD, Column, Failed, NotApplicable, Outcome, Pooled, Scale
 from judgekit.stats.clusters import cluster_sums, clustered_mean
 from judgekit.stats.means import mean, mean_interval, pooled_estimate, standard_deviation
 from judgekit.stats.paired import holm, minimum_detectable_effect, paired_proportion_interval, sign_flip_p
@@ -24,6 +24,8 @@ BINARY_METHOD = "paired, bonett-price 95%, mcnemar exact"
 CLUSTER_METHOD = "paired, clustered t 95%, sign-flip permutation of clusters"
 MEAN_METHOD = "paired, t 95%, sign-flip permutation"
 POOLED_METHOD = "pooled over paired cases, jackknife 95%"
+
+_COVERAGE_SCALE = Scale(unit="share", high=1.0, better="higher")
 
 Scores = Mapping[str, Outcome]
 """What one run says of one case, by score name."""
@@ -142,7 +144,7 @@ def untested_delta(name: str, pairs: Pairs) -> Delta:
         b=mean(pairs.b if n else pairs.only_b),
         delta=mean(differences),
         n=n,
-        higher_is_better=column.higher_is_better if column is not None and column.has_direction else None,
+        scale=None if column is None else column.scale,
         method=CLUSTER_METHOD if pairs.clusters else BINARY_METHOD if pairs.is_binary else MEAN_METHOD,
         n_only_a=len(pairs.only_a),
         n_only_b=len(pairs.only_b),
@@ -204,7 +206,7 @@ def coverage_delta(delta: Delta) -> Delta:
         b=(delta.n + delta.n_only_b) / n if n else None,
         delta=(delta.n_only_b - delta.n_only_a) / n if n else None,
         n=n,
-        higher_is_better=True,
+        scale=_COVERAGE_SCALE,
         method=BINARY_METHOD,
         mixed=delta.mixed,
     )
@@ -288,7 +290,7 @@ class PooledPairs:
             b=value(sums[width:]) if sums else None,
             delta=difference(*sums) if sums else None,
             n=sum(map(len, self.rows.values())),
-            higher_is_better=figure.higher_is_better,
+            scale=figure.scale,
             method=SUM_METHOD if figure.is_total else POOLED_METHOD,
             n_only_a=self.n_only_a,
             n_only_b=self.n_only_b,

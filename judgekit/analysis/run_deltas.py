@@ -3,12 +3,12 @@
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from judgekit.analysis.indexing_coverage import FIGURES_OVER, coverage_figure
 from judgekit.core.cases import SystemOutput
 from judgekit.core.comparison import WHOLE_RUNS, Delta
-from judgekit.core.scores import Column, Outcomes
+from judgekit.core.scores import Column, Outcomes, Scale
 from judgekit.stats.means import mean, mean_interval, quantile_of_sorted
 from judgekit.stats.paired import paired_quantile_interval, sign_flip_p
 
@@ -17,6 +17,9 @@ QUANTILE_METHOD = "difference of quantiles over paired cases, woodruff 95%"
 
 COST = ("usd", "n_calls", "n_from_cache", "prompt_tokens", "completion_tokens")
 """Figures of `cost` of metrics.json that are compared: those of the judges' calls."""
+
+_LATENCY_SCALE = Scale(unit="count", better="lower")
+"""Whole milliseconds."""
 
 OTHER_CASES = "the runs have other cases"
 
@@ -80,7 +83,7 @@ class LatencyPairs:
                     b=None,
                     delta=None,
                     n=len(a),
-                    higher_is_better=False,
+                    scale=_LATENCY_SCALE,
                     method=QUANTILE_METHOD,
                     n_only_a=only_a,
                     n_only_b=only_b,
@@ -127,10 +130,16 @@ def whole_run_deltas(
             b=second,
             delta=None if first is None or second is None else second - first,
             n=0,
-            higher_is_better=None if name in _NEITHER_IS_BETTER else name.endswith(".n_chunks_embedded"),
+            scale=_whole_run_scale(name),
             method=WHOLE_RUNS,
             mixed=(OTHER_CASES,) if has_other_cases and name.startswith("cost.") else (),
         )
+
+
+def _whole_run_scale(name: str) -> Scale:
+    better: Literal["higher", "lower"] = "higher" if name.endswith(".n_chunks_embedded") else "lower"
+    unit: Literal["share", "number"] = "share" if name.endswith("_rate") else "number"
+    return Scale(unit=unit, better=None if name in _NEITHER_IS_BETTER else better)
 
 
 def bridge_figure(

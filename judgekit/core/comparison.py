@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from judgekit.core.conditions import GateResult
+from judgekit.core.scores import Scale
 
 QueryKind = Literal["win", "loss", "regression", "draw", "changed_case", "not_applicable"]
 """`changed_case`: the case was edited between the runs; `not_applicable`: nothing says which hits are right."""
@@ -204,8 +205,8 @@ class Delta:
     p_holm: float | None = None
     mde: float | None = None
     """Smallest difference that this many pairs would find with a chance of 0.8; None if it is not known."""
-    higher_is_better: bool | None = None
-    """None: nothing known here says so."""
+    scale: Scale | None = None
+    """Of the figure; None if nothing is known of it here."""
     method: str = ""
     a_overall: float | None = None
     """The figure over all cases of run a, as its metrics.json has it."""
@@ -229,6 +230,11 @@ class Delta:
     """Cases with a value in a that failed in b, where nothing says what they could have added: no worst value."""
     mixed: tuple[str, ...] = ()
     """Why the difference is not of the systems alone, such as another judge model."""
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """None if neither way is better, or nothing known here says so."""
+        return None if self.scale is None or self.scale.better is None else self.scale.better == "higher"
 
     @property
     def verdict(self) -> Literal["better", "worse", "differs", "no evidence", "no test", "n/a"]:

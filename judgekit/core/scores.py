@@ -1,9 +1,9 @@
 """Scores of single cases, what is known about each score name, and estimates over many cases."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -51,6 +51,12 @@ class Scale(Frozen):
     """Largest value possible; None: there is none."""
     better: Literal["higher", "lower"] | None = None
     """None: neither way is better."""
+
+
+def stored_scale(part: Mapping[str, Any]) -> Scale | None:
+    """The `scale` beside stored figures; None in a file of an older version."""
+    found = part.get("scale")
+    return None if found is None else Scale.model_validate(found)
 
 
 def _scale(name: str, low: float, high: float, better: bool | None, unit: str | None = None) -> Scale:

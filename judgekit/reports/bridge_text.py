@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judgekit.reports.figures import number
+from judgekit.core.scores import Scale, stored_scale
+from judgekit.reports.figures import compared_text, direction, signed_ends
 from judgekit.reports.finding_sentences import bridge_sentences
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, table
 
-HEADER = ("figure", "old", "new", "total", "system", "judge", "cases")
+HEADER = ("figure", "old", "new", "total", "system", "judge", "better", "cases")
 
 Found = Mapping[str, Any]
 
@@ -32,28 +33,22 @@ def bridge_rows(found: Found) -> Iterator[tuple[str, ...]]:
     """A row a figure, in the order of `HEADER`."""
     for item in found["judges"].values():
         for name, figure in item["figures"].items():
-            parts = [_part(figure[part]) for part in ("total", "system", "judge")]
-            yield (name, number(figure["old"]), number(figure["new"]), *parts, str(figure["n"]))
+            scale = stored_scale(figure)
+            means = (compared_text(figure[key], scale) for key in ("old", "new"))
+            parts = (_part(figure[key], scale) for key in ("total", "system", "judge"))
+            yield (name, *means, *parts, direction(scale), str(figure["n"]))
 
 
-def _part(part: Found) -> str:
-    if part["value"] is None:
-        return "n/a"
-    if part.get("by_construction"):
-        return "0, same judge"
-    between = "" if part["low"] is None else f" ({_signed(part['low'])} to {_signed(part['high'])})"
-    return f"{_signed(part['value'])}{between}"
-
-
-def _signed(value: float) -> str:
-    """A difference, rounded as every other figure."""
-    text = number(value)
-    return text if text.startswith("-") else f"+{text}"
+def _part(part: Found, scale: Scale | None) -> str:
+    return "0, same judge" if part.get("by_construction") and part["value"] is not None else signed_ends(part, scale)
 
 
 def bridge_notes(found: Found) -> Iterator[str]:
     """How to read the table, and what it leaves out."""
-    yield "total = system + judge; in brackets 95% intervals of the paired differences; new minus old"
+    yield (
+        "total = system + judge; in brackets 95% intervals of the paired differences; new minus old; pp: percentage "
+        "points"
+    )
     for name, item in found["judges"].items():
         if item["same_judge"]:
             yield f"{name}: the same judge in both runs, so its part is 0 by construction and nothing was asked"

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from judgekit.core.scores import stored_scale
 from judgekit.reports.charts import agreement_rows, bias_row, count_rows, share_row
-from judgekit.reports.figures import by_judge, number, p_value, percent
+from judgekit.reports.figures import by_judge, compared_text, number, p_value, percent
 from judgekit.reports.finding_sentences import calibration_sentence
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, section, table
@@ -246,7 +247,10 @@ def _second_opinion(baseline: Part | None, comparator: Part | None) -> Iterator[
 def _corrected_rows(report: Part) -> Iterator[tuple[str, ...]]:
     """What people would say of the run, a row a figure, in the order of `CORRECTED_HEADER` without the judge."""
     for name, found in (report.get("corrected") or {}).items():
-        between = "n/a" if found["low"] is None else f"{found['low']:.3f} to {found['high']:.3f}"
+        scale = stored_scale(found)
+        says, people = (compared_text(found[key], scale) for key in ("judge_mean", "estimate"))
+        low, high = (compared_text(found[key], scale).partition(" of ")[0] for key in ("low", "high"))
+        between = "n/a" if found["low"] is None else f"{low} to {high}"
         n_labels = f"{found['n_human']} labels"
         if found["n_effective"] is not None:
             n_labels += f", worth {found['n_effective']:.0f}"
@@ -255,7 +259,7 @@ def _corrected_rows(report: Part) -> Iterator[tuple[str, ...]]:
             how += f", lambda {found['lambda']:.2f}"
         how += ", mean of this run" if found["target"] == "run" else ", mean of cases like these"
         how += _needed(found)
-        yield name, number(found["judge_mean"]), number(found["estimate"]), between, n_labels, how
+        yield name, says, people, between, n_labels, how
 
 
 def _needed(found: Part) -> str:

@@ -16,8 +16,8 @@ from judgekit.core.comparison import (
     ScoreChange,
     ScoreKind,
 )
-from judgekit.core.scores import SUM_METHOD
-from judgekit.reports.figures import number
+from judgekit.core.scores import Scale
+from judgekit.reports.figures import compared_text, direction, number, signed_between, signed_text
 from judgekit.reports.headline import is_headline
 
 MOST_LABELS = 12
@@ -28,13 +28,15 @@ SHOWN = 5
 
 _WHOLE_NUMBERS = ("_ms", "_tokens")
 
+_COUNT = Scale(unit="count")
+
 _CHUNKERS: dict[ChunkerMatch, str] = {
     "exact": "by chunk id",
     "fallback_doc_span": "by document and characters, since the chunkers differ",
     "unknown": "by chunk id as it is, since a run does not name its chunker",
 }
 
-_OPTIONAL = ("failed", "if failed", "whole runs")
+_OPTIONAL = ("better", "failed", "if failed", "whole runs")
 """Columns that a table has only if one of its rows has something to say there."""
 
 _ORDER = {"worse": 0, "better": 1, "differs": 2}
@@ -93,7 +95,6 @@ def table_of(deltas: Sequence[Delta]) -> list[tuple[str, ...]]:
 
 def cells(delta: Delta) -> dict[str, str]:
     """A difference as texts, by column; empty if there is nothing to say."""
-    has_ends = delta.low is not None and delta.high is not None
     has_failed = delta.n_failed_a or delta.n_failed_b
     worst = delta.delta_if_failed_worst
     return {
@@ -102,7 +103,8 @@ def cells(delta: Delta) -> dict[str, str]:
         "a": _value(delta, delta.a),
         "b": _value(delta, delta.b),
         "b - a": _signed(delta, delta.delta),
-        "95% interval": f"{_signed(delta, delta.low)} to {_signed(delta, delta.high)}" if has_ends else "",
+        "95% interval": signed_between(delta.low, delta.high, _scale(delta, delta.low)),
+        "better": direction(delta.scale),
         "pairs": "" if delta.method == WHOLE_RUNS else str(delta.n),
         "p": p_text(delta.p),
         "p (Holm)": p_text(delta.p_holm),
@@ -115,17 +117,17 @@ def cells(delta: Delta) -> dict[str, str]:
 
 
 def _value(delta: Delta, figure: float | None) -> str:
-    is_count = delta.method == SUM_METHOD or delta.name.endswith(_WHOLE_NUMBERS)
-    is_whole = delta.method == WHOLE_RUNS and figure is not None and figure == int(figure)
-    return number(figure, 0 if is_count or is_whole else 3)
+    return compared_text(figure, _scale(delta, figure))
 
 
 def _signed(delta: Delta, difference: float | None) -> str:
-    """A difference with its sign; `0` if the runs are equal."""
-    if difference is None:
-        return "n/a"
-    text = _value(delta, difference)
-    return text if text.startswith("-") or difference == 0 else f"+{text}"
+    return signed_text(difference, _scale(delta, difference))
+
+
+def _scale(delta: Delta, figure: float | None) -> Scale | None:
+    """Of the figure; what is whole by its name, and a whole number of a run, is a count."""
+    is_whole = delta.method == WHOLE_RUNS and figure is not None and figure == int(figure)
+    return _COUNT if is_whole or delta.name.endswith(_WHOLE_NUMBERS) else delta.scale
 
 
 def p_text(p: float | None) -> str:
@@ -299,6 +301,8 @@ def table_notes(comparison: Comparison, deltas: Sequence[Delta]) -> list[str]:
     """What the columns of a table of these differences mean."""
     n_tested = sum(delta.p is not None for delta in comparison.deltas)
     lines = [f"b - a over the pairs, cases with a value in both runs; p (Holm) is adjusted over {n_tested} figures"]
+    if any(delta.scale is not None and delta.scale.unit == "share" for delta in deltas):
+        lines.append("pp: percentage points")
     if any(delta.is_of_other_cases for delta in deltas):
         lines.append("whole runs: the figures of each run over all its cases, where the pairs are others")
     if any(delta.delta_if_failed_worst is not None for delta in deltas):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MOST_CASES = 20
 """Rows of the markdown table of cases."""
 
-_SHORT = ("figure", "verdict", "a", "b", "b - a", "95% interval")
+_SHORT = ("figure", "verdict", "a", "b", "b - a", "95% interval", "better")
 """Columns of the short table."""
 
 _MOST_ROWS, _MOST_NOTES = 6, 2

@@ -74,11 +74,51 @@ def direction(scale: Scale | None) -> str:
     return {"higher": "↑ higher", "lower": "↓ lower", None: ""}[scale.better if scale else None]
 
 
-def percent(value: float) -> str:
-    """A share as `90%`; with more digits near 0% and 100%, where whole numbers would hide that it is neither."""
+def compared_text(value: float | None, scale: Scale | None) -> str:
+    """A figure beside another one, with its unit and a digit more than `value_text`: `64.5%`, `3.19 of 5`."""
+    if value is None or scale is None or scale.unit == "number":
+        return number(value)
+    if scale.unit == "share":
+        return percent(value, 1)
+    return number(value, 0) if scale.unit == "count" else f"{number(value, 2)} of {scale.high:g}"
+
+
+def signed_text(difference: float | None, scale: Scale | None) -> str:
+    """A difference of figures with its sign, in the digits of `compared_text`: `-38.7 pp`, `-0.81`, `0`."""
+    if difference is None:
+        return "n/a"
+    return f"{_signed(difference, scale)}{' pp' if difference and scale and scale.unit == 'share' else ''}"
+
+
+def signed_between(low: float | None, high: float | None, scale: Scale | None) -> str:
+    """The interval of a difference, in the unit of `signed_text`: `-54.8 to -17.9`; empty if there is none."""
+    return "" if low is None or high is None else f"{_signed(low, scale)} to {_signed(high, scale)}"
+
+
+def signed_ends(part: Mapping[str, Any], scale: Scale | None) -> str:
+    """A stored difference with its 95% interval, if it has one: `-0.81 (-1.08 to -0.53)`."""
+    ends = signed_between(part.get("low"), part.get("high"), scale)
+    return f"{signed_text(part['value'], scale)}{f' ({ends})' if ends else ''}"
+
+
+def _signed(difference: float, scale: Scale | None) -> str:
+    if not difference:
+        return "0"
+    unit = "number" if scale is None else scale.unit
+    value = 100 * round4(difference) if unit == "share" else difference
+    text = number(value, {"share": 1, "number": 3, "points": 2, "count": 0}[unit])
+    return text if text.startswith("-") else f"+{text}"
+
+
+def percent(value: float, least: int = 0) -> str:
+    """A share as `90%`; with more digits near 0% and 100%, where whole numbers would hide that it is neither.
+
+    `least`: digits of every share that is not 0% or 100%.
+    """
     stored = Decimal(repr(value)).quantize(_STORED, ROUND_HALF_EVEN) * 100
     to_end = min(stored, 100 - stored)
     digits = 0 if to_end <= 0 or (stored >= 10 and to_end >= 1) else 1 if to_end >= Decimal("0.1") else 2
+    digits = max(digits, least) if to_end > 0 else 0
     return f"{stored.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}%"
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judgekit.core.comparison import Comparison
-from judgekit.reports.figures import number, percent
+from judgekit.core.scores import stored_scale
+from judgekit.reports.figures import percent, signed_ends, signed_text
 
 Part = Mapping[str, Any]
 
@@ -131,14 +132,15 @@ def bridge_sentences(found: Part) -> Iterator[str]:
             yield f"Nothing can be said of {name}: no case has a verdict in both runs."
             continue
         label, parts = figure
-        total = parts["total"]["value"]
+        scale = stored_scale(parts)
+        total = signed_text(parts["total"]["value"], scale)
         if not any(parts[key]["value"] for key in ("total", "system", "judge")):
             yield f"{label} did not move."
         elif judge["same_judge"]:
-            yield f"{label} moved by {_signed(total)}, all of it the system's: the judge is the same in both runs."
+            yield f"{label} moved by {total}, all of it the system's: the judge is the same in both runs."
         else:
-            system, judged = (_signed_ends(parts[key]) for key in ("system", "judge"))
-            yield f"{label} moved by {_signed(total)}: {system} is due to the system, {judged} to the judge."
+            system, judged = (signed_ends(parts[key], scale) for key in ("system", "judge"))
+            yield f"{label} moved by {total}: {system} is due to the system, {judged} to the judge."
 
 
 def comparison_sentence(comparison: Comparison) -> str:
@@ -200,14 +202,3 @@ def _ends(interval: Part | None) -> str:
     if interval is None or interval["low"] is None or interval["high"] is None:
         return ""
     return f" (95% {percent(interval['low'])} to {percent(interval['high'])})"
-
-
-def _signed(value: float) -> str:
-    text = number(value, 2)
-    return text if text.startswith("-") or value == 0 else f"+{text}"
-
-
-def _signed_ends(interval: Part) -> str:
-    if interval.get("low") is None or interval.get("high") is None:
-        return _signed(interval["value"])
-    return f"{_signed(interval['value'])} ({_signed(interval['low'])} to {_signed(interval['high'])})"

@@ -214,13 +214,16 @@ def _figures(
     for item in judges:
         again = old if item.same else moved
         figures = {
-            column.aggregate or column.name: bridge_figure(
-                old.get(column.name, {}),
-                again.get(column.name, {}),
-                new.get(column.name, {}),
-                same_judge=item.same,
-                seed=seed,
-            )
+            column.aggregate or column.name: {
+                **bridge_figure(
+                    old.get(column.name, {}),
+                    again.get(column.name, {}),
+                    new.get(column.name, {}),
+                    same_judge=item.same,
+                    seed=seed,
+                ),
+                "scale": column.scale.model_dump(mode="json"),
+            }
             for column in item.judge.columns()
             if column.aggregate != ""
         }

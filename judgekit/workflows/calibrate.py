@@ -211,12 +211,24 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
     readings = readings_of(cases, verdicts, kind, judge.name, clusters)
     return {
         "anchors": compared,
-        "corrected": {name: corrected_report(item, part, setting.wanted.width) for name, item in readings.items()},
+        "corrected": {
+            name: {**corrected_report(item, part, setting.wanted.width), "scale": _scale(judge, name)}
+            for name, item in readings.items()
+        },
         "comparator_value": comparator,
         "labels_by_case": {
             case_id: {name: label.value for name, label in given.items()} for case_id, given in labels.by_case.items()
         },
     }
+
+
+def _scale(judge: Judge, reading: str) -> dict[str, Any] | None:
+    """Unit and better direction of what people and the judge are both read for."""
+    scales = {column.aggregate or column.name: column.scale for column in judge.columns()}
+    # Of yes and no without a pass, the share that passes is the share of yes, which is the judge's own figure.
+    own = {"score": (judge.name,), "pass_rate": (f"{judge.name}_pass_rate", judge.name)}
+    names = [name for name in own.get(reading, (reading,)) if name in scales]
+    return scales[names[0]].model_dump(mode="json") if names else None
 
 
 def _verdicts(judgments: Mapping[JudgmentKey, Judgment], judge: str) -> dict[str, Verdict]:

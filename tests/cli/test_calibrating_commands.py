@@ -39,7 +39,7 @@ def test_calibrate_prints_what_the_page_shows(folder: Path) -> None:
     assert done.stdout.splitlines()[-1] == "results/demo"
     summary = (folder / "results" / "demo" / "summary.md").read_text(encoding="utf-8")
     assert "## Human labels" in summary
-    assert "| correctness | score | 3.194 | 3.589 | 2.812 to 4.367 |" in summary
+    assert "| correctness | score | 3.19 of 5 | 3.59 of 5 | 2.81 to 4.37 |" in summary
 
 
 def test_probe_prints_what_the_page_shows(folder: Path) -> None:

@@ -55,7 +55,7 @@ def test_the_table_says_what_is_worse_and_which_chunks_are_lost(results: Path) -
     assert lines[0].startswith("new is worse in ")
     assert lines[2:4] == ["a: old", "b: new"]
     (hit,) = [line.split() for line in lines if line.startswith("hit@5 ")]
-    assert hit[:5] == ["hit@5", "worse", "1.000", "0.083", "-0.917"]
+    assert hit[:5] == ["hit@5", "worse", "100%", "8.3%", "-91.7"]
     assert (
         "12 cases in both: 12 with a regression, 0 with another loss, 0 with gains alone; first correct hit: "
         "11 regressions, 0 losses, 0 wins, 1 draw"
@@ -129,7 +129,7 @@ def test_markdown_is_written_for_a_pull_request(results: Path, tmp_path: Path) -
     text = target.read_text(encoding="utf-8")
     assert text.startswith("# old and new\n\n**worse:** ")
     assert "* hit@5&lt;0: hit@5 1.0000 to 0.0833" in text
-    assert "| `hit@5` | **worse** | 1.000 | 0.083 | -0.917 |" in text
+    assert "| `hit@5` | **worse** | 100% | 8.3% | -91.7 pp |" in text
     lost = "regression of the first correct hit (rank 1, then not found); loss of chunk k1 (rank 1, then not found)"
     assert f"| c1 | {lost}; regression of " in text
     assert "| `hit@5` | 11 | 0 | 0 | 0 | 1 |" in text

@@ -7,6 +7,9 @@ import pytest
 from judgekit.analysis.gates import Condition, failures, parse_fail_on
 from judgekit.core.comparison import Comparison, Delta, QueryChange, ScoreChange
 from judgekit.core.errors import ConfigError
+from judgekit.core.scores import Scale
+
+UP = Scale(unit="number", better="higher")
 
 
 def comparison(*deltas: Delta, queries: tuple[QueryChange, ...] = (), **more: Any) -> Comparison:
@@ -68,9 +71,9 @@ def test_failed_cases_cannot_help_to_pass() -> None:
 
 
 def test_significant_names_what_is_worse_and_not_what_is_better() -> None:
-    worse = delta(-0.3, p=0.001, p_holm=0.01, higher_is_better=True)
-    better = delta(-0.3, name="error_rate", p=0.001, p_holm=0.01, higher_is_better=False)
-    weak = delta(-0.3, name="mrr", p=0.001, p_holm=0.06, higher_is_better=True)
+    worse = delta(-0.3, p=0.001, p_holm=0.01, scale=UP)
+    better = delta(-0.3, name="error_rate", p=0.001, p_holm=0.01, scale=Scale(unit="share", better="lower"))
+    weak = delta(-0.3, name="mrr", p=0.001, p_holm=0.06, scale=UP)
     assert failures(comparison(worse, better, weak), ["significant"]) == ("significant: recall_any@5 -0.3000 worse",)
     assert failures(comparison(better, weak), ["significant"]) == ()
 

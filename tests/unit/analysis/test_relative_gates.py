@@ -3,7 +3,7 @@
 import random
 from array import array
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -16,14 +16,20 @@ from judgekit.analysis.relative_gates import LEAST_ALIKE, decide, held_against, 
 from judgekit.core.comparison import Cause, Comparison, Delta
 from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError
-from judgekit.core.scores import Column, Failed
+from judgekit.core.scores import Column, Failed, Scale
 from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.metrics.operations import Operations
 
 
-def delta(value: float | None, low: float | None, high: float | None, **more: Any) -> Delta:
-    known: dict[str, Any] = {"name": "m", "a": 0.5, "b": 0.5, "n": 50, "n_units": 50, "higher_is_better": True}
-    return Delta(**{**known, "method": MEAN_METHOD, **more}, delta=value, low=low, high=high)
+def delta(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    better: Literal["higher", "lower"] | None = "higher",
+    **more: Any,
+) -> Delta:
+    known: dict[str, Any] = {"name": "m", "a": 0.5, "b": 0.5, "n": 50, "n_units": 50, "method": MEAN_METHOD}
+    return Delta(**known | more, delta=value, low=low, high=high, scale=Scale(unit="number", better=better))
 
 
 def comparison(*deltas: Delta, **more: Any) -> Comparison:
@@ -56,15 +62,15 @@ def gate(margin: float = 0.1, **more: Any) -> Gate:
 def test_the_whole_interval_decides_in_the_direction_of_the_figure(
     low: float, high: float, higher_is_better: bool, passed: bool | None
 ) -> None:
-    found = decide(delta((low + high) / 2, low, high, higher_is_better=higher_is_better), 0.1)
+    found = decide(delta((low + high) / 2, low, high, "higher" if higher_is_better else "lower"), 0.1)
     assert (found.passed, found.low, found.high) == (passed, low, high)
     assert (found.reason is None) == (passed is not None)
 
 
 @given(st.floats(-1, 1), st.floats(0, 0.5), st.floats(0, 0.5), st.booleans())
 def test_to_turn_the_scale_round_changes_no_decision(middle: float, half: float, margin: float, up: bool) -> None:
-    there = decide(delta(middle, middle - half, middle + half, higher_is_better=up), margin)
-    back = decide(delta(-middle, -middle - half, -middle + half, higher_is_better=not up), margin)
+    there = decide(delta(middle, middle - half, middle + half, "higher" if up else "lower"), margin)
+    back = decide(delta(-middle, -middle - half, -middle + half, "lower" if up else "higher"), margin)
     assert there.passed is back.passed
 
 
@@ -119,7 +125,7 @@ def test_failures_that_nothing_bounds_leave_it_open() -> None:
     assert found.reason.startswith("1 cases with a value in the baseline failed")
 
 
-MIXED = {"mixed": ("judge m: model (x, then y)",)}
+MIXED: dict[str, Any] = {"mixed": ("judge m: model (x, then y)",)}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +146,7 @@ MIXED = {"mixed": ("judge m: model (x, then y)",)}
         (comparison(without_value=("m",)), "neither run has a value of it"),
         (comparison(left_out=("m",)), "the runs have different chunkers"),
         (comparison(delta(None, None, None, n=0)), "no case has a value in both runs"),
-        (comparison(delta(0.2, 0.1, 0.3, higher_is_better=None)), "it is not known which way is better"),
+        (comparison(delta(0.2, 0.1, 0.3, None)), "it is not known which way is better"),
         (comparison(delta(0.2, None, None, method="sum")), "it has no interval"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.comparison import Cause, Comparison, Delta, QueryChange, ScoreChange
+from judgekit.core.scores import Scale
 from judgekit.reports.finding_sentences import (
     bridge_sentences,
     calibration_sentence,
@@ -118,12 +119,15 @@ def test_probes() -> None:
     assert probe_sentence("j", {"probes": {}}) == "Nothing can be said of j: no probe could be measured."
 
 
-def bridge(total: float | None, system: float = 0.0, judge: float = 0.0, *, same: bool = False) -> Any:
+def bridge(
+    total: float | None, system: float = 0.0, judge: float = 0.0, *, same: bool = False, unit: str = "points"
+) -> Any:
     ends = {"low": None, "high": None}
     figure = {
         "total": {"value": total, **ends},
         "system": {"value": system, "low": -0.1, "high": 0.3},
         "judge": {"value": judge, **ends},
+        "scale": {"unit": unit, "high": 5.0, "better": "higher"},
     }
     return {"judges": {"j": {"same_judge": same, "figures": {"j": figure}}}}
 
@@ -140,6 +144,10 @@ def bridge(total: float | None, system: float = 0.0, judge: float = 0.0, *, same
             "j moved by +0.10, all of it the system's: the judge is the same in both runs.",
         ),
         (bridge(0.0), "j did not move."),
+        (
+            bridge(-0.387, 0.1, -0.487, unit="share"),
+            "j moved by -38.7 pp: +10.0 pp (-10.0 to +30.0) is due to the system, -48.7 pp to the judge.",
+        ),
         (bridge(None), "Nothing can be said of j: no case has a verdict in both runs."),
     ],
 )
@@ -168,7 +176,7 @@ def comparison(*deltas: Delta, n_shared: int = 3, causes: tuple[Cause, ...] = ()
 
 
 def delta(value: float, p_holm: float | None) -> Delta:
-    return Delta("mrr", 0.5, 0.5 + value, value, 3, p_holm=p_holm, higher_is_better=True)
+    return Delta("mrr", 0.5, 0.5 + value, value, 3, p_holm=p_holm, scale=Scale(unit="number", better="higher"))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ class TrendRun:
     """Why the run has no figure that counts; None if it has one."""
     basis: Mapping[str, str] = field(default_factory=dict)
     """What the figure rests on, by name: data set, models and prompts of judges, definitions."""
+    scale: Mapping[str, Any] | None = None
+    """Unit and better direction of the figure, as in metrics.json; None in a run of an older version."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,13 @@ class Trend:
                 before = run.basis
                 latest.append(run)
             place = stretch if has_figure else None
-            rows.append({**asdict(run), "basis": dict(run.basis), "changed": changed, "stretch": place})
+            row = {name: value for name, value in asdict(run).items() if name != "scale"}
+            rows.append({**row, "basis": dict(run.basis), "changed": changed, "stretch": place})
         return {
             "metric": self.metric,
             "suite": self.suite,
             "tag": self.tag,
+            "scale": next((run.scale for run in reversed(self.runs) if run.scale is not None), None),
             "runs": rows,
             "latest": latest_stretch(latest),
         }

@@ -19,7 +19,7 @@ def change_part(summary: RunSummary, name: str, trend: Trend | None) -> dict[str
     Only runs that rest on the same data, judges and definitions are compared and drawn.
     """
     scale, runs = summary.scales.get(name), _comparable(trend)
-    values = [value_text(_estimate(run), scale) for run in runs]
+    values = [value_text(run_estimate(run), scale) for run in runs]
     drawn: dict[str, Any] = {"line": "", "runs": ""}
     if len(runs) > 1:
         said = f"The last {len(runs)} comparable runs: {', '.join(values)}."
@@ -45,7 +45,8 @@ def _comparable(trend: Trend | None) -> list[Mapping[str, Any]]:
     return [row for row in rows if stretch is not None and row["stretch"] == stretch]
 
 
-def _estimate(run: Mapping[str, Any]) -> Estimate:
+def run_estimate(run: Mapping[str, Any]) -> Estimate:
+    """The figure of a run of a trend."""
     ends = {"low": run["low"], "high": run["high"]}
     return Estimate(value=run["value"], n=run["n"], n_not_applicable=0, n_error=0, method="", **ends)
 

@@ -6,12 +6,12 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from judgekit.core.scores import Estimate, Scale
-from judgekit.reports.figures import between, direction, interval_text, money_text, number, value_text
+from judgekit.core.scores import Estimate, Scale, stored_scale
+from judgekit.reports.figures import direction, interval_text, money_text, value_text
 from judgekit.reports.headline import MAIN_FIGURES, is_headline
 from judgekit.reports.pages import render
 from judgekit.reports.run_sentence import all_failed
-from judgekit.reports.timelines import DRIFT_HEADER, drift_svg, latest_lines, timeline_cells, trend_svg
+from judgekit.reports.timelines import DRIFT_HEADER, drift_svg, latest_lines, timeline_cells, trend_rows, trend_svg
 
 MOST_RUNS_WITH_TRENDS = 20
 """Runs, from the newest back, whose figures the list leads to."""
@@ -154,7 +154,8 @@ def render_trend(trend: Mapping[str, Any], other_suites: Sequence[str], names: S
     context = {
         "title": f"{trend['metric']}: {trend['suite']}",
         "trend": trend,
-        "rows": [(run, number(run["value"]), between(run["low"], run["high"])) for run in trend["runs"]],
+        "rows": [(run, row[2], row[3]) for run, row in zip(trend["runs"], trend_rows(trend), strict=True)],
+        "better": direction(stored_scale(trend)),
         "lines": latest_lines(trend),
         "picture": Markup(trend_svg(trend)),  # noqa: S704  # every text in it is escaped
         "figures": [(name, trend_address(name, trend["suite"])) for name in names if name != trend["metric"]],

@@ -1,11 +1,13 @@
 """A judge's drift history and a figure over the runs of a suite, as text and as a picture."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from judgekit.core.history_points import KIND_WORDS
-from judgekit.reports.figures import between, number
+from judgekit.core.scores import Scale, stored_scale
+from judgekit.reports.figure_changes import run_estimate
+from judgekit.reports.figures import direction, interval_text, number, signed_text, value_text
 from judgekit.reports.finding_sentences import drift_sentence
 from judgekit.reports.safe_text import picture_text, printable_line
 from judgekit.reports.tables import aligned
@@ -144,20 +146,29 @@ def _hint(row: Mapping[str, Any]) -> str:
 def trend_text(trend: Mapping[str, Any]) -> str:
     """The runs of `Trend.document()`, the oldest first, what is not comparable, and what the newest ones say."""
     tag = f" with tag {trend['tag']}" if trend["tag"] else ""
-    lines = [f"{trend['metric']} in runs of {trend['suite']}{tag}, the oldest first", ""]
-    for row, line in zip([None, *trend["runs"]], aligned([TREND_HEADER, *map(_cells, trend["runs"])]), strict=True):
+    better = direction(stored_scale(trend))
+    told = f" ({better} is better)" if better else ""
+    lines = [f"{trend['metric']}{told} in runs of {trend['suite']}{tag}, the oldest first", ""]
+    for row, line in zip([None, *trend["runs"]], aligned([TREND_HEADER, *trend_rows(trend)]), strict=True):
         lines += [f"  -- not comparable with the runs above: {change}" for change in (row or {}).get("changed", ())]
         lines.append(f"  {line}")
     return "\n".join(printable_line(line) for line in [*lines, "", *latest_lines(trend)])
 
 
-def _cells(run: Run) -> tuple[str, ...]:
+def trend_rows(trend: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A row a run, in the order of `TREND_HEADER`."""
+    scale = stored_scale(trend)
+    yield from (_cells(run, scale) for run in trend["runs"])
+
+
+def _cells(run: Run, scale: Scale | None) -> tuple[str, ...]:
     when = run["created_at"][:16].replace("T", " ")
     if run["why"] is not None:
         return (when, run["run_id"], "", "", "", run["why"])
     n_other = [f"{run[key]} {word}" for key, word in (("n_error", "failed"), ("n_not_applicable", "n/a")) if run[key]]
-    ends = between(run["low"], run["high"])
-    return (when, run["run_id"], number(run["value"]), ends, str(run["n"]), ", ".join(n_other))
+    figure = run_estimate(run)
+    shown = value_text(figure, scale), interval_text(figure, scale)
+    return (when, run["run_id"], *shown, str(run["n"]), ", ".join(n_other))
 
 
 def latest_lines(trend: Mapping[str, Any]) -> list[str]:
@@ -165,25 +176,26 @@ def latest_lines(trend: Mapping[str, Any]) -> list[str]:
     found = trend["latest"]
     if found is None:
         return ["no run has a value, so nothing can be said of a trend"]
-    first, last = found["first"], found["last"]
+    first, last, scale = found["first"], found["last"], stored_scale(trend)
     if found["difference"] is None:
         since = " since the last change" if any(run["changed"] for run in trend["runs"]) else ""
-        lines = [f"1 run{since}: {_value(last)}; a trend needs two runs that can be compared"]
+        lines = [f"1 run{since}: {_value(last, scale)}; a trend needs two runs that can be compared"]
     else:
-        lines = [f"{found['n_runs']} comparable runs: {_value(first)} to {_value(last)}, {_direction(found)}"]
+        ends = f"{_value(first, scale)} to {_value(last, scale)}"
+        lines = [f"{found['n_runs']} comparable runs: {ends}, {_moved(found, scale)}"]
     if found["has_zero"] is not None and last["value"] is not None:
-        lines.append(_about_zero(found["has_zero"], last))
+        lines.append(_about_zero(found["has_zero"], last, scale))
     return lines
 
 
-def _value(end: Run) -> str:
-    ends = between(end["low"], end["high"])
-    return f"{number(end['value'])}{f' (95% {ends})' if ends else ''} over {end['n']} cases"
+def _value(run: Run, scale: Scale | None) -> str:
+    ends = interval_text(figure := run_estimate(run), scale)
+    return f"{value_text(figure, scale)}{f' (95% {ends})' if ends else ''} over {run['n']} cases"
 
 
-def _direction(found: Mapping[str, Any]) -> str:
+def _moved(found: Mapping[str, Any], scale: Scale | None) -> str:
     by = found["difference"]
-    moved = "unchanged" if not by else f"{'up' if by > 0 else 'down'} by {number(abs(by))}"
+    moved = "unchanged" if not by else f"{'up' if by > 0 else 'down'} by {signed_text(abs(by), scale)[1:]}"
     if found["intervals_overlap"] is None:
         return moved
     if found["intervals_overlap"]:
@@ -191,16 +203,19 @@ def _direction(found: Mapping[str, Any]) -> str:
     return f"{moved}; the two intervals do not overlap"
 
 
-def _about_zero(has_zero: bool, last: Run) -> str:
+def _about_zero(has_zero: bool, last: Run, scale: Scale | None) -> str:
+    ends = interval_text(run_estimate(last), scale)
     if has_zero:
-        return f"0 is within the interval of the last run, and so is everything up to {number(last['high'])}"
-    return f"0 is not within the interval of the last run, whose ends are {between(last['low'], last['high'])}"
+        return f"0 is within the interval of the last run, and so is everything up to {ends.split(' to ')[1]}"
+    return f"0 is not within the interval of the last run, whose ends are {ends}"
 
 
 def trend_svg(trend: Mapping[str, Any]) -> str:
     """The values with their intervals as a picture, a file or a part of a page; comparable ones are joined."""
     runs = trend["runs"]
-    bottom, top = _scale(runs)
+    bottom, top = _ends(runs)
+    scale = stored_scale(trend)
+    in_percent = scale is not None and scale.unit == "share"
     step = (_WIDTH - _LEFT - _RIGHT) / max(_FEWEST_RUNS, len(runs))
     title = f"{trend['metric']}, {trend['suite']}"
     parts = _opening(title, _TREND_HEIGHT, _LEFT)
@@ -214,7 +229,8 @@ def trend_svg(trend: Mapping[str, Any]) -> str:
     for share in (0.0, 0.5, 1.0):
         value = bottom + share * (top - bottom)
         parts.append(_line(_LEFT, y_of(value), _WIDTH - _RIGHT, y_of(value), 'stroke="#ddd" class="grid"'))
-        parts.append(f'<text x="4" y="{y_of(value) + 4:.1f}" fill="#555">{value:.3g}</text>')
+        text = f"{100 * value:.3g}%" if in_percent else f"{value:.3g}"
+        parts.append(f'<text x="4" y="{y_of(value) + 4:.1f}" fill="#555">{text}</text>')
     before: tuple[int, Run] | None = None
     for place, run in enumerate(runs):
         x = x_of(place)
@@ -226,14 +242,14 @@ def trend_svg(trend: Mapping[str, Any]) -> str:
         if before is not None and before[1]["stretch"] == run["stretch"]:
             old = x_of(before[0]), y_of(before[1]["value"])
             parts.append(_line(*old, x, y_of(run["value"]), 'stroke="#1565c0" class="usual"'))
-        parts.append(_point(x, run, y_of))
+        parts.append(_point(x, run, y_of, scale))
         before = place, run
     dates = picture_text(_dates(runs))
     parts.append(f'<text x="{_LEFT}" y="{_TREND_HEIGHT - 12}" fill="#555">{dates}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _scale(runs: Sequence[Run]) -> tuple[float, float]:
+def _ends(runs: Sequence[Run]) -> tuple[float, float]:
     """The ends of the axis: from 0, or a round number below it, to a round number above every value."""
     ends = [run[key] for run in runs for key in ("value", "low", "high") if run[key] is not None]
     top, bottom = max([*ends, 0.0]), min([*ends, 0.0])
@@ -261,12 +277,10 @@ def _missing(x: float, run: Run) -> str:
     return f'<text x="{x:.1f}" y="{y}" fill="#757575" text-anchor="middle">×<title>{hint}</title></text>'
 
 
-def _point(x: float, run: Run, y_of: Callable[[float], float]) -> str:
-    ends = between(run["low"], run["high"])
-    hint = f"{run['created_at'][:16]} {run['run_id']}: {number(run['value'])}"
-    hint += f", 95% {ends}" if ends else ""
-    parts = [f"<g><title>{picture_text(hint)}, {run['n']} cases</title>"]
-    if ends:
+def _point(x: float, run: Run, y_of: Callable[[float], float], scale: Scale | None) -> str:
+    hint = f"{run['created_at'][:16]} {run['run_id']}: {_value(run, scale)}"
+    parts = [f"<g><title>{picture_text(hint)}</title>"]
+    if run["low"] is not None and run["high"] is not None:
         low, high = y_of(run["low"]), y_of(run["high"])
         parts.append(_line(x, low, x, high, 'stroke="#1565c0" stroke-width="2" class="usual"'))
         parts += [_line(x - 4, y, x + 4, y, 'stroke="#1565c0" class="usual"') for y in (low, high)]

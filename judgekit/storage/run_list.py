@@ -269,6 +269,7 @@ def _run(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], metr
         basis=_basis(
             metric, manifest, metrics, config.get("resolved", {}), rests_on(metric, metrics.get("judges", {}))
         ),
+        scale=metrics.get("scales", {}).get(metric),
     )
 
 

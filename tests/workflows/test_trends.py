@@ -61,14 +61,18 @@ def test_whether_a_rate_is_going_to_0_is_answered_with_intervals(results: Path) 
     rows = [line.split()[2:] for line in done.stdout.splitlines() if re.search(r" w\d ", line)]
     # Wilson 95% of 8, 3 and 0 of 10.
     assert [(row[0], row[1], row[2], row[4], row[5]) for row in rows] == [
-        ("w0", "0.800", "0.490", "0.943", "10"),
-        ("w1", "0.300", "0.108", "0.603", "10"),
-        ("w2", "0.000", "0.000", "0.278", "10"),
+        ("w0", "80%", "49%", "94%", "10"),
+        ("w1", "30%", "11%", "60%", "10"),
+        ("w2", "0%", "0%", "28%", "10"),
     ]
-    assert "3 comparable runs: 0.800 (95% 0.490 to 0.943) over 10 cases to 0.000" in done.stdout
-    assert "down by 0.800; the two intervals do not overlap" in done.stdout
-    assert "0 is within the interval of the last run, and so is everything up to 0.278" in done.stdout
+    assert f"{RATE} (↓ lower is better) in runs of suite" in done.stdout
+    assert "3 comparable runs: 80% (95% 49% to 94%) over 10 cases to 0%" in done.stdout
+    assert "down by 80.0 pp; the two intervals do not overlap" in done.stdout
+    assert "0 is within the interval of the last run, and so is everything up to 28%" in done.stdout
     assert "not comparable" not in done.stdout
+    older = trend_text(document_of(results) | {"scale": None})
+    assert "0.800 (95% 0.490 to 0.943) over 10 cases to 0.000" in older
+    assert "down by 0.800" in older
 
 
 def test_other_data_begin_a_new_stretch_and_say_so(results: Path) -> None:
@@ -81,7 +85,7 @@ def test_other_data_begin_a_new_stretch_and_say_so(results: Path) -> None:
     assert document["latest"]["n_runs"] == 1
     text = trend_text(document)
     assert text.count("-- not comparable with the runs above: data set") == 2
-    assert "1 run since the last change: 0.818" in text
+    assert "1 run since the last change: 82% (95% 52% to 95%)" in text
     assert "a trend needs two runs" in text
 
 
@@ -210,7 +214,8 @@ def test_the_viewer_has_a_page_for_a_figure_without_a_script(results: Path) -> N
     assert "script-src" not in page.policy
     assert "<script" not in body
     assert 'href="/runs/w2/"' in body
-    assert "down by 0.800" in body
+    assert "80% (95% 49% to 94%) over 10 cases to 0% (95% 0% to 28%) over 10 cases, down by 80.0 pp" in body
+    assert "↓ lower is better" in body
     assert body.count("<circle") == 3
     assert 'href="/trend/abstention_accuracy?suite=suite"' in body
     assert f'href="/trend/{RATE}?suite=suite"' not in body

@@ -15,6 +15,7 @@ from judgekit.core.comparison import COVERAGE, WHOLE_RUNS, Comparison, Delta
 from judgekit.core.components import Component
 from judgekit.core.conditions import Gate, GateResult
 from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.familiar_names import name_hint
 from judgekit.core.repeats import pass_figure
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
@@ -89,7 +90,7 @@ def check_gate_names(
         elif gate.metric.startswith(open_names):
             continue  # what a function gives is known once it has seen the cases; a figure that never comes fails
         elif gate.metric.removesuffix(COVERAGE) not in known and gate.metric not in RELIABILITY_GATES:
-            hint = did_you_mean(gate.metric, {*known, *RELIABILITY_GATES, *indexing})
+            hint = name_hint(gate.metric, {*known, *RELIABILITY_GATES, *indexing})
             raise ConfigError(f"gates[{number}]: no figure called {gate.metric!r} in this run{hint}")
 
 
@@ -118,7 +119,7 @@ def _check_relative_gate(gate: Gate, where: str, known: Collection[str], open_na
         raise ConfigError(f'{where}: {name} is of the whole run: {hint}; use "op" and "value"')
     is_of_the_system = _LATENCY.fullmatch(name) is not None or name in {column.name for column in USAGE_COLUMNS}
     if not (is_of_the_system or name.removesuffix(COVERAGE) in known or name.startswith(open_names)):
-        raise ConfigError(f"{where}: no figure called {name!r} in this run{did_you_mean(name, known)}")
+        raise ConfigError(f"{where}: no figure called {name!r} in this run{name_hint(name, known)}")
 
 
 def _check(gate: Gate, summary: RunSummary) -> GateResult:
@@ -341,7 +342,7 @@ def _condition(comparison: Comparison, wanted: Condition) -> str | None:
     if wanted.metric in comparison.without_value:
         return f"{wanted.text}: {wanted.metric} has no value in either run"
     if delta is None:
-        hint = did_you_mean(wanted.metric, names)
+        hint = name_hint(wanted.metric, names)
         raise ConfigError(f"--fail-on {wanted.text!r}: no figure called {wanted.metric!r} in these runs{hint}")
     if delta.delta is None:
         values = ("no value" if value is None else f"{value:.4f}" for value in (delta.a, delta.b))

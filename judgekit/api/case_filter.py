@@ -4,7 +4,8 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 
-from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.errors import ConfigError
+from judgekit.core.familiar_names import name_hint
 
 _TOKEN = re.compile(r"\s*(?:(<=|>=|==|!=|<|>|=|\(|\))|([^\s<>=!()]+))")
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
@@ -100,7 +101,7 @@ class _Parser:
         if name is None or name in _OPERATORS or name in ("and", "or", ")"):
             raise self.expected("the name of a score")
         if name not in self._names:
-            raise ConfigError(f"condition {self._text!r}: no score called {name!r}{did_you_mean(name, self._names)}")
+            raise ConfigError(f"condition {self._text!r}: no score called {name!r}{name_hint(name, self._names)}")
         self._next()
         compare = _OPERATORS.get(self.word or "")
         if compare is None:

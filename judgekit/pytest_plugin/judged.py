@@ -26,10 +26,10 @@ class JudgedCase:
         """By judge: why it judged so."""
 
     def __getitem__(self, name: str) -> float:
-        from judgekit.core.errors import did_you_mean
+        from judgekit.core.familiar_names import name_hint
 
         if name not in self.scores:
-            raise KeyError(f"no score called {name!r}{did_you_mean(name, self.scores)}")
+            raise KeyError(f"no score called {name!r}{name_hint(name, self.scores)}")
         value, reason = self.scores[name]
         if value is None:
             raise JudgeFailed(f"{name}: {reason}")
@@ -99,11 +99,12 @@ class Judged:
 
 def _held(name: str, limit: float, result: "RunResult", lower_is_better: Collection[str]) -> tuple[str, str]:
     """Whether a figure is on the right side of its limit with its whole interval, and the line that says so."""
-    from judgekit.core.errors import ConfigError, did_you_mean
+    from judgekit.core.errors import ConfigError
+    from judgekit.core.familiar_names import name_hint
 
     figure = result.overall.get(name)
     if figure is None:
-        raise ConfigError(f"marker judge: no figure called {name!r}{did_you_mean(name, result.overall)}")
+        raise ConfigError(f"marker judge: no figure called {name!r}{name_hint(name, result.overall)}")
     n_cases = figure.n + figure.n_error
     if figure.n_error:
         raise JudgeFailed(f"{name}: {figure.n_error} of {n_cases} cases have no score, since a call failed")

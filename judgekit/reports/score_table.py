@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.errors import ConfigError
+from judgekit.core.familiar_names import name_hint
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import CaseRecord
 from judgekit.reports.safe_text import inert
@@ -80,7 +81,7 @@ class ScoreTable:
         known = [*dict.fromkeys([*_TEXTS, *found, *reasons, *score_names, *metadata]), _RETRIEVED, ALL_COLUMNS]
         unknown = next((name for name in columns if name not in known), None)
         if unknown is not None:
-            raise ConfigError(f"--columns: no column {unknown!r}{did_you_mean(unknown, known)}")
+            raise ConfigError(f"--columns: no column {unknown!r}{name_hint(unknown, known)}")
         self._texts = [name for name in _TEXTS if name in used or name == "case_id"]
         shown = [name for name in found if name in own or name in columns or ALL_COLUMNS in columns]
         self._columns = [*shown, *(name for name in score_names if name in columns and name not in shown)]

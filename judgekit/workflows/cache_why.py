@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from judgekit.core.cache_keys import PARTS
 from judgekit.core.cases import Case
-from judgekit.core.errors import ConfigError, ProviderError, did_you_mean
+from judgekit.core.errors import ConfigError, ProviderError
+from judgekit.core.familiar_names import name_hint
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, VerdictError, last_judgments
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity
 from judgekit.core.request_fields import is_local
@@ -110,7 +111,7 @@ async def _explained(target: WhyTarget, folder: RunFolder, setup: Setup, now: _N
             "judge_inputs.jsonl there names the cases that were, scores.jsonl why others were not"
         )
     if target.judge is not None and target.judge not in stored:
-        hint = did_you_mean(target.judge, stored)
+        hint = name_hint(target.judge, stored)
         raise ConfigError(f"--judge {target.judge!r}: case {case_id!r} was not put before it{hint}")
     judgments = last_judgments(item for item in folder.judgments() if item.case_id == case_id)
     # Recorded outputs cost nothing to look up; any other system would be called.

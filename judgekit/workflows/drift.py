@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgekit.analysis.drift_states import DriftReport, drift_report, histories
-from judgekit.core.errors import ConfigError, StorageError, did_you_mean
+from judgekit.core.errors import ConfigError, StorageError
+from judgekit.core.familiar_names import name_hint
 from judgekit.core.history_points import HistoryPoint
 from judgekit.storage.database import Database
 from judgekit.storage.run_index import add_point
@@ -95,7 +96,7 @@ def _histories(query: DriftQuery, options: Options) -> list[list[HistoryPoint]]:
         points = [point for point in points if point.run_id in of_suite]
     if not points:
         judges = {point.judge for point in database.points()}
-        hint = did_you_mean(query.judge, judges) if query.judge is not None and query.judge not in judges else ""
+        hint = name_hint(query.judge, judges) if query.judge is not None and query.judge not in judges else ""
         such = "" if (query.judge, query.dataset, query.suite) == (None, None, None) else "such "
         raise ConfigError(
             f"no {such}history points of judges in {database.path}{hint}; `judgekit spotcheck RUN` "

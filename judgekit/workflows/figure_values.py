@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from judgekit.analysis.joint import joint_columns
 from judgekit.analysis.slices import Clusters
 from judgekit.core.cases import Case
-from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.errors import ConfigError
+from judgekit.core.familiar_names import name_hint
 from judgekit.core.repeats import REPEAT_OF, asked_id
 from judgekit.core.scores import Column
 from judgekit.workflows.compared_runs import Side, side_of
@@ -54,7 +55,7 @@ def figure_column(side: Side, metric: str) -> Column:
     if metric not in known:
         pooled = [figure.name for part in side.components.values() for figure in part.pooled()]
         what = "is made of sums, and this takes means" if metric in pooled else f"is no figure of {side.label}"
-        raise ConfigError(f"--metric {metric!r} {what}{did_you_mean(metric, known)}")
+        raise ConfigError(f"--metric {metric!r} {what}{name_hint(metric, known)}")
     return known[metric]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import judgekit.judges
 from judgekit.core.components import Judge, build, find, names_of, shipped_in
-from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.errors import ConfigError
+from judgekit.core.familiar_names import name_hint
 from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import CANNOT_TELL
 from judgekit.core.prompts import PromptTemplate
@@ -17,21 +18,6 @@ from judgekit.storage.prompt_files import load_prompt, prompt_versions, shipped
 from judgekit.workflows.own_code import own_class
 
 _NAME = re.compile(r"\w[\w-]{0,63}")
-
-FAMILIAR = {
-    "faithfulness": "groundedness",
-    "hallucination": "groundedness",
-    "factuality": "correctness",
-    "answer_correctness": "correctness",
-    "answer_relevancy": "answer_relevance",
-    "response_relevancy": "answer_relevance",
-    "contextual_relevancy": "context_precision",
-    "context_relevancy": "context_precision",
-    "contextual_precision": "context_precision",
-    "contextual_recall": "context_recall",
-    "refusal": "abstention",
-}
-"""Names that other tools use, and what the same thing is called here."""
 
 
 def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path], where: str) -> PromptTemplate:
@@ -64,9 +50,7 @@ def load_wording(wanted: JudgeConfig, version: str, own_folders: Sequence[Path],
             raise ConfigError(f"{where}: {wanted.name!r} is a judge that judgekit has already; rename your class")
         return load_prompt(wanted.name, version, own_folders)
     if wanted.name not in known and not has_file:
-        same = FAMILIAR.get(wanted.name.lower().replace("-", "_").replace(" ", "_"))
-        names = dict.fromkeys([*known, *_shipped_names()])
-        hint = f"; that is {same!r} here" if same is not None else did_you_mean(wanted.name, names)
+        hint = name_hint(wanted.name, [*known, *_shipped_names()])
         raise ConfigError(f'{where}: no judge called {wanted.name!r}{hint}; "ask" makes one of your own')
     return load_prompt(wanted.name, version, [*own_folders, *_beside(wanted.name, where)])
 

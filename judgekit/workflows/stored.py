@@ -4,7 +4,6 @@ The run folder is enough: it holds the config as used, cases, outputs, judge inp
 system under test is never asked, and the files that the config names need not be there any more.
 """
 
-import difflib
 from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 from judgekit.core.components import Judge, Metric
 from judgekit.core.config import ModelConfig, RunConfig
 from judgekit.core.errors import CodeMissing, ConfigError, StorageError, did_you_mean, first_problem
+from judgekit.core.familiar_names import name_hint
 from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.prompts import PromptTemplate
@@ -95,9 +95,8 @@ class StoredRun:
         """
         known = {judge.name: judge for judge in self.config.judges}
         if name not in known:
-            there = f"; it has {', '.join(known)}" if known else "; it has none"
-            near = did_you_mean(name, known) if difflib.get_close_matches(name, known, n=1) else ""
-            raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{there}{near}")
+            hint = name_hint(name, known) or "; it has none"
+            raise ConfigError(f"{self.folder.path}: this run has no judge {name!r}{hint}")
         return known[name]
 
     def named_judges(self, what: str, *names: str | None) -> list[str]:

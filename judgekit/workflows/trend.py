@@ -9,7 +9,8 @@ from typing import Any
 import judgekit.metrics
 from judgekit.analysis.run_trends import Trend
 from judgekit.core.components import Component, Metric, shipped_in
-from judgekit.core.errors import ConfigError, did_you_mean
+from judgekit.core.errors import ConfigError
+from judgekit.core.familiar_names import name_hint
 from judgekit.storage.run_list import FoundRun, figures_of_runs
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored_runs import runs_dir
@@ -69,7 +70,7 @@ def _no_figure(metric: str, found: Sequence[FoundRun]) -> str:
     names = {name for item in found for name in item.names}
     if metric in names:
         return f"{metric}: no run has a value of it: {found[-1].run.run_id}: {found[-1].run.why}"
-    return f"{metric}: no run has a figure of this name{did_you_mean(metric, names)}"
+    return f"{metric}: no run has a figure of this name{name_hint(metric, names)}"
 
 
 def rests_on(metric: str, judges: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:

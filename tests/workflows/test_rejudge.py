@@ -216,7 +216,7 @@ def test_another_config_may_not_change_a_model_that_stays_in_use(tmp_path: Path,
 @pytest.mark.parametrize(
     ("again", "message"),
     [
-        ({"judges": ("grounded",)}, "this run has no judge 'grounded'; it has groundedness, correctness"),
+        ({"judges": ("grounded",)}, "this run has no judge 'grounded'; did you mean 'groundedness'"),
         ({"model": "none"}, "--model 'none': there are m, other; add others by --config"),
         ({"prompt_version": "v9"}, "no prompt version 'v9'"),
     ],

@@ -190,7 +190,7 @@ LEXICAL = {"m": "overlap-2", "second": "overlap-strict-2"}
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"judge": "grounded"}, "this run has no judge 'grounded'; it has groundedness"),
+        ({"judge": "grounded"}, "this run has no judge 'grounded'; did you mean 'groundedness'"),
         ({"against": "model:m"}, "was judged by this model itself; --against repeat asks it again"),
         ({"against": "prompt:v1"}, "was judged with this wording itself; --against repeat asks it again"),
         ({"against": "model:nobody"}, "no model 'nobody'"),

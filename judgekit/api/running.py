@@ -21,6 +21,7 @@ from judgekit.api.in_memory import (
 )
 from judgekit.api.live_bar import observer_here
 from judgekit.api.results import Finding, RunResult
+from judgekit.api.uploading import uploading
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError
@@ -45,6 +46,7 @@ Answers = Callable[[Case], Any]
 """A system as a function of a case: sync, async or a generator."""
 
 
+@uploading
 def run(
     config: str | Path | Mapping[str, Any] | RunConfig,
     *,
@@ -94,6 +96,7 @@ async def arun(config: str | Path | Mapping[str, Any] | RunConfig, **arguments: 
     return await run_beside(lambda: run(config, **arguments))
 
 
+@uploading
 def evaluate(
     cases: Any,
     outputs: Any = None,
@@ -186,6 +189,7 @@ def open_run(run: Run, *, results_dir: str | Path | None = None) -> RunResult:
     return RunResult(folder.path, stored_figures(folder)[1])
 
 
+@uploading
 def rejudge(
     run: Run,
     *,
@@ -222,6 +226,7 @@ def rejudge(
     return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
+@uploading
 def prefer(
     *runs: Run,
     judge: str | None = None,
@@ -257,6 +262,7 @@ def prefer(
     return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
+@uploading
 def spotcheck(
     run: Run,
     *,
@@ -299,6 +305,7 @@ def spotcheck(
     return Finding(text, rounded(document), found.path)
 
 
+@uploading
 def calibrate(
     run: Run,
     labels: Any = None,
@@ -335,6 +342,7 @@ def calibrate(
     return Finding("\n".join(calibration_lines(found["judges"])), found, folder)
 
 
+@uploading
 def compare(
     baseline: Run, candidate: Run, *, allow_mismatch: bool = False, results_dir: str | Path | None = None
 ) -> Finding:
@@ -363,8 +371,7 @@ def compare(
 
 def _options(results_dir: str | Path | None, base: Path | None = Path(), **more: Any) -> Options:
     """Options, and the environment with a `.env` in `base`, where paths start; None: a config file says where."""
-    environment = None if base is None else {**read_env(base), **os.environ}
-    return Options(_path(results_dir), environment=environment, **more)
+    return Options(_path(results_dir), environment=None if base is None else {**read_env(base), **os.environ}, **more)
 
 
 def _job(path: Path, options: Options, resume: str | None, system: System | None = None) -> RunJob:

@@ -171,4 +171,4 @@ def _reader(shared: Shared) -> "CacheReader | None":
 def _folder(shared: Shared) -> Path:
     from judgekit.workflows.selectors import cache_folder
 
-    return cache_folder(shared.results_dir)
+    return cache_folder(shared.options().results_dir)

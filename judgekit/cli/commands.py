@@ -131,7 +131,7 @@ def command(
         @wraps(function)
         def run(**given: Any) -> None:
             shared = Shared(**{option.name: given.pop(option.name) for option in shared_options})
-            with reported(debug=shared.debug):
+            with reported(debug=shared.debug), uploaded():
                 function(shared, **given)
 
         run.__signature__ = Signature(options)  # type: ignore[attr-defined]
@@ -159,6 +159,15 @@ def reported(*, debug: bool) -> Iterator[None]:
         raise typer.Exit(130) from None
     except BrokenPipeError:
         raise typer.Exit(give_up_output()) from None
+
+
+@contextmanager
+def uploaded() -> Iterator[None]:
+    """Upload what a command changes in runs that are at an address."""
+    from judgekit.storage.remote_runs import uploads
+
+    with uploads(say):
+        yield
 
 
 @contextmanager
@@ -198,8 +207,9 @@ def _interrupt() -> None:
 def say_error(text: str) -> None:
     """Each line of an error on stderr, without control characters."""
     from judgekit.reports.safe_text import printable
+    from judgekit.storage.remote_files import with_addresses
 
-    for line in text.splitlines() or [""]:
+    for line in with_addresses(text).splitlines() or [""]:
         typer.echo(f"judgekit: error: {printable(line)}", err=True)
 
 

@@ -92,7 +92,7 @@ def view_command(
     from judgekit.workflows.selectors import find_run
     from judgekit.workflows.view import open_server
 
-    folder, page = shared.results_dir or Path("results"), "/"
+    folder, page = shared.options().results_dir or Path("results"), "/"
     if run is not None:
         path = RunFolder.open(find_run(run, shared.options())).path.resolve()
         folder, page = path.parent, f"/runs/{path.name}/"

@@ -170,6 +170,7 @@ def convert_command(
     from judgekit.core.data_files import DataFile
     from judgekit.core.errors import ConfigError, first_problem
     from judgekit.storage.converting import convert
+    from judgekit.storage.remote_files import local_data
 
     options = {"format": format_, "part": part, "ties": ties, "encoding": encoding, "separator": separator}
     mapping = field_mapping(field or [])
@@ -180,7 +181,7 @@ def convert_command(
         option, _colon, problem = first_problem(error).removeprefix("$.").partition(":")
         raise ConfigError(f"--{option.replace('_', '-')}:{problem}") from None
     notices: list[tuple[str, str]] = []
-    written = convert(file, source, target, kind.value, notices, replace=force)
+    written = convert(file, local_data(Path(), str(source)), target, kind.value, notices, replace=force)
     say_notices(dict.fromkeys(notices))
     for one in written:
         typer.echo(f"{one.path}: {one.n_records} {one.kind}")

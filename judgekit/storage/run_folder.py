@@ -34,6 +34,7 @@ from judgekit.core.runs import (
 from judgekit.core.scores import Score
 from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
 from judgekit.core.text import clean_text
+from judgekit.storage.remote_runs import claim_run, fetch_run
 from judgekit.storage.run_files import (
     damaged_line,
     differing_file,
@@ -80,6 +81,7 @@ class RunFolder:
         if not is_run_id(run_id):
             raise ConfigError(f"run id {run_id!r} is not a folder name; use letters, digits, '.', '_' and '-'")
         path = results_dir / run_id
+        claim_run(path)
         with disk_faults_named(results_dir, "cannot be created"):
             results_dir.mkdir(parents=True, exist_ok=True)
         with disk_faults_named(path, "cannot be created"):
@@ -105,6 +107,7 @@ class RunFolder:
             ConfigError: there is no run, or one of a newer format.
             StorageError: the manifest is damaged, or a file of a complete run is not what the run wrote.
         """
+        fetch_run(path)
         if not os.path.isfile(path / MANIFEST):  # noqa: PTH113  # Path.is_file raises where a folder may not be entered
             if not os.path.exists(path):  # noqa: PTH110  # for the same reason
                 hint = "name a run elsewhere by its path, or its folder of runs by --results-dir"

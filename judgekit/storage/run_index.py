@@ -9,6 +9,7 @@ from judgekit.core.errors import ConfigError, JudgekitError
 from judgekit.core.history_points import HistoryPoint, dataset_sha256
 from judgekit.core.runs import CONFIG, MANIFEST, Manifest, Notices
 from judgekit.storage.database import Database, DatabaseFault, RunRecord
+from judgekit.storage.remote_runs import fetch_list
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import case_results, run_record
 from judgekit.storage.stored_history import append_point
@@ -145,6 +146,7 @@ def run_folders(results_dir: Path) -> Iterator[Path]:
     Raises:
         ConfigError: there is no such folder of runs.
     """
+    fetch_list(results_dir)
     try:
         entries = sorted(entry for entry in results_dir.iterdir() if not entry.name.startswith("."))
     except OSError as error:

@@ -15,6 +15,7 @@ from judgekit.analysis.run_trends import TrendRun
 from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.history_points import dataset_sha256
 from judgekit.core.runs import CONFIG, MANIFEST, METRICS, TAGS, Manifest, cases_text
+from judgekit.storage.remote_runs import fetch_list
 from judgekit.storage.run_folder import RunFolder, is_run_id
 from judgekit.storage.run_index import run_folders
 from judgekit.storage.run_records import figures_in, is_figure, read_tags
@@ -126,6 +127,7 @@ def cases_in_file(folder: Path) -> int | None:
 
 
 def _folders(results_dir: Path) -> Iterator[tuple[Path, int]]:
+    fetch_list(results_dir)
     try:
         entries = list(os.scandir(results_dir))
     except OSError:

@@ -24,6 +24,7 @@ from judgekit.storage.id_lists import load_ids
 from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.reading import missing_is_empty
 from judgekit.storage.record_formats import NO_ID
+from judgekit.storage.remote_files import local_data
 from judgekit.systems.recorded import Recorded
 
 RECORDED = "recorded"
@@ -60,7 +61,7 @@ def judged_data(config: RunConfig, surroundings: Surroundings, instead: System |
         InputError: a record is damaged.
     """
     base = surroundings.folder
-    cases_path = base / config.cases_file.path
+    cases_path = local_data(base, config.cases_file.path)
     notices: Notices = []
     all_cases = load_cases(config.cases_file, cases_path, notices)
     delimiter = _heading_delimiter(config.match.heading_delimiter, all_cases, notices)
@@ -122,13 +123,13 @@ def _recorded(
         source = DataFile.model_validate(config.system.args)
     except ValidationError as error:
         raise ConfigError(f"system (recorded): {first_problem(error)}") from None
-    path = base / source.path
+    path = local_data(base, source.path)
     said: Notices = []
     outputs = load_outputs(source, path, said)
     numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
     check_positions(case_ids, [output.case_id for output in outputs], numbered, path.name)
     notices += said
-    if path.resolve() == (base / config.cases_file.path).resolve():  # positions of one file cannot differ
+    if path.resolve() == local_data(base, config.cases_file.path).resolve():  # positions of one file cannot differ
         notices[:] = [notice for notice in notices if notice[0] != NO_ID]
     system = Recorded(
         {output.case_id: split_output(output, delimiter) for output in outputs},
@@ -143,14 +144,14 @@ def _corpus_chunk_ids(entry: str | DataFile | None, base: Path) -> frozenset[str
     if entry is None:
         return None
     source = DataFile(path=entry) if isinstance(entry, str) else entry
-    return load_ids(source, base / source.path)
+    return load_ids(source, local_data(base, source.path))
 
 
 def _indexing(source: DataFile | None, base: Path) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Indexing coverage, and what a run stores of the file that it is of."""
     if source is None:
         return None, {}
-    path = base / source.path
+    path = local_data(base, source.path)
     documents = load_indexed_documents(source, path)
     try:
         coverage = indexing_coverage(documents)

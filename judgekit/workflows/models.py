@@ -26,6 +26,7 @@ from judgekit.providers.retrying import Retrying
 from judgekit.storage.case_files import reply_reader
 from judgekit.storage.code_files import load_code
 from judgekit.storage.env_files import read_env
+from judgekit.storage.remote_runs import local_results
 
 _HEADER_TEXT = re.compile(r"[!-~]+")
 """What can stand in an HTTP header without blanks; a client would show anything else in its error."""
@@ -65,6 +66,11 @@ class Options:
     """Where the Python files that a stored run names are, if they are not beside its config any more."""
     now: Callable[[], datetime] = utc_now
     """The clock, in UTC."""
+
+    def __post_init__(self) -> None:
+        """Let an address of runs stand for its local folder."""
+        if self.results_dir is not None:
+            object.__setattr__(self, "results_dir", local_results(self.results_dir))
 
 
 def variables_of(config_path: Path, options: Options) -> Mapping[str, str]:

@@ -29,6 +29,7 @@ from judgekit.storage.formats.trec import Scattered
 from judgekit.storage.ranked_files import Placed, iterate_positions, load_gold
 from judgekit.storage.reading import missing_is_empty
 from judgekit.storage.record_formats import NO_ID
+from judgekit.storage.remote_files import local_data
 
 Warnings = list[tuple[str, str]]
 """(code, message)."""
@@ -110,6 +111,8 @@ def score(
         InputError: a file is wrong, or no output belongs to a case.
     """
     families = _families(cutoffs or Cutoffs())
+    names = [cases.path, outputs.path]
+    cases, outputs = (file.model_copy(update={"path": str(local_data(Path(), file.path))}) for file in (cases, outputs))
     hashes: Hashes = {}
     warnings: Warnings = []
     gold, delimiter = load_gold(cases, warnings, hashes)
@@ -134,8 +137,10 @@ def score(
 
         warnings += gold_notices(_first_of(_records(cases, outputs, delimiter)))
     files = {
-        kind: {"path": file.path, "sha256": data_sha256(file, Path(file.path), hashes), "n": n}
-        for kind, file, n in (("cases", cases, len(gold)), ("outputs", outputs, len(output_ids)))
+        kind: {"path": name, "sha256": data_sha256(file, Path(file.path), hashes), "n": n}
+        for kind, name, file, n in zip(
+            ("cases", "outputs"), names, (cases, outputs), (len(gold), len(output_ids)), strict=True
+        )
     }
     return RankingScores(columns, policy, files, list(dict.fromkeys(warnings)))
 

@@ -10,6 +10,8 @@ from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError, JudgekitError, did_you_mean
 from judgekit.core.runs import MANIFEST, Manifest
 from judgekit.storage.prompt_files import shipped
+from judgekit.storage.remote_files import is_url
+from judgekit.storage.remote_runs import fetch_list, local_results, local_run
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_tags
 from judgekit.workflows.models import Options
@@ -55,7 +57,7 @@ def results_dir_of(configured: str | None, config_path: Path, options: Options) 
     if options.results_dir is not None:
         return options.results_dir
     if configured is not None:
-        return config_path.resolve().parent / configured
+        return local_results(configured) if is_url(configured) else config_path.resolve().parent / configured
     return Path("results")
 
 
@@ -79,8 +81,8 @@ def select_run(run: str, results_dir: Path, without: str | None = None) -> Path:
     """The folder of the run that is meant.
 
     Args:
-        run: path of a run folder; id of a run; unique beginning of an id; `latest`; `latest:NAME`, the newest run
-            with the tag NAME, or if no run has it, of the suite NAME.
+        run: path or address of a run folder; id of a run; unique beginning of an id; `latest`; `latest:NAME`, the
+            newest run with the tag NAME, or if no run has it, of the suite NAME.
         results_dir: the folder of runs.
         without: id of a run that `latest` leaves out, so that no run is compared with itself.
 
@@ -90,6 +92,9 @@ def select_run(run: str, results_dir: Path, without: str | None = None) -> Path:
     Raises:
         ConfigError: several ids begin so, or there is no newest run.
     """
+    if is_url(run):
+        return local_run(run)
+    fetch_list(results_dir)
     for path in (Path(run), results_dir / run):
         if _is_run(path):
             return path

@@ -8,6 +8,7 @@ from typing import Any
 from judgekit.core.errors import ConfigError, JudgekitError, StorageError
 from judgekit.core.runs import AGGREGATE_NAMES, MANIFEST, METRICS, Manifest, RunSummary
 from judgekit.storage.database import DATABASE, Database
+from judgekit.storage.remote_runs import delete_run as delete_run_elsewhere
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import Reindexed, put_folder, reindex, run_folders
 from judgekit.storage.run_list import cases_in_file
@@ -174,6 +175,7 @@ def delete_run(
             path.rename(hidden)
         except OSError as error:
             raise StorageError(f"{path}: cannot be deleted: {error.strerror or error}") from None
+    delete_run_elsewhere(path)
     notices = []
     try:
         shutil.rmtree(hidden)

@@ -1,0 +1,391 @@
+"""Run folders at an address such as `s3://bucket/runs`: worked on in a local folder, and uploaded when a command ends.
+
+A folder of runs at an address has a local folder, in which all that reads and writes runs works as on any disk. A run
+is fetched before it is read; what a command changed in it is uploaded when the command ends, the manifest last, so that
+no reader finds a complete manifest without its files. A manifest that somebody else changed meanwhile is not replaced.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from judgekit.core.errors import ConfigError, JudgekitError, StorageError
+from judgekit.core.runs import CONFIG, MANIFEST, METRICS, TAGS
+from judgekit.storage.remote_files import (
+    ADDRESS_FILE,
+    Listed,
+    address_of,
+    create_file,
+    faults_of,
+    file_system,
+    inside,
+    is_url,
+    listed_files,
+    local_folder,
+    read_file,
+    url_of,
+    version_of,
+)
+from judgekit.storage.remote_state import (
+    RemoteState,
+    changed_files,
+    held,
+    is_written_by_another,
+    read_state,
+    stamp_of,
+    state_file,
+    write_state,
+)
+from judgekit.storage.run_files import disk_faults_named, replacing
+
+CLAIM = ".claim"
+"""In the folder of a run that has begun: keeps its id from others until it is uploaded."""
+
+_LISTED = (MANIFEST, METRICS, CONFIG, TAGS)
+"""Files that lists of runs are made from."""
+
+_TRIES = 3
+
+_session: ContextVar[dict[Path, None] | None] = ContextVar("session", default=None)
+"""Runs and folders of runs that the command which is running has fetched or begun."""
+
+
+def local_results(name: str | Path) -> Path:
+    """The folder of runs that is meant; of an address, its local one.
+
+    Raises:
+        ConfigError: the address holds a key.
+        StorageError: the local folder cannot be made.
+    """
+    return local_folder(url_of(name)) if is_url(name) else Path(name)
+
+
+def local_run(name: str) -> Path:
+    """The local folder of the run at an address; it is fetched when it is opened."""
+    place, _, run_id = url_of(name).rpartition("/")
+    if place.endswith("/"):
+        raise ConfigError(f"{name}: expected the address of a run, such as s3://bucket/runs/RUN")
+    return local_folder(place) / run_id
+
+
+@contextmanager
+def uploads(say: Callable[[str], None]) -> Iterator[None]:
+    """A command: what it changes in runs that are elsewhere is uploaded when it ends, also if it ends badly.
+
+    Args:
+        say: takes a line for each run that was uploaded.
+
+    Raises:
+        StorageError: a run cannot be uploaded, or somebody else changed it; it stays where it is.
+    """
+    if _session.get() is not None:
+        yield
+        return
+    touched: dict[Path, None] = {}
+    token = _session.set(touched)
+    try:
+        try:
+            yield
+        except BaseException:
+            for path in touched:
+                try:
+                    _upload(path, say)
+                except JudgekitError as error:  # must not hide what happened first
+                    say(str(error))
+            raise
+        for path in touched:
+            _upload(path, say)
+    finally:
+        _session.reset(token)
+
+
+def fetch_list(results_dir: Path) -> None:
+    """Of every run at an address, fetch what lists are made from; nothing for a folder on a disk.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    url = _results_address(results_dir)
+    if url is None or not _is_new(results_dir):
+        return
+    store, root = file_system(url)
+    with faults_of(url, "read"):
+        try:
+            found = store.find(root, maxdepth=2, detail=True)
+        except FileNotFoundError:
+            found = {}
+    runs: dict[str, dict[str, Listed]] = {}
+    for remote, info in found.items():
+        parts = os.path.relpath(remote, root).split("/")
+        if len(parts) == 2:
+            runs.setdefault(parts[0], {})[parts[1]] = (remote, info)
+    here = {path.parent.name for path in results_dir.glob(f"*/{MANIFEST}")}
+    for name in sorted({*runs, *here}):
+        _list_run(store, inside(results_dir, name), runs.get(name, {}))
+
+
+def _list_run(store: Any, path: Path, found: Mapping[str, Listed]) -> None:
+    url = _url(path)
+    with held(path):
+        state = read_state(path)
+        if changed_files(path, state):
+            return
+        if MANIFEST not in found:
+            # It was deleted; what a run left here that is not uploaded yet counts as changed.
+            for name in state.stamps:
+                (path / name).unlink(missing_ok=True)
+            write_state(path, RemoteState(claim=state.claim))
+            return
+        wanted = {name: found[name] for name in _LISTED if name in found}
+        with faults_of(url, "read"):
+            _bring(store, path, state, wanted)
+        if (path / MANIFEST).exists():
+            state.manifest = _sha256((path / MANIFEST).read_bytes())
+        write_state(path, state)
+
+
+def fetch_run(path: Path) -> None:
+    """Fetch a run that is elsewhere, so that its folder here is the same; nothing for a run on a disk.
+
+    Changes that are not uploaded yet, as after a kill, are kept.
+
+    Raises:
+        ConfigError: a package is missing.
+        StorageError: it cannot be read, or it was changed in both places.
+    """
+    url = _run_address(path)
+    if url is None or not _is_new(path):
+        return
+    with held(path):
+        store, root = file_system(url)
+        for _ in range(_TRIES):
+            if _fetched(store, root, path, url):
+                return
+    raise StorageError(f"{url}: is being changed by somebody else; try again")
+
+
+def _fetched(store: Any, root: str, path: Path, url: str) -> bool:
+    """Whether the run did not change while it was fetched."""
+    state = read_state(path)
+    with faults_of(url, "read"):
+        before = _remote_manifest(store, root)
+        if changed_files(path, state):
+            if _sha256(before) != state.manifest:
+                raise _both_changed(path, url)
+            return True
+        if before is None:
+            if state.manifest is not None:  # it was deleted
+                shutil.rmtree(path, ignore_errors=True)
+                state_file(path).unlink(missing_ok=True)
+            return True
+        found = listed_files(store, root)
+        manifest = found.pop(MANIFEST, None)
+        _bring(store, path, state, found)
+        if manifest is None or _remote_manifest(store, root) != before:
+            return False
+        for name in state.stamps.keys() - found.keys() - {MANIFEST}:
+            (path / name).unlink(missing_ok=True)
+            del state.stamps[name]
+        with replacing(path / MANIFEST) as stream:
+            stream.write(before)
+        state.manifest, state.stamps[MANIFEST] = _sha256(before), stamp_of(path / MANIFEST)
+        state.versions[MANIFEST] = version_of(manifest[1])
+        write_state(path, state)
+    return True
+
+
+def _bring(store: Any, path: Path, state: RemoteState, found: Mapping[str, Listed]) -> None:
+    """Fetch files that differ from those here."""
+    state.is_fetching = True
+    write_state(path, state)
+    for name, (remote, info) in found.items():
+        version = version_of(info)
+        if version is not None and state.versions.get(name) == version and name in state.stamps:
+            continue
+        local = inside(path, name)
+        with disk_faults_named(local, "cannot be written"):
+            local.parent.mkdir(parents=True, exist_ok=True)
+        temporary = local.with_name(f".{local.name}.tmp")
+        try:
+            store.get_file(remote, str(temporary))
+            temporary.replace(local)
+        finally:
+            temporary.unlink(missing_ok=True)
+        state.stamps[name], state.versions[name] = stamp_of(local), version
+    state.is_fetching = False
+
+
+def claim_run(path: Path) -> None:
+    """Keep the id of a run that begins from others who begin one; nothing for a run on a disk.
+
+    It also shows, before anything is paid for, that the store can be written.
+
+    Raises:
+        ConfigError: there is such a run already.
+        StorageError: the store cannot be written.
+    """
+    url = _run_address(path)
+    if url is None:
+        return
+    taken = ConfigError(f"{url}: exists already; choose another --run-id, or resume it with --resume")
+    with held(path):
+        store, root = file_system(url)
+        state = read_state(path)
+        with faults_of(url, "written"):
+            if _remote_manifest(store, root) is not None:
+                raise taken
+            there = read_file(store, f"{root}/{CLAIM}")
+            if there is not None and (state.claim is None or there.decode("utf-8", "replace") != state.claim):
+                raise ConfigError(
+                    f"{url}: a run of this id was begun elsewhere and is not uploaded yet; choose another --run-id, or "
+                    f"delete {url}/{CLAIM} if that run is lost"
+                )
+            if there is None:
+                state = RemoteState(claim=secrets.token_hex(16))
+                write_state(path, state)
+                try:
+                    create_file(store, f"{root}/{CLAIM}", str(state.claim).encode())
+                except FileExistsError:
+                    raise taken from None
+    _is_new(path)
+
+
+def delete_run(path: Path) -> None:
+    """Delete a run at its address, its manifest first; nothing for a run on a disk.
+
+    Raises:
+        StorageError: it cannot be deleted.
+    """
+    url = _run_address(path)
+    if url is None:
+        return
+    with held(path):
+        store, root = file_system(url)
+        with faults_of(url, "deleted"):
+            for name in (MANIFEST, *(os.path.relpath(remote, root) for remote in store.find(root))):
+                with suppress(FileNotFoundError):
+                    store.rm_file(f"{root}/{name}")
+            if store.exists(root):  # the folder itself, where a store has folders
+                store.rm(root, recursive=True)
+        state_file(path).unlink(missing_ok=True)
+
+
+def _upload(path: Path, say: Callable[[str], None]) -> None:
+    url = _run_address(path)
+    if url is None or not state_file(path).exists():
+        return
+    with held(path):
+        state = read_state(path)
+        if not path.exists():
+            if state.claim is not None and state.manifest is None:  # a run that turned out to be none
+                store, root = file_system(url)
+                with suppress(Exception):
+                    store.rm_file(f"{root}/{CLAIM}")
+                state_file(path).unlink(missing_ok=True)
+            return
+        if not (path / MANIFEST).exists() or not changed_files(path, state) or is_written_by_another(path):
+            return
+        store, root = file_system(url)
+        try:
+            with faults_of(url, "uploaded"):
+                _send(store, root, path, url, state)
+        except StorageError as error:
+            raise StorageError(f"{error}; the run is in {path}, and the next command about it uploads it") from None
+    say(f"uploaded {url}")
+
+
+def _send(store: Any, root: str, path: Path, url: str, state: RemoteState) -> None:
+    """Upload what is new: the manifest last, and one of a complete run marked as changing before anything else."""
+    there = _remote_manifest(store, root)
+    changed = changed_files(path, state)
+    listed = {} if there is None else listed_files(store, root)
+    if _sha256(there) != state.manifest or any(_is_newer(listed, name, state) for name in changed):
+        raise _both_changed(path, url)
+    if there is not None and not (known := json.loads(there)).get("changing") and known.get("status") == "complete":
+        _send_manifest(store, root, path, state, json.dumps({**known, "changing": True}, indent=2).encode())
+    for name in changed:
+        if name == MANIFEST:
+            continue
+        local = path / name
+        if not local.exists():
+            with suppress(FileNotFoundError):
+                store.rm_file(f"{root}/{name}")
+            state.stamps.pop(name, None)
+        else:
+            stamp = stamp_of(local)
+            store.makedirs(f"{root}/{name}".rpartition("/")[0], exist_ok=True)
+            store.put_file(str(local), f"{root}/{name}")
+            state.stamps[name] = stamp
+        state.versions.pop(name, None)
+        write_state(path, state)
+    stamp = stamp_of(path / MANIFEST)
+    _send_manifest(store, root, path, state, (path / MANIFEST).read_bytes())
+    state.stamps[MANIFEST] = stamp
+    listed = listed_files(store, root)
+    state.versions = {name: version_of(info) for name, (_, info) in listed.items() if name in state.stamps}
+    write_state(path, state)
+
+
+def _is_newer(listed: Mapping[str, Listed], name: str, state: RemoteState) -> bool:
+    """Whether a file beside the manifest, such as tags or labels, was written at the address by somebody else."""
+    if name not in listed or name == MANIFEST:
+        return False
+    if name not in state.stamps:
+        return True
+    return name in state.versions and state.versions[name] != version_of(listed[name][1])
+
+
+def _send_manifest(store: Any, root: str, path: Path, state: RemoteState, data: bytes) -> None:
+    """Replace the manifest, in one step also where a store is a disk, which would show half of it."""
+    if getattr(store, "local_file", False):
+        store.pipe_file(f"{root}/.{MANIFEST}.tmp", data)
+        store.mv(f"{root}/.{MANIFEST}.tmp", f"{root}/{MANIFEST}")
+    else:
+        store.pipe_file(f"{root}/{MANIFEST}", data)
+    state.manifest = _sha256(data)
+    write_state(path, state)
+
+
+def _remote_manifest(store: Any, root: str) -> bytes | None:
+    return read_file(store, f"{root}/{MANIFEST}")
+
+
+def _sha256(data: bytes | None) -> str | None:
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _both_changed(path: Path, url: str) -> StorageError:
+    return StorageError(
+        f"{url}: somebody else changed it, and {path} holds changes that are not uploaded; keep one: delete the folder "
+        "to go on with what is at the address, or start a run of another id"
+    )
+
+
+def _is_new(path: Path) -> bool:
+    """Whether the command that is running has not fetched it yet; it has from now on."""
+    touched = _session.get()
+    if touched is None:
+        return True
+    is_new = path not in touched
+    touched[path] = None
+    return is_new
+
+
+def _results_address(path: Path) -> str | None:
+    """The address of a folder of runs; None if it is on a disk."""
+    return address_of(path) if (path / ADDRESS_FILE).exists() else None
+
+
+def _run_address(path: Path) -> str | None:
+    return None if _results_address(path.parent) is None else _url(path)
+
+
+def _url(path: Path) -> str:
+    return f"{address_of(path)}"

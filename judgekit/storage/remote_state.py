@@ -1,0 +1,86 @@
+"""What is known here of a run that is elsewhere: which of its files are the same in both places."""
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judgekit.storage.run_files import disk_faults_named, replacing
+
+_STATES = ".remote"
+"""In a local folder of runs: what is known of each, and a lock."""
+
+
+@dataclass
+class RemoteState:
+    """What is known of a run at its address."""
+
+    claim: str | None = None
+    manifest: str | None = None
+    """SHA-256 of the manifest there, when it was last read or written."""
+    stamps: dict[str, list[int]] = field(default_factory=dict)
+    """By file that is the same in both places: size and time of change of the local one."""
+    versions: dict[str, str | None] = field(default_factory=dict)
+    """By file that is the same in both places: what the store says of it."""
+    is_fetching: bool = False
+    """Files here are older and newer ones of the address, since a fetch was stopped; none was changed here."""
+
+
+def changed_files(path: Path, state: RemoteState) -> list[str]:
+    """Files that are not at the address as they are here."""
+    if not path.is_dir() or state.is_fetching:
+        return []
+    here = {str(found.relative_to(path)): found for found in sorted(path.rglob("*")) if found.is_file()}
+    here = {name: found for name, found in here.items() if is_part(name)}
+    differ = [name for name, found in here.items() if state.stamps.get(name) != stamp_of(found)]
+    return [*differ, *(name for name in state.stamps if name not in here)]
+
+
+def is_part(name: str) -> bool:
+    """Whether a file belongs to a run: not locks, nor what is half written."""
+    return not name.rpartition("/")[2].startswith(".")
+
+
+def stamp_of(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def is_written_by_another(path: Path) -> bool:
+    """Whether a process writes the run now; it uploads it itself."""
+    try:
+        with (path / ".lock").open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
+def state_file(path: Path) -> Path:
+    return path.parent / _STATES / f"{path.name}.json"
+
+
+def read_state(path: Path) -> RemoteState:
+    try:
+        return RemoteState(**json.loads(state_file(path).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return RemoteState()
+
+
+def write_state(path: Path, state: RemoteState) -> None:
+    with replacing(state_file(path)) as stream:
+        stream.write(json.dumps(vars(state)).encode())
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Fetch and upload a run in one process at a time."""
+    folder = path.parent / _STATES
+    with disk_faults_named(folder, "cannot be locked"):
+        folder.mkdir(exist_ok=True)
+        handle = (folder / f"{path.name}.lock").open("w")
+    with handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

@@ -106,8 +106,7 @@ def _of_stream(data: Any, what: str) -> Iterator[dict[str, Any]]:
         from pyarrow.interchange import from_dataframe
     except ImportError:
         raise InputError(
-            f"{what}: reading a frame of {type(data).__module__.partition('.')[0]} needs pyarrow: "
-            "pip install 'judgekit[parquet]' (or pip install pyarrow)"
+            f"{what}: reading a frame of {type(data).__module__.partition('.')[0]} needs pyarrow: pip install pyarrow"
         ) from None
     if hasattr(data, "__arrow_c_stream__"):
         reader = pa.RecordBatchReader.from_stream(data)

@@ -59,8 +59,8 @@ app = typer.Typer(
     cls=GroupedCommands,
     help="Judge RAG and question-answering systems: deterministic metrics beside LLM judges treated as instruments.",
     epilog="\b\nFirst run, offline and without a key:  judgekit quickstart\n\n"
-    "Exit codes: 0 done, 1 a gate was missed or drift found, 2 something to mend, 3 the provider refuses, 4 storage, "
-    "130 interrupted.",
+    "Exit codes: 0 done, 1 a gate was missed or drift found, 2 something to correct, 3 the provider refuses, "
+    "4 storage, 130 interrupted.",
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -45,7 +45,7 @@ Examples:
   judgekit run quickstart --json | jq .metrics.overall.groundedness
 
 \b
-Exit codes: 0 done, 1 a gate was missed, 2 config or data to mend, 3 the provider refuses,
+Exit codes: 0 done, 1 a gate was missed, 2 config or data to correct, 3 the provider refuses,
 4 storage, 130 interrupted (resume with --resume).
 """
 

@@ -16,7 +16,7 @@ Examples:
   judgekit plan --within 0.05 --agreement 0.8                            human labels
 
 \b
-Nothing is asked and nothing is written. Exit codes: 0 done, 2 to mend, 4 storage.
+Nothing is asked and nothing is written. Exit codes: 0 done, 2 something to correct, 4 storage.
 """
 
 AA_EPILOG = """\b
@@ -27,7 +27,7 @@ Examples:
   judgekit aa RUN --json | jq '.any.same'
 
 \b
-Nothing is asked and nothing is written. Exit codes: 0 done, 2 to mend, 4 storage.
+Nothing is asked and nothing is written. Exit codes: 0 done, 2 something to correct, 4 storage.
 """
 
 
@@ -50,7 +50,7 @@ def plan_command(
     ] = None,
     agreement: Annotated[float | None, Option("--agreement", help="The agreement that you expect.")] = None,
 ) -> None:
-    """Say how many cases a wanted difference takes. And answers and labels; from stored runs or stated figures."""
+    """Say how many cases it takes to find a difference. And answers and labels; from stored runs or stated figures."""
     from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.plan_text import plan_lines
     from judgekit.workflows.plan import PlanWanted, plan
@@ -75,7 +75,7 @@ def aa_command(
         Option("--correlation", min=-0.0, max=1.0, help="Of a case's scores in two runs, if nothing stored says it."),
     ] = None,
 ) -> None:
-    """Say how often the gates of a run fail on nothing. A test of A against A, from pseudo-runs of the stored one."""
+    """Say how often the gates of a run fail by chance. A test of A against A, from pseudo-runs of the stored one."""
     from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.aa_text import aa_lines
     from judgekit.workflows.aa import AAWanted, aa

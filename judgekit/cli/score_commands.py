@@ -19,7 +19,7 @@ Examples:
   judgekit score --cases cases.jsonl --outputs outputs.jsonl --json | jq .figures
 
 \b
-Exit codes: 0 done, 2 files or options to mend, 4 storage, 130 interrupted.
+Exit codes: 0 done, 2 files or options to correct, 4 storage, 130 interrupted.
 """
 
 RESCORE_EPILOG = """\b

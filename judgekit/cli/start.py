@@ -117,7 +117,7 @@ Examples:
 
 \b
 Each model over a network is asked eight short questions, beside what it takes to find out what it is; the budget of
-the config holds. Exit codes: 0 ready, 2 something to mend, 3 a model cannot be reached or refuses.
+the config holds. Exit codes: 0 ready, 2 something to correct, 3 a model cannot be reached or refuses.
 """
 
 

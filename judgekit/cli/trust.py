@@ -22,8 +22,8 @@ Examples:
   judgekit spotcheck RUN --json | jq .judge_reliability.disagreement_rate
 
 \b
-Exit codes: 0 done, 1 a gate is missed, 2 to mend, 3 the provider refuses, 4 storage, 130 interrupted (the same
-command resumes).
+Exit codes: 0 done, 1 a gate is missed, 2 something to correct, 3 the provider refuses, 4 storage,
+130 interrupted (the same command resumes).
 """
 
 PROBE_EPILOG = """\b
@@ -35,9 +35,9 @@ Examples:
   judgekit probe RUN --json | jq .correctness.probes.blank_answer
 
 \b
-Probes: unchanged, rubric_reversed, passages_shuffled, answer_padded, injection_answer, injection_passage,
-blank_answer, wrong_fact_context. Each asks one question a case. Exit codes: 0 done, 2 to mend, 3 the provider
-refuses, 4 storage, 130 interrupted (the same command resumes).
+Probes: unchanged, rubric_reversed, passages_shuffled, criteria_shuffled, answer_padded, injection_answer,
+injection_passage, blank_answer, wrong_fact_context. Each asks one question a case. Exit codes: 0 done, 2 something to
+correct, 3 the provider refuses, 4 storage, 130 interrupted (the same command resumes).
 """
 
 DRIFT_EPILOG = """\b

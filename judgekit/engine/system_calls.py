@@ -152,7 +152,7 @@ class SystemCalls:
         why = self.masker.text(" ".join(str(last).split())[:_MOST_CHARACTERS])
         return ProviderError(
             f"system {self.system.name}: {len(self._in_a_row)} calls in a row failed, the last one with {last.kind}: "
-            f"{why}; mend it and resume the run, or raise system.stop_after"
+            f"{why}; fix it and resume the run, or raise system.stop_after"
         )
 
 

@@ -1,6 +1,6 @@
 """A GGUF file of your own, served by llama.cpp in a process that a run starts and stops.
 
-xllamacpp brings llama.cpp prebuilt: `pip install 'judgekit[local]'`. The server listens on the loopback interface, on
+xllamacpp brings llama.cpp prebuilt: `pip install xllamacpp`. The server listens on the loopback interface, on
 a free port, with a key made up for it, and takes what any OpenAI-compatible server takes. It runs in the profile in
 which the same request gets the same bytes: one slot, no prompt cache, on the CPU.
 
@@ -104,10 +104,7 @@ class LlamaCpp(OpenAICompatible):
     def check(self) -> None:
         """Hold the file and the package against what is needed, without loading anything."""
         if find_spec(PACKAGE) is None:
-            raise ConfigError(
-                "provider llama_cpp needs xllamacpp, which is not installed: "
-                "pip install 'judgekit[local]' (or pip install xllamacpp)"
-            )
+            raise ConfigError("provider llama_cpp needs xllamacpp, which is not installed: pip install xllamacpp")
         path = self._path
         if not path.is_file():
             raise ConfigError(f"no file {path}; model is the path of a GGUF file, which starts beside the config")

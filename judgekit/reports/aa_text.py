@@ -1,4 +1,4 @@
-"""An A/A test on the terminal: how often gates fail on nothing in one sentence, then gate by gate."""
+"""An A/A test on the terminal: how often gates fail by chance in one sentence, then gate by gate."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -54,7 +54,7 @@ def _next(found: Mapping[str, Any], scope: str) -> str:
     tested = [item for item in found["gates"] if item[scope] is not None]
     failing, failed = _most(tested, scope, "failed")
     if failed["value"] > MOST_BY_CHANCE:
-        return f"`{failing}` fails in {_percent(failed)}, which is no chance: mend the system, or move the limit."
+        return f"`{failing}` fails in {_percent(failed)}, which is no chance: fix the system, or move the limit."
     if failed["value"] > MOST_FAILED:
         return f"move the limit of `{failing}`, which fails in {_percent(failed)}, or {_more(found)}."
     open_, undecided = _most(tested, scope, "undecided")

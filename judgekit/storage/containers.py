@@ -1,6 +1,6 @@
 """Where rows are stored, whatever they hold: lines, lists and tables, YAML, a folder of files, Parquet and Arrow.
 
-pyarrow is imported only when such a file is read: `pip install 'judgekit[parquet]'` brings it.
+pyarrow is imported only when such a file is read: the extra `parquet` brings it.
 """
 
 import datetime
@@ -315,9 +315,7 @@ def _records(path: Path, form: str) -> Iterator[dict[str, Any]]:
     try:
         import pyarrow as pa
     except ImportError:
-        raise InputError(
-            f"{path}: reading {form} needs pyarrow: pip install 'judgekit[parquet]' (or pip install pyarrow)"
-        ) from None
+        raise InputError(f"{path}: reading {form} needs pyarrow: pip install pyarrow") from None
     try:
         for batch in _parquet_batches(path) if form == "parquet" else _arrow_batches(path):
             yield from batch.to_pylist()

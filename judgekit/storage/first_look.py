@@ -104,7 +104,7 @@ def look_at(path: Path) -> Look:
 def _no_cases(look: Look, file: DataFile, records: list[dict[str, Any]]) -> InputError:
     unread = next((note for note in look.notes if " cannot be read as cases" in note), None)
     if unread is not None and _DECISIVE["cases"] & {*file.fields, *records[0]}:
-        return InputError(f"{look.path}: {unread}; write a config by `judgekit init`, and mend it there")
+        return InputError(f"{look.path}: {unread}; write a config by `judgekit init`, and correct it there")
     columns = ", ".join(map(repr, records[0]))[:200]
     return InputError(
         f"{look.path}: holds no questions that can be told from its columns ({columns}); "

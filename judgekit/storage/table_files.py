@@ -32,9 +32,7 @@ def check_target(path: Path, *, replace: bool) -> None:
         try:
             import pyarrow.parquet  # noqa: F401
         except ImportError:
-            raise ConfigError(
-                f"{path}: writing parquet needs pyarrow: pip install 'judgekit[parquet]' (or pip install pyarrow)"
-            ) from None
+            raise ConfigError(f"{path}: writing parquet needs pyarrow: pip install pyarrow") from None
 
 
 def write_columns(columns: RankingColumns, path: Path) -> None:
@@ -118,9 +116,7 @@ def write_parquet(path: Path, columns: Mapping[str, type], rows: Iterable[Sequen
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise ConfigError(
-            "writing Parquet needs pyarrow: pip install 'judgekit[parquet]' (or pip install pyarrow)"
-        ) from None
+        raise ConfigError("writing Parquet needs pyarrow: pip install pyarrow") from None
     schema = pa.schema(
         [(clean_text(name), pa.float64() if kind is float else pa.string()) for name, kind in columns.items()]
     )

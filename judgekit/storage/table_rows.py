@@ -143,8 +143,7 @@ def sheet_records(stream: IO[bytes], path: Path, part: str | None) -> Iterator[R
         from openpyxl.utils.exceptions import InvalidFileException
     except ImportError:
         raise InputError(
-            f"{path}: reading .xlsx needs openpyxl: pip install 'judgekit[xlsx]' (or pip install openpyxl); "
-            "or save the sheet as CSV UTF-8"
+            f"{path}: reading .xlsx needs openpyxl: pip install openpyxl; or save the sheet as CSV UTF-8"
         ) from None
     import warnings
 
@@ -219,7 +218,7 @@ def _text(cell: Any, source: Any, where: str) -> str:
             )
         return ""
     if cell.data_type == "e":
-        raise InputError(f"{where}: cell {cell.coordinate} holds the error {value}; clear or mend it")
+        raise InputError(f"{where}: cell {cell.coordinate} holds the error {value}; clear or correct it")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

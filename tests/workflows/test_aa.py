@@ -125,7 +125,7 @@ def test_gates_of_another_config_and_of_slices_are_tested_and_others_named(tmp_p
     assert found["gates"][0]["same"]["missed"]["value"] > 0.8  # 20 cases seldom show 0.7 with their lower end
     assert found["gates"][1]["same"]["missed"]["k"] == 0
     text = aa(tmp_path, "a", "b", "--config", str(other), "--runs", "50")
-    assert "which is no chance: mend the system, or move the limit." in text
+    assert "which is no chance: fix the system, or move the limit." in text
     assert "not tested: risk_coverage.aurc <= 1: it does not rest on scores of single cases" in text
 
 

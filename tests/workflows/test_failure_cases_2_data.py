@@ -296,8 +296,7 @@ def test_t2_19_what_is_not_a_workbook_is_told_what_to_save(tmp_path: Path, name:
 def test_t2_19_without_openpyxl_one_sentence_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     assert complaint(written(tmp_path, "g.xlsx", b"PK")) == (
-        "g.xlsx: reading .xlsx needs openpyxl: pip install 'judgekit[xlsx]' (or pip install openpyxl); "
-        "or save the sheet as CSV UTF-8"
+        "g.xlsx: reading .xlsx needs openpyxl: pip install openpyxl; or save the sheet as CSV UTF-8"
     )
 
 

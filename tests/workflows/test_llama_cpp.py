@@ -148,7 +148,7 @@ def test_what_cannot_be_served_is_said_before_any_call(
 
 def test_a_package_that_is_missing_is_named_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"pip install 'judgekit\[local\]'"):
+    with pytest.raises(ConfigError, match="pip install xllamacpp"):
         set_up(write_local(tmp_path), Options())
 
 

@@ -154,7 +154,7 @@ def test_failures_in_a_row_stop_the_run_and_one_success_counts_anew() -> None:
             return "x"
         raise AskError("connection", "refused")
 
-    with pytest.raises(ProviderError, match=r"4 calls in a row failed, the last one with connection: refused; mend it"):
+    with pytest.raises(ProviderError, match=r"4 calls in a row failed, the last one with connection: refused; fix it"):
         asked(ask, 12, max_concurrency=1, stop_after=4)
     assert len(asked(ask, 12, max_concurrency=1, stop_after=5)) == 12
 

@@ -189,7 +189,7 @@ def test_without_pyarrow_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(builtins, "__import__", without)
     assert complaint(written(tmp_path, "x.parquet", b"PAR1")) == (
-        "x.parquet: reading parquet needs pyarrow: pip install 'judgekit[parquet]' (or pip install pyarrow)"
+        "x.parquet: reading parquet needs pyarrow: pip install pyarrow"
     )
 
 

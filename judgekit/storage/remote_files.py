@@ -30,6 +30,9 @@ _FEWEST_CHARACTERS = 6
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "updated", "created")
 """What stores say of a file that changes when it does."""
 
+_BUCKETS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "obs", "tos"}
+"""Kinds of stores that have no folders."""
+
 ADDRESS_FILE = ".address"
 """In a folder for what was fetched: where it is from."""
 
@@ -143,7 +146,9 @@ def file_system(url: str) -> tuple[Any, str]:
         # Listings are never kept: another process may write at any time.
         found, path = fsspec.core.url_to_fs(url, use_listings_cache=False, skip_instance_cache=False)
     except ImportError as error:
-        raise ConfigError(f"{url}: {' '.join(str(error).split())}: pip install it beside fsspec") from None
+        name = getattr(error.__cause__, "name", None)
+        said = f"{name} is missing: pip install {name}" if name else without_keys(str(error))
+        raise ConfigError(f"{url}: {said}") from None
     except ValueError as error:
         raise ConfigError(f"{url}: {without_keys(str(error))}") from None
     except Exception as error:  # noqa: BLE001  # keys that cannot be found, a config file that is broken
@@ -240,9 +245,16 @@ def fetch_file(store: Any, remote: str, info: Mapping[str, Any], local: Path) ->
         temporary.unlink(missing_ok=True)
 
 
+def make_folder(store: Any, remote: str) -> None:
+    """Make the folder of a file, where a store has folders; elsewhere a wrong name would become a new bucket."""
+    kinds = (store.protocol,) if isinstance(store.protocol, str) else store.protocol
+    if _BUCKETS.isdisjoint(kinds):
+        store.makedirs(remote.rpartition("/")[0], exist_ok=True)
+
+
 def create_file(store: Any, remote: str, data: bytes) -> None:
     """Write a file that must not be there; a store that cannot hold to that has been asked before."""
-    store.makedirs(remote.rpartition("/")[0], exist_ok=True)
+    make_folder(store, remote)
     try:
         store.pipe_file(remote, data, mode="create")
     except (NotImplementedError, TypeError):

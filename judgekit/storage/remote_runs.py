@@ -29,6 +29,7 @@ from judgekit.storage.remote_files import (
     is_url,
     listed_files,
     local_folder,
+    make_folder,
     read_file,
     url_of,
     version_of,
@@ -320,7 +321,7 @@ def _send(store: Any, root: str, path: Path, url: str, state: RemoteState) -> No
             state.stamps.pop(name, None)
         else:
             stamp = stamp_of(local)
-            store.makedirs(f"{root}/{name}".rpartition("/")[0], exist_ok=True)
+            make_folder(store, f"{root}/{name}")
             store.put_file(str(local), f"{root}/{name}")
             state.stamps[name] = stamp
         state.versions.pop(name, None)

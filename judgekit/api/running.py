@@ -294,14 +294,14 @@ def spotcheck(
         JudgekitError: see `judgekit.core.errors`.
     """
     from judgekit.analysis.stored_figures import rounded
-    from judgekit.reports.spot_check_report import reliability_lines
+    from judgekit.reports.spot_check_report import reliability_lines, spot_check_document
     from judgekit.workflows.comparators import SpotCheckWanted
     from judgekit.workflows.spotcheck import spotcheck as spotcheck_workflow
 
     wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, _path(config))
     found = spotcheck_workflow(_name(run), wanted, _options(results_dir), observer or observer_here())
     text = "\n".join(reliability_lines(found.summary.judge_reliability, found.spot_checks))
-    document = {"run_id": found.summary.run_id, "judge_reliability": found.summary.judge_reliability}
+    document = spot_check_document(found.summary, found.spot_checks, found.path)
     return Finding(text, rounded(document), found.path)
 
 
@@ -329,7 +329,8 @@ def calibrate(
     Raises:
         JudgekitError: see `judgekit.core.errors`.
     """
-    from judgekit.reports.calibration_report import calibration_lines
+    from judgekit.reports.calibration_report import calibration_lines, calibration_sentences
+    from judgekit.reports.finding_sentences import with_sentence
     from judgekit.workflows.calibrate import CalibrationWanted
     from judgekit.workflows.calibrate import calibrate as calibrate_workflow
 
@@ -339,7 +340,8 @@ def calibrate(
         labels = write_labels(find_run(_name(run), options).parent, labels)
     wanted = CalibrationWanted(_path(labels), judge, cluster_by, baseline=before)
     folder, found = calibrate_workflow(_name(run), wanted, options, Observer())
-    return Finding("\n".join(calibration_lines(found["judges"])), found, folder)
+    document = with_sentence(found, *calibration_sentences(found))
+    return Finding("\n".join(calibration_lines(found)), document, folder)
 
 
 @uploading

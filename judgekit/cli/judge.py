@@ -255,13 +255,16 @@ def carry_out(job: "RunJob", shared: Shared, junit: Path | None = None) -> None:
     """Carry a run to its end, print its figures, and end with the exit code of its gates."""
     from judgekit.cli.github_actions import announce
     from judgekit.core.runs import METRICS, REPORT
+    from judgekit.reports.finding_sentences import with_sentence
+    from judgekit.reports.run_sentence import run_sentence
     from judgekit.reports.run_text import places_text, plain_text, rich_table
 
     summary = judge_all(job, shared, junit)
     folder = job.folder.path
     if shared.as_json:
         metrics = job.folder.read_json(METRICS)
-        print_json({"run_id": summary.run_id, "run_dir": str(folder), "status": summary.status, "metrics": metrics})
+        about = {"run_id": summary.run_id, "run_dir": str(folder), "status": summary.status}
+        print_json(with_sentence({**about, "metrics": metrics}, run_sentence(summary)))
     else:
         print_figures(rich_table, plain_text, summary, stats=shared.stats)
         typer.echo(places_text(folder, has_report=(folder / REPORT).exists()))

@@ -161,12 +161,13 @@ def bridge_command(
     The old run's stored inputs are judged again by the new run's judges.
     """
     from judgekit.reports.bridge_text import bridge_markdown, bridge_text
+    from judgekit.reports.finding_sentences import bridge_sentences, with_sentence
     from judgekit.workflows.bridge import bridge
 
     options = shared.options(use_cache=not no_cache)
     folder, found = bridge(old, new, options, lambda job: judge_all(job, shared))
     if shared.as_json:
-        print_json(found)
+        print_json(with_sentence(found, *bridge_sentences(found)))
     elif markdown:
         typer.echo(bridge_markdown(found), nl=False)
     else:

@@ -88,18 +88,11 @@ def spotcheck_command(
 def _print_spot_check(found: "SpotChecked", shared: Shared) -> None:
     from judgekit.analysis.stored_figures import rounded
     from judgekit.reports.safe_text import printable_line
-    from judgekit.reports.spot_check_report import reliability_lines
+    from judgekit.reports.spot_check_report import reliability_lines, spot_check_document
 
     summary = found.summary
     if shared.as_json:
-        document = {
-            "run_id": summary.run_id,
-            "run_dir": str(found.path),
-            "judge_reliability": summary.judge_reliability,
-            "gates": [gate.model_dump(mode="json") for gate in summary.gates],
-            "warnings": [item.model_dump(mode="json") for item in summary.warnings],
-        }
-        print_json(rounded(document))
+        print_json(rounded(spot_check_document(summary, found.spot_checks, found.path)))
         return
     typer.echo("\n".join(reliability_lines(summary.judge_reliability, found.spot_checks, stats=shared.stats)))
     notes = [f"gate: {gate.message}" for gate in summary.gates if shared.stats or gate.state != "passed"]
@@ -130,6 +123,7 @@ def probe_command(
     It says whether the judge's scores do what they should.
     """
     from judgekit.cli.progress import ProgressObserver
+    from judgekit.reports.finding_sentences import probe_sentence, with_sentence
     from judgekit.reports.probe_report import probe_lines
     from judgekit.workflows.probe import ProbesWanted, probe
 
@@ -138,7 +132,8 @@ def probe_command(
     with resumable("the same command resumes these probes"):
         with ProgressObserver(quiet=shared.quiet) as observer:
             folder, found = probe(run, wanted, shared.options(), observer)
-        shared.show(found, lambda: "\n".join([*probe_lines(found, stats=shared.stats), str(folder)]))
+        document = {name: with_sentence(report, probe_sentence(name, report)) for name, report in found.items()}
+        shared.show(document, lambda: "\n".join([*probe_lines(found, stats=shared.stats), str(folder)]))
 
 
 @command(app, "drift", panel=TRUST, json=True, stats=True, epilog=DRIFT_EPILOG)
@@ -167,6 +162,7 @@ def drift_command(
     Re-judgings of the same inputs count too. No model is asked.
     """
     from judgekit.core.errors import ConfigError
+    from judgekit.reports.finding_sentences import drift_sentence, with_sentence
     from judgekit.reports.timelines import drift_svg, drift_texts
     from judgekit.workflows.drift import DriftQuery, accept_drift, drift_reports, write_svg
 
@@ -183,7 +179,8 @@ def drift_command(
     if svg is not None:
         write_svg(svg, drift_svg(documents[0]))
         say(f"wrote {svg}")
-    shared.show(documents, lambda: drift_texts(documents, stats=shared.stats))
+    shown = [with_sentence(document, drift_sentence(document)) for document in documents]
+    shared.show(shown, lambda: drift_texts(documents, stats=shared.stats))
     if fail_on_drift:
         _fail_on_drift(reports)
 

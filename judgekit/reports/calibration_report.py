@@ -76,9 +76,15 @@ def _is_yes_no(compared: Part) -> bool:
     return compared["pass_score"] is None
 
 
-def calibration_lines(judges: Mapping[str, Part], *, stats: bool = True) -> list[str]:
+def calibration_sentences(found: Part) -> list[str]:
+    """What the labels say of each judge, from what `calibrate` found."""
+    return [calibration_sentence(name, report, found["run_id"]) for name, report in found["judges"].items()]
+
+
+def calibration_lines(found: Part, *, stats: bool = True) -> list[str]:
     """The same for a terminal; with `stats` every statistic, the confusion and the table of thresholds."""
-    lines = [*(calibration_sentence(name, report) for name, report in judges.items()), ""]
+    judges: Mapping[str, Part] = found["judges"]
+    lines = [*calibration_sentences(found), ""]
     rows = [row for name, report in judges.items() for row in _short_rows(name, report)]
     if not stats:
         notes = [f"note: {note}" for report in judges.values() for note in report["anchors"]["notes"]]

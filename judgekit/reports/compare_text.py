@@ -26,7 +26,7 @@ from judgekit.reports.compare_lines import (
     unmoved_line,
 )
 from judgekit.reports.figures import several_gates
-from judgekit.reports.finding_sentences import comparison_sentence
+from judgekit.reports.finding_sentences import comparison_sentence, with_sentence
 from judgekit.reports.safe_text import printable
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 from judgekit.stats.means import round4
@@ -222,7 +222,8 @@ def compare_document(comparison: Comparison, failed: Sequence[str] = ()) -> dict
     document["deltas"] = {
         name: _rounded(value) if isinstance(value, dict) else value for name, value in document["deltas"].items()
     }
-    return {**document, "aggregate_names": AGGREGATE_NAMES, "failed": list(failed)}
+    document |= {"aggregate_names": AGGREGATE_NAMES, "failed": list(failed)}
+    return with_sentence(document, comparison_sentence(comparison))
 
 
 def _rounded(delta: dict[str, Any]) -> dict[str, Any]:

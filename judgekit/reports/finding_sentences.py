@@ -47,36 +47,44 @@ def spot_check_sentence(name: str, report: Part) -> str:
     return f"Not decided for {name}: {found}, and {limit} is the limit; {more}."
 
 
-def calibration_sentence(name: str, report: Part) -> str:
+def with_sentence(document: Part, *sentences: str) -> dict[str, Any]:
+    """What a command prints as JSON, with what it found in words first."""
+    return {"sentence": " ".join(sentences), **document}
+
+
+def calibration_sentence(name: str, report: Part, run: str) -> str:
     """How far a judge agrees with people, and what that is enough for.
 
     Args:
         name: the judge.
         report: its part of calibration.json.
+        run: id of the run, for the next step.
     """
     compared = report["anchors"]
     same, n = compared["class_agreement"], compared["n"]
+    label = f"`judgekit label {run} --judge {name}"
     if not n:
-        return f"Nothing can be said of {name}: no verdict has a human label."
+        return f"Nothing can be said of {name}: no verdict has a human label. Give some with {label}`."
     if not same["n"]:
         return f"{name} has {n} human labels, and no class in which they could agree; --stats shows the pairs."
     low, high = same["low"], same["high"]
     found = f"{name} agrees with people in {same['k']} of {same['n']} cases{_ends(same)}"
     if low >= TO_GATE:
         worth = f"enough to gate at {percent(TO_GATE)}"
+        step = f"See what moves it: `judgekit probe {run} --judge {name}`."
     elif low >= TO_COMPARE:
         worth = f"enough to compare systems, not to gate at {percent(TO_GATE)}"
+        step = f"See what moves it: `judgekit probe {run} --judge {name}`."
     elif high < TO_COMPARE:
         worth = "too little to rely on: change the wording or the model"
+        step = f"See where it is wrong: `judgekit calibrate {run} --judge {name} --stats`."
     else:
         worth = f"too few labels to say that it is above {percent(TO_COMPARE)}"
+        step = f"Label more cases: {label} --n {2 * n}`."
     bias = compared["bias"].get("direction")
-    few = (
-        ""
-        if n >= ENOUGH_LABELS
-        else f" Label {ENOUGH_LABELS - n} more cases to learn whether it is too mild or strict."
-    )
-    return f"{found}; {worth}.{f' It is {bias}.' if bias else few}"
+    if n < ENOUGH_LABELS and not bias:
+        step = f"Label {ENOUGH_LABELS - n} more cases to learn whether it is too mild or strict: {label}`."
+    return f"{found}; {worth}.{f' It is {bias}.' if bias else ''} {step}"
 
 
 def drift_sentence(report: Part) -> str:
@@ -125,13 +133,15 @@ def probe_sentence(name: str, report: Part) -> str:
 
 
 def bridge_sentences(found: Part) -> Iterator[str]:
-    """For each judge, how much of the change of its mean is due to the system, and how much to the judge."""
+    """For each judge, how much of the change of its mean is due to the system and the judge; then the next step."""
+    known: list[Part] = []
     for name, judge in found["judges"].items():
         figure = next(iter(judge["figures"].items()), None)
         if figure is None or figure[1]["total"]["value"] is None:
             yield f"Nothing can be said of {name}: no case has a verdict in both runs."
             continue
         label, parts = figure
+        known.append(parts)
         scale = stored_scale(parts)
         total = signed_text(parts["total"]["value"], scale)
         if not any(parts[key]["value"] for key in ("total", "system", "judge")):
@@ -141,6 +151,12 @@ def bridge_sentences(found: Part) -> Iterator[str]:
         else:
             system, judged = (signed_ends(parts[key], scale) for key in ("system", "judge"))
             yield f"{label} moved by {total}: {system} is due to the system, {judged} to the judge."
+    old, new, moved = found["old"], found["new"], found["old_by_new_judge"]
+    if moved and known and not any(parts["system"]["value"] for parts in known):
+        yield f"See which verdicts differ: `judgekit compare {old} {moved} --allow-mismatch`."
+    elif known:
+        # The old answers by the new judge against the new answers: what is left is the system.
+        yield f"See which answers moved: `judgekit compare {moved or old} {new}`."
 
 
 def comparison_sentence(comparison: Comparison) -> str:

@@ -1,12 +1,14 @@
 """Spot checks: a section of summary.md, what `judgekit spotcheck` prints, and a part of report.html."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from judgekit.core.runs import RunSummary
 from judgekit.core.verdict_kinds import said_text
 from judgekit.reports.charts import agreement_rows, ends_text, share_bar
 from judgekit.reports.figures import by_judge, counted_names, number, p_value, percent
-from judgekit.reports.finding_sentences import spot_check_sentence
+from judgekit.reports.finding_sentences import spot_check_sentence, with_sentence
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 
@@ -59,6 +61,29 @@ def reliability_section(reliability: Report | None) -> list[str]:
     return parts
 
 
+def _chosen(reliability: Report | None, names: Mapping[str, str]) -> dict[str, Report]:
+    """Of each judge that `names` gives, the report of the spot check that it names."""
+    chosen: dict[str, Report] = {}
+    for name, whole in _checked(reliability).items():
+        found = [item for item in _all_spot_checks(whole) if item["check"] == names.get(name)]
+        if found:
+            chosen[name] = {**found[0], **{part: whole.get(part) for part in REPEATS}}
+    return chosen
+
+
+def spot_check_document(summary: RunSummary, names: Mapping[str, str], folder: Path) -> dict[str, Any]:
+    """What `judgekit spotcheck --json` prints; `names` as of `reliability_lines`."""
+    chosen = _chosen(summary.judge_reliability, names)
+    document = {
+        "run_id": summary.run_id,
+        "run_dir": str(folder),
+        "judge_reliability": summary.judge_reliability,
+        "gates": [gate.model_dump(mode="json") for gate in summary.gates],
+        "warnings": [item.model_dump(mode="json") for item in summary.warnings],
+    }
+    return with_sentence(document, *(spot_check_sentence(name, report) for name, report in chosen.items()))
+
+
 def reliability_lines(reliability: Report | None, names: Mapping[str, str], *, stats: bool = True) -> list[str]:
     """One spot check of each judge, which `names` gives, for a terminal.
 
@@ -67,11 +92,7 @@ def reliability_lines(reliability: Report | None, names: Mapping[str, str], *, s
         names: by judge, the name of the spot check.
         stats: whether to add every statistic and the pairs that disagree.
     """
-    chosen: dict[str, Report] = {}
-    for name, whole in _checked(reliability).items():
-        found = [item for item in _all_spot_checks(whole) if item["check"] == names.get(name)]
-        if found:
-            chosen[name] = {**found[0], **{part: whole.get(part) for part in REPEATS}}
+    chosen = _chosen(reliability, names)
     lines = [*(spot_check_sentence(name, report) for name, report in chosen.items()), ""]
     rows = [_short_row(name, report) for name, report in chosen.items()]
     lines += aligned([SHORT_HEADER, *rows]) if rows and not stats else []

@@ -52,6 +52,7 @@ def test_probe_prints_what_the_page_shows(folder: Path) -> None:
 def test_json_is_one_strict_object_on_stdout(folder: Path) -> None:
     done = command(folder, "calibrate", "demo", "--labels", str(LABELS), "--json", "--width", "0.5")
     found = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert found.pop("sentence").startswith("correctness agrees with people in 26 of 28 cases")
     assert found == read_json(folder / "results" / "demo" / "calibration.json")
     assert found["judges"]["correctness"]["corrected"]["score"]["labels_for_width"]["n"] > 28
     done = command(folder, "probe", "demo", "--judge", "correctness", "--probes", "blank_answer", "--json", "-q")

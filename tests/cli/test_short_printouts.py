@@ -1,5 +1,6 @@
 """Whatever a command prints begins with a sentence and fits one screen; `--stats` has the rest."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +53,26 @@ def test_a_printout_begins_with_its_finding_and_has_all_the_rest_behind_stats(
     assert short[0].startswith(begins)
     assert len(short) <= MOST_LINES
     assert len(printed(results, *words, "--stats")) > len(short)
+
+
+@pytest.mark.parametrize(
+    ("words", "begins"),
+    [
+        (("compare", "demo", "strict", "--allow-mismatch", "--format", "json"), "strict is worse in correctness"),
+        (("spotcheck", "demo", "--seed", "0", "-q", "--json"), "Not decided for groundedness: "),
+        (("calibrate", "demo", "--labels", str(LABELS), "--json"), "correctness agrees with people in 26 of 28 cases"),
+        (("drift", "--json"), "Too little is known of correctness v1 to tell drift"),
+        (("probe", "demo", "-q", "--judge", "groundedness", "--json"), "groundedness fails 1 of 8 probes."),
+        (("bridge", "demo", "strict", "-q", "--json"), "groundedness did not move. correctness moved by -0.81"),
+        (("rejudge", "demo", "-q", "--json"), "Good enough on these cases: all 3 gates passed"),
+    ],
+)
+def test_the_json_of_a_command_has_its_finding_in_words(results: Path, words: tuple[str, ...], begins: str) -> None:
+    document = json.loads("\n".join(printed(results, *words)))
+    if isinstance(document, list):  # a history each
+        document = document[0]
+    found = document.get("groundedness", document)  # of probes there is one object for each judge
+    assert found["sentence"].startswith(begins)
 
 
 def test_a_comparison_of_answers_begins_with_which_are_better_and_how_certain_that_is(tmp_path: Path) -> None:

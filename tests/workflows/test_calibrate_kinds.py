@@ -125,7 +125,7 @@ def test_what_cannot_be_told_has_a_row_and_a_column_and_is_no_share(brand: Path)
     # Neither passes nor fails, and no label: 10 cases are left.
     assert found["class_agreement"]["n"] == 10
     assert found["parts"]["on"]["agreement"]["n"] == 10
-    text = "\n".join(calibration_lines({"brand": report}))
+    text = "\n".join(calibration_lines({"run_id": "r", "judges": {"brand": report}}))
     assert "cannot tell: people 2, the judge 2, both 1 of 13" in text
     assert "label agreement: kappa" in text
     assert "on: people 5, judge 5; says so in 0.800" in text
@@ -247,7 +247,7 @@ def test_criteria_in_columns_are_held_against_the_judge_one_by_one(rules: Path) 
     notes = " ".join(report["anchors"]["notes"])
     assert "1 label left out, with a criterion missing, or one that was not asked about: 'c8'" in notes
     assert report["corrected"]["score"]["judge_mean"] == pytest.approx(5 / 6, abs=1e-4)
-    assert "of the share met" in "\n".join(calibration_lines({"rules": report}))
+    assert "of the share met" in "\n".join(calibration_lines({"run_id": "r", "judges": {"rules": report}}))
     assert "rules by criterion:" in (rules / "summary.md").read_text(encoding="utf-8")
 
 
@@ -293,7 +293,7 @@ def test_yes_is_an_answer_also_where_no_passes(tmp_path: Path) -> None:
     # A pass rate of 3/6 against 2/6; the table is of answers, without c4, which is only said to fail.
     assert found["pass_bias"]["value"] == pytest.approx(1 / 6, abs=1e-4)
     assert found["confusion"] == {"of": "no (0) and yes (1)", "levels": [0, 1], "rows": [[1, 1], [1, 2]]}
-    assert "passes 0.500" in "\n".join(calibration_lines({"advice": report}))
+    assert "passes 0.500" in "\n".join(calibration_lines({"run_id": "r", "judges": {"advice": report}}))
 
 
 def test_a_scale_has_any_bounds(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_the_probability_tells_what_the_written_verdict_does_not(run: Ran, tmp_p
 
 def test_the_figures_are_printed_and_stand_in_the_reports(run: Ran, tmp_path: Path) -> None:
     judge = calibrated(run, tmp_path, {f"c{number}": number % 2 == 0 for number in range(N)})
-    text = "\n".join(calibration_lines({"true": judge}))
+    text = "\n".join(calibration_lines({"run_id": "r", "judges": {"true": judge}}))
     assert "AUC of the probability of a pass 1.000 of 38, 2 without; of the written verdict 0.500" in text
     assert "a pass from probability 0.800 separates best here: sensitivity 1.000, specificity 1.000" in text
     assert "pass from p   sensitivity" in text
@@ -91,7 +91,7 @@ def test_labels_of_one_kind_leave_no_area_and_no_threshold(run: Ran, tmp_path: P
     found = judge["anchors"]["probabilities"]
     assert (found["auc"]["value"], found["best_threshold"]) == (None, None)
     assert found["undefined_reason"] == "people pass every one of these cases, or none"
-    assert "Brier score" in "\n".join(calibration_lines({"true": judge}))
+    assert "Brier score" in "\n".join(calibration_lines({"run_id": "r", "judges": {"true": judge}}))
 
 
 def test_a_judge_without_probabilities_has_no_such_part(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_judge_without_probabilities_has_no_such_part(tmp_path: Path) -> None:
         ran = again(write_suite(tmp_path, server.base_url, judges=[judge], n_cases=4), server)
     found = calibrated(ran, tmp_path, {"c0": True, "c1": False})
     assert found["anchors"]["probabilities"] is None
-    assert "probability" not in json.dumps(calibration_lines({"true": found}))
+    assert "probability" not in json.dumps(calibration_lines({"run_id": "r", "judges": {"true": found}}))
 
 
 @pytest.mark.usefixtures("runs_without_hashes")

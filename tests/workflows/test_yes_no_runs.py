@@ -300,7 +300,7 @@ def test_labels_of_a_yes_no_judge_are_answers_and_not_passes(abstained: Ran) -> 
     rows = [{"case_id": case_id, "label": label} for case_id, label in labels.items()]
     path = write_lines(abstained.folder.parent / "labels.jsonl", rows)
     found = calibrate(str(abstained.folder), CalibrationWanted(labels=path), Options(), Observer())[1]["judges"]
-    text = "\n".join(calibration_lines(found))
+    text = "\n".join(calibration_lines({"run_id": "r", "judges": found}))
     # people say yes once, which the judge does too, and no twice, of which it does once
     assert "says yes in 1.000 (0.206 to 1.000) of 1 where people do, no in 0.500 (0.095 to 0.905) of 2" in text
     assert "+0.333 of the share of yes" in text

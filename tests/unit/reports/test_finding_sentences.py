@@ -76,12 +76,12 @@ def labels(k: int, n: int, low: float, high: float, direction: str | None = None
     ],
 )
 def test_a_calibration(report: Any, said: str) -> None:
-    assert calibration_sentence("j", report).startswith(said)
+    assert calibration_sentence("j", report, "r").startswith(said)
 
 
 def test_few_labels_are_asked_for() -> None:
-    assert calibration_sentence("j", labels(26, 28, 0.77, 0.98)).endswith(
-        "Label 22 more cases to learn whether it is too mild or strict."
+    assert calibration_sentence("j", labels(26, 28, 0.77, 0.98), "r").endswith(
+        "Label 22 more cases to learn whether it is too mild or strict: `judgekit label r --judge j`."
     )
 
 
@@ -129,7 +129,8 @@ def bridge(
         "judge": {"value": judge, **ends},
         "scale": {"unit": unit, "high": 5.0, "better": "higher"},
     }
-    return {"judges": {"j": {"same_judge": same, "figures": {"j": figure}}}}
+    runs = {"old": "a", "new": "b", "old_by_new_judge": None if same else "a-by-new"}
+    return {**runs, "judges": {"j": {"same_judge": same, "figures": {"j": figure}}}}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def bridge(
             bridge(0.1, 0.1, same=True),
             "j moved by +0.10, all of it the system's: the judge is the same in both runs.",
         ),
-        (bridge(0.0), "j did not move."),
+        (bridge(0.0, same=True), "j did not move."),
         (
             bridge(-0.387, 0.1, -0.487, unit="share"),
             "j moved by -38.7 pp: +10.0 pp (-10.0 to +30.0) is due to the system, -48.7 pp to the judge.",
@@ -152,7 +153,16 @@ def bridge(
     ],
 )
 def test_a_bridge(found: Any, said: str) -> None:
-    assert list(bridge_sentences(found)) == [said]
+    first, *step = bridge_sentences(found)
+    assert first == said
+    compared = f"judgekit compare {found['old_by_new_judge'] or 'a'} b"
+    assert step == ([] if said.startswith("Nothing") else [f"See which answers moved: `{compared}`."])
+
+
+def test_a_bridge_without_a_system_part_shows_the_verdicts_of_both_judges() -> None:
+    assert list(bridge_sentences(bridge(-0.9, 0.0, -0.9)))[1:] == [
+        "See which verdicts differ: `judgekit compare a a-by-new --allow-mismatch`."
+    ]
 
 
 def comparison(*deltas: Delta, n_shared: int = 3, causes: tuple[Cause, ...] = (), **other: Any) -> Comparison:

@@ -24,6 +24,12 @@ Examples:
   judgekit run --resume RUN                                parse, check and record; ask what is missing
 """
 
+IMPORT_EPILOG = """\b
+Examples:
+  judgekit batch import RUN replies.jsonl                  what vllm run-batch wrote
+  judgekit batch import RUN output.jsonl errors.jsonl      both files of a provider's batch
+"""
+
 Model = Annotated[str | None, Option("--model", help="Key of the model; default: the only one.")]
 
 
@@ -38,28 +44,41 @@ def export_command(
     from judgekit.workflows.batch import export_batch
 
     found = export_batch(run, out, model, shared.options(needs_keys=False))
-    document = {"path": str(found.path), "n_requests": found.n_requests, "n_cached": found.n_cached}
-    cached = f"; {found.n_cached} more are answered by the cache" if found.n_cached else ""
-    shared.show(document, lambda: f"{found.n_requests} requests are in {found.path}{cached}")
+    paths = list(map(str, found.paths))
+    document = {"paths": paths, "n_requests": found.n_requests, "n_cached": found.n_cached}
+    cached = f"; {found.n_cached} more are answered already" if found.n_cached else ""
+    shared.show(document, lambda: f"{found.n_requests} requests are in {', '.join(paths) or 'no file'}{cached}")
 
 
-@command(batch, "import", json=True, epilog="\b\nExample:\n  judgekit batch import RUN replies.jsonl")
+@command(batch, "import", json=True, epilog=IMPORT_EPILOG)
 def import_command(
     shared: Shared,
     run: Run,
-    file: Annotated[Path, Argument(help="File of replies, as the batch endpoint gave it.")],
-    model: Model = None,
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="Files of replies: output and error files.")],
 ) -> None:
-    """Put the replies of a batch into the cache. The run reads them there when it is resumed."""
+    """Take in the replies of a batch, in any order. The run judges them when it is resumed."""
     from judgekit.reports.safe_text import printable_line
     from judgekit.workflows.batch import import_batch
 
-    found = import_batch(run, file, model, shared.options(needs_keys=False))
-    document = {"n_stored": found.n_stored, "n_missing": found.n_missing, "failures": dict(found.failures)}
+    found = import_batch(run, files, shared.options(needs_keys=False))
+    counts = {"n_stored": found.n_stored, "n_known": found.n_known, "n_missing": found.n_missing}
+    document = {**counts, "errors": dict(found.errors), "left_out": dict(found.left_out)}
 
     def text() -> str:
-        lines = [f"{found.n_stored} replies are in the cache; {found.n_missing} requests have none."]
-        lines += [f"left out: {n} ({kind})" for kind, n in sorted(found.failures.items())]
+        lines = [f"{found.n_stored} replies were stored; {found.n_missing} requests have none."]
+        lines += [f"there already: {found.n_known}"] if found.n_known else []
+        lines += [f"failed: {n} ({kind})" for kind, n in sorted(found.errors.items())]
+        lines += [f"left out: {n} ({kind})" for kind, n in sorted(found.left_out.items())]
         return "\n".join(map(printable_line, [*lines, f"next: judgekit run --resume {found.run}"]))
 
     shared.show(document, text)
+
+
+@command(batch, "cancel", json=True, epilog="\b\nExample:\n  judgekit batch cancel RUN")
+def cancel_command(shared: Shared, run: Run) -> None:
+    """Stop the batches of a run. What they have answered by then is judged when the run is resumed."""
+    from judgekit.executors.local import run_local
+    from judgekit.workflows.batch import cancel_batches
+
+    n_open = run_local(lambda: cancel_batches(run, shared.options()))
+    shared.show({"n_cancelled": n_open}, lambda: f"{n_open} batches were open and are stopped.")

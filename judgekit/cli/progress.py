@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judgekit.engine.judging import Tally
 
 LINE_SECONDS = 10.0
+WAIT_LINE_SECONDS = 600.0
 
 
 class ProgressObserver(Observer):
@@ -29,7 +30,7 @@ class ProgressObserver(Observer):
         self._totals: dict[str, int] = {}
         self._started: dict[str, float] = {}
         self._last_line = time.monotonic()
-        self._last_bar = 0.0
+        self._last_bar = self._last_wait = 0.0
 
     def __enter__(self) -> "ProgressObserver":
         return self
@@ -79,7 +80,21 @@ class ProgressObserver(Observer):
         if self._quiet:
             return
         once = "; one call is made after a minute" if reset_seconds > LONGEST_RESET_SECONDS else ""
-        text = f"{label}: waiting, since the server says that its limit is used up for {in_words(reset_seconds)}{once}"
+        self._say(
+            f"{label}: waiting, since the server says that its limit is used up for {in_words(reset_seconds)}{once}"
+        )
+
+    def waiting(self, text: str, *, is_new: bool) -> None:
+        """A batch is not answered yet; said when something has changed, and every ten minutes."""
+        now = time.monotonic()
+        if self._quiet or not (is_new or now - self._last_wait >= WAIT_LINE_SECONDS):
+            return
+        if not self._last_wait:
+            self._say("waiting for batches; Ctrl-C leaves them, and judgekit run --resume RUN goes on")
+        self._last_wait = now
+        self._say(text)
+
+    def _say(self, text: str) -> None:
         if self._bars is not None:
             self._bars.console.print(text, markup=False, highlight=False)
         else:

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from judgekit.core.batches import BatchSettings
 from judgekit.core.conditions import Gate
 from judgekit.core.data_files import ComponentName, DataFile, Section
 from judgekit.core.judge_config import JudgeConfig
@@ -133,6 +134,11 @@ class ModelConfig(Section):
     """Further fields of each request, such as {"enable_thinking": false}; part of the cache key, no place for a key."""
     extra_headers: dict[str, str] = {}
     """Further headers of each request; a secret is written `${NAME}`, such as {"api-key": "${AZURE_API_KEY}"}."""
+    mode: Literal["batch"] | None = None
+    """`batch`: a run asks by the batch endpoint of the server, which takes hours and costs half. Left out: call by
+    call."""
+    batch: BatchSettings | None = None
+    """How it is asked by batch; left out: as OpenAI's endpoint takes it."""
 
     @field_validator("timeout_seconds")
     @classmethod
@@ -187,6 +193,11 @@ class ModelConfig(Section):
         """Environment variables that base_url and extra_headers refer to."""
         texts = [self.base_url or "", *self.extra_headers.values()]
         return list(dict.fromkeys(name for text in texts for name in variables_in(text)))
+
+    @property
+    def batches(self) -> BatchSettings:
+        """How batches of it are made."""
+        return self.batch or BatchSettings()
 
     def further_fields(self) -> dict[str, Any]:
         """What is set of reasoning_effort, extra_body and extra_headers; the names of variables, never their values."""

@@ -29,12 +29,22 @@ FailureKind = Literal[
     "server_error",  # retries exhausted on 5xx, or a body that is not a reply
     "timeout",  # retries exhausted on time-outs
     "connection",  # retries exhausted on resets and refused connections
+    "expired",  # its batch ended before it was answered
     "panel_quorum",  # too few members of a panel gave a verdict
     "internal",  # our own fault; the message names the exception
 ]
 
 NO_REPLY_KINDS: frozenset[FailureKind] = frozenset(
-    {"rate_limited", "server_error", "connection", "bad_request", "context_length", "panel_quorum", "internal"}
+    {
+        "rate_limited",
+        "server_error",
+        "connection",
+        "bad_request",
+        "context_length",
+        "expired",
+        "panel_quorum",
+        "internal",
+    }
 )
 """Failures without a reply, which nobody charges for; of a call that timed out nothing tells whether it was charged."""
 
@@ -126,7 +136,8 @@ class ModelResponse:
     """Where the text stood in the reply: `content`, `tool_call`, or the field for thinking that holds it."""
     n_requests: int = 1
     """Requests on the wire, retries included."""
-    latency_seconds: float = 0.0
+    latency_seconds: float | None = 0.0
+    """None: it came by batch."""
     replied_at: str | None = None
     """When the model gave it (UTC, ISO 8601), also where it comes from the cache; None: not known."""
     tokens: TokenRun | None = None
@@ -342,7 +353,7 @@ class Judgment(Frozen):
         return build_in(self.key_parts, self.model)
 
 
-TRANSPORT_KINDS = frozenset({"connection", "timeout", "server_error", "rate_limited", "internal"})
+TRANSPORT_KINDS = frozenset({"connection", "timeout", "server_error", "rate_limited", "expired", "internal"})
 """Failures that say nothing about the case; a resumed run asks these again."""
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from judgekit.core.batches import ServerBatch
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import ModelConfig
 from judgekit.core.data_files import CodeName
@@ -193,8 +194,34 @@ class Provider(ABC):
             CallError: no reply; its kind says why.
         """
 
+    def batches(self) -> "Batching | None":
+        """Its batch endpoint; None if it has none."""
+        return None
+
     async def close(self) -> None:  # noqa: B027  # most providers hold nothing open
         """Close connections; the provider is not used again."""
+
+
+class Batching(Protocol):
+    """A batch endpoint: files up and down, and batches made of them. What fails raises `CallError`."""
+
+    async def upload(self, path: Path) -> str:
+        """Id of a file of requests on the server."""
+
+    async def create(self, file_id: str, window: str, metadata: Mapping[str, str]) -> ServerBatch:
+        """A new batch of a file; one that was made by an attempt whose reply was lost is found again."""
+
+    async def retrieve(self, batch_id: str) -> ServerBatch:
+        """How far a batch is."""
+
+    async def find(self, token: str, file_id: str, since: int) -> ServerBatch | None:
+        """The batch with `judgekit_part` of its metadata, or of this file, if it was made since then."""
+
+    async def cancel(self, batch_id: str) -> ServerBatch:
+        """Stop a batch; what it has answered by then can be received."""
+
+    async def lines(self, file_id: str, begin: Callable[[], Callable[[bytes], None]]) -> None:
+        """Every line of a file of replies, without secrets; `begin` gives what takes them, and begins again."""
 
 
 class AskError(Exception):

@@ -317,6 +317,8 @@ RESUMABLE_MODEL_CHANGES = (
     "api_key_env",
     "allow_provider_temperature",
     "prices",
+    "mode",
+    "batch",
 )
 """Of `models.<id>`. Allowing the provider's temperature changes no request: the server decides which one it takes."""
 

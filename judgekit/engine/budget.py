@@ -8,7 +8,7 @@ take is known before many are sent.
 
 import asyncio
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judgekit.core.cases import Usage
 from judgekit.core.config import Budget
@@ -243,6 +243,34 @@ class Spending:
                 self._known[hold.runtime.model_id].learn(hold, bill)
         if self._waiting:
             self._next()
+
+    def set_aside(self, hold: Hold) -> str | None:
+        """Count a request of a batch as it was made; returns why it has no room, if it has none.
+
+        Its reply comes to another `Spending`, which counts what it really took.
+        """
+        refusal = self._refusal(hold) if self._limits else None
+        if refusal is None:
+            self.n_calls += 1
+            self.n_tokens += hold.tokens
+            self.usd += hold.usd
+        return refusal
+
+    def charge(self, hold: Hold, response: ModelResponse, factor: float) -> Bill:
+        """What a reply took that came by batch; it was paid for before, so it needs no room.
+
+        Args:
+            hold: of the request.
+            response: the reply.
+            factor: of the price, unless the reply says itself what it cost.
+        """
+        bill = self.bill_of(hold, response)
+        if bill.cost is not None and bill.cost[1] != "reply":
+            usd = bill.cost[0] * factor
+            bill = replace(bill, cost=(usd, bill.cost[1]), counted_usd=usd)
+        self._take(hold)
+        self.finish(hold, 1, bill)
+        return bill
 
     def bill_of(self, hold: Hold, response: ModelResponse | None) -> Bill:
         """What a call took; what its server did not count is taken for what was set aside.

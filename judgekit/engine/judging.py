@@ -18,8 +18,10 @@ from judgekit.core.errors import ConfigError, JudgekitError, ProviderError
 from judgekit.core.judgments import Attempt, JudgeFailure, JudgeInput, ModelRequest, ModelResponse, VerdictError
 from judgekit.core.protocols import CallError, Capabilities, ReplyCache
 from judgekit.core.text import clean_text
+from judgekit.engine.batch_desk import BatchDesk, BatchError, Postponed, request_name
 from judgekit.engine.budget import Bill, BilledError, Hold, Spending
 from judgekit.engine.judgment_draft import Judged, JudgmentDraft, Reply, cached_reply, encode_reply, joined
+from judgekit.engine.prompt_sizes import check_length, was_truncated
 from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.engine.workers import run_workers
 from judgekit.judges.parsing import ParsedReply, parse_reply
@@ -40,9 +42,6 @@ SERVER_IS_GONE = frozenset({"connection", "timeout", "server_error", "rate_limit
 
 YIELD_EVERY = 64
 """Inputs answered from the cache before other tasks get their turn."""
-
-TRUNCATION_FLOOR_CHARACTERS = 4096
-"""Prompts shorter than this are not checked for truncation: the least context in use, 512 tokens, passes the check."""
 
 
 @dataclass
@@ -130,6 +129,8 @@ class JudgingPass:
                     if judged.failure is not None:
                         span.fail(judged.failure.kind)
                 self._sink.put(judged.line, judged.to_cache, judged.committed)
+            except Postponed:
+                continue
             except JudgekitError as error:
                 self._stop.set(error)
                 return
@@ -150,7 +151,7 @@ class JudgingPass:
             tally.n_failed += 1
             tally.kinds[failure.kind] += 1
         self._on_judgment()
-        if not judged.from_cache:
+        if not (judged.from_cache or judged.by_batch):
             self._break_off(failure)
 
     def _break_off(self, failure: JudgeFailure | None) -> None:
@@ -174,15 +175,28 @@ class JudgingPass:
         parts = self.plan.judge.parts(judge_input)
         if len(parts) == 1:
             return await self._judge_part(parts[0])
-        found = []
+        is_by_batch = self.plan.runtime.desk is not None and self.plan.runtime.desk.collects
+        found, postponed = list[Judged](), None
         for part in parts:
-            judged = await self._judge_part(part)
-            if judged.to_cache is not None:
-                self._sink.put(b"", judged.to_cache, judged.committed)
-            found.append(judged)
-            if judged.failure is not None:  # without one part there is no verdict, so the others need not be asked
+            try:
+                found.append(await self._judge_part(part))
+            except Postponed as error:  # the others may go into the same batch
+                postponed = error
+                continue
+            if not is_by_batch:
+                self._keep(found[-1])
+            if found[-1].failure is not None:  # without one part there is no verdict, so the others need not be asked
                 break
+        if postponed is not None and (not found or found[-1].failure is None):
+            raise postponed  # what was found comes from the batch again, with what it cost
+        for judged in found if is_by_batch else ():
+            self._keep(judged)
         return joined(self.plan.judge.kind, judge_input, found)
+
+    def _keep(self, judged: Judged) -> None:
+        """Cache the reply about one of several parts."""
+        if judged.to_cache is not None:
+            self._sink.put(b"", judged.to_cache, judged.committed)
 
     async def _judge_part(self, judge_input: JudgeInput) -> Judged:
         """Ask once, and once more if the reply cannot be read."""
@@ -199,7 +213,9 @@ class JudgingPass:
                         f'{error}; correct it there, or set "reply_format": "json_object" for the model'
                     ) from None
                 draft.spent.add(error.n_requests, error.bill if isinstance(error, BilledError) else None)
-                return draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
+                judged = draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
+                judged.by_batch = isinstance(error, BatchError)
+                return judged
             except VerdictError as error:
                 # The flight stays: an equal question later in this run gets the same reply without a call of its own.
                 failure = JudgeFailure(kind=error.kind, message=str(error))
@@ -234,7 +250,7 @@ class JudgingPass:
 
     async def _attempt(self, draft: JudgmentDraft) -> Judged:
         """One question and its verdict."""
-        draft.reply = reply = await self._reply(draft.request, draft.key)
+        draft.reply = reply = await self._reply(draft)
         if not reply.from_cache:
             draft.spent.add(reply.response.n_requests, reply.bill)
         parsed = self._parse(draft, reply)
@@ -245,7 +261,7 @@ class JudgingPass:
         return judged
 
     def _parse(self, draft: JudgmentDraft, reply: Reply) -> ParsedReply:
-        if _was_truncated(draft.request, reply.response):
+        if was_truncated(draft.request, reply.response):
             raise VerdictError("prompt_truncated", "the server counts far fewer prompt tokens than were sent")
         # Only a text with a brace can hold a verdict to be echoed; the schema in the prompt has its own.
         copyable = self.plan.prompt.has_foreign_braces(draft.request.messages[-1]["content"])
@@ -269,10 +285,11 @@ class JudgingPass:
         reply.response = replace(response, tokens=tokens)
         return parsed
 
-    async def _reply(self, request: ModelRequest, key: str) -> Reply:
+    async def _reply(self, draft: JudgmentDraft) -> Reply:
         """The reply from the cache, from an equal request in flight, or from the model."""
+        key = draft.key
         if self._cache is None and not self.plan.use_cache:
-            return await self._ask(request, key)
+            return await self._ask(draft)
         flight = self._flights.get(key)
         if flight is not None:
             try:
@@ -285,11 +302,11 @@ class JudgingPass:
             if response is not None:
                 return Reply(response, from_cache=True)
         if self.plan.runtime.provider.is_deterministic:
-            return await self._ask(request, key)
+            return await self._ask(draft)
         flight = asyncio.get_running_loop().create_future()
         self._flights[key] = flight
         try:
-            reply = await self._ask(request, key)
+            reply = await self._ask(draft)
         except BaseException as error:
             self._flights.pop(key, None)
             if isinstance(error, asyncio.CancelledError):
@@ -305,11 +322,41 @@ class JudgingPass:
         """Called by the writing thread once a reply is stored: from here on the cache answers."""
         self._flights.pop(key, None)
 
-    async def _ask(self, request: ModelRequest, key: str) -> Reply:
-        runtime = self.plan.runtime
-        _check_length(request, runtime.config.max_prompt_bytes)
+    async def _ask(self, draft: JudgmentDraft) -> Reply:
+        runtime, request = self.plan.runtime, draft.request
+        check_length(request, runtime.config.max_prompt_bytes)
         await runtime.identified()
         hold = self._spending.hold_for(runtime, request)
+        found = None if runtime.desk is None else self._from_batch(runtime.desk, draft, hold)
+        response, bill = found or await self._called(request, hold)
+        await runtime.identified_again()
+        pinned = runtime.guard.check_reply(response)
+        response = replace(response, replied_at=response.replied_at or runtime.stamp())
+        cache_key = draft.key if pinned and self._cache is not None else None
+        return Reply(response, from_cache=False, pinned=pinned, cache_key=cache_key, bill=bill)
+
+    def _from_batch(self, desk: BatchDesk, draft: JudgmentDraft, hold: Hold) -> tuple[ModelResponse, Bill] | None:
+        """A reply that came by batch, and what it took; None if it is to be asked for by a call."""
+        config = self.plan.runtime.config
+        name = request_name(self.plan, draft.key, draft.judge_input.case_id)
+        try:
+            response = desk.reply(name)
+        except Postponed:
+            self._spending.set_aside(hold)
+            raise
+        if response is not None:
+            # The price of a model that is asked by batch is that of a batch already.
+            return response, self._spending.charge(hold, response, 1 if config.mode else config.batches.price_factor)
+        if not desk.collects:
+            return None
+        desk.refusal = self._spending.set_aside(hold) or desk.refusal
+        if desk.refusal is None:
+            desk.collect(name, draft.request)
+        raise Postponed(name)
+
+    async def _called(self, request: ModelRequest, hold: Hold) -> tuple[ModelResponse, Bill | None]:
+        """The reply of the model to a call."""
+        runtime = self.plan.runtime
         await runtime.limiter.acquire(hold.tokens)
         try:
             with model_call_span(request, is_remote=runtime.provider.needs_network) as span:
@@ -319,13 +366,9 @@ class JudgingPass:
                     response, bill = await self._paid(request, hold)
                 span.replied(response)
             self._is_schema_taken = True
+            return response, bill
         finally:
             runtime.limiter.release()
-        await runtime.identified_again()
-        pinned = runtime.guard.check_reply(response)
-        response = replace(response, replied_at=runtime.stamp())
-        cache_key = key if pinned and self._cache is not None else None
-        return Reply(response, from_cache=False, pinned=pinned, cache_key=cache_key, bill=bill)
 
     async def _paid(self, request: ModelRequest, hold: Hold) -> tuple[ModelResponse, Bill]:
         """A call that the budget has to hold, and what it took."""
@@ -348,29 +391,6 @@ class JudgingPass:
             raise BilledError(error, bill) from None
         finally:
             spending.finish(hold, n_calls, bill)
-
-
-def _check_length(request: ModelRequest, most: int | None) -> None:
-    """Refuse to send a prompt that is longer than the config allows.
-
-    Raises:
-        CallError: names both lengths.
-    """
-    if most is None:
-        return
-    n_bytes = sum(len(message["content"].encode("utf-8", "replace")) for message in request.messages)
-    if n_bytes > most:
-        text = f"the prompt has {n_bytes:,} bytes, more than max_prompt_bytes of {most:,}; it was not sent"
-        raise CallError("context_length", text, n_requests=0)
-
-
-def _was_truncated(request: ModelRequest, response: ModelResponse) -> bool:
-    """Whether the server counted far fewer prompt tokens than any tokenizer makes of the text sent."""
-    usage = response.usage
-    if usage is None or not usage.prompt_tokens:
-        return False  # a server that counts 0 does not count
-    n_characters = sum(len(message["content"]) for message in request.messages)
-    return n_characters >= TRUNCATION_FLOOR_CHARACTERS and usage.prompt_tokens < n_characters / 8
 
 
 def _internal(error: Exception) -> JudgeFailure:

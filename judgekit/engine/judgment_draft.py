@@ -56,6 +56,8 @@ class Judged:
     from_cache: bool
     to_cache: tuple[str, str] | None = None
     committed: Callable[[], None] | None = None
+    by_batch: bool = False
+    """It failed for what a batch says, and not in a call just now."""
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,6 +19,9 @@ from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Prov
 from judgekit.core.text import canonical_json
 from judgekit.engine.limiter import AdaptiveLimiter
 from judgekit.engine.pinning import PinGuard
+
+if TYPE_CHECKING:
+    from judgekit.engine.batch_desk import BatchDesk
 
 MAY_BE_ANOTHER = frozenset({"connection", "server_error", "timeout"})
 """Failures after which the server may have been started again, with something else loaded."""
@@ -53,6 +56,8 @@ class ModelRuntime:
     """A judge takes its token probabilities, if there are any."""
     needs_tokens: bool = False
     """A judge cannot do without them."""
+    desk: "BatchDesk | None" = None
+    """Where requests go by batch, and replies are that came so; None: each is a call."""
     n_capability_calls: int = 0
     """How often it was found out what the model takes."""
     _is_verified: bool = False

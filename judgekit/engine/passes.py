@@ -41,6 +41,9 @@ class Observer:
     def paused(self, label: str, reset_seconds: float) -> None:
         """A pass waits, since the server says that its limit is used up for so long."""
 
+    def waiting(self, text: str, *, is_new: bool) -> None:
+        """A batch is not answered yet; `is_new` if the server says something else of it than before."""
+
     def finished(self, label: str) -> None:
         """A pass is over."""
 

@@ -6,7 +6,7 @@ A reply that comes as a stream, although none was asked for, is put together as 
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -51,6 +51,32 @@ async def read_body(response: "Response") -> bytes:
                 )
             pieces.append(part)
         return b"".join(pieces)
+    finally:
+        await response.aclose()
+
+
+async def read_lines(response: "Response", take: Callable[[bytes], None]) -> None:
+    """Hand out the lines of a reply as they come, the last one also without a line feed; the reply is closed.
+
+    Raises:
+        CallError: a line is larger than `MOST_BYTES`, or the reply is compressed.
+    """
+    try:
+        if _inflating(response.headers.raw) is not None:
+            raise CallError("server_error", "a file is compressed, which was not asked for")
+        rest: list[bytes] = []
+        n_rest = 0
+        async for piece in response.aiter_raw():
+            *whole, last = piece.split(b"\n")
+            for line in whole:
+                take(b"".join([*rest, line]))
+                rest, n_rest = [], 0
+            rest.append(last)
+            n_rest += len(last)
+            if n_rest > MOST_BYTES:
+                raise CallError("server_error", f"a line of a file is larger than {MOST_BYTES // 2**20} MB")
+        if n_rest:
+            take(b"".join(rest))
     finally:
         await response.aclose()
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
-from judgekit.core.protocols import CallError, Capabilities
+from judgekit.core.protocols import Batching, CallError, Capabilities
 from judgekit.core.token_runs import OptionProbabilities
 from judgekit.providers.accounting import read_cost, read_upstream, read_usage
 from judgekit.providers.http_errors import redact
@@ -58,6 +58,10 @@ class Decisions(OpenAICompatible):
     def check_wording(self, reply_schema: Mapping[str, Any]) -> None:
         """Refuse a wording that asks for more than answers to questions."""
         list(questions_of(reply_schema))
+
+    def batches(self) -> Batching | None:
+        """None: batch endpoints take chat completions."""
+        return None
 
     async def find_capabilities(self) -> Capabilities:
         """Which of the two forms the server takes, by one small call, or two."""

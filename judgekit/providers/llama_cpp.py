@@ -28,7 +28,7 @@ from typing import IO, Any
 
 from judgekit.core.config import ModelConfig, Prices
 from judgekit.core.errors import ConfigError
-from judgekit.core.protocols import CallError, ModelIdentity
+from judgekit.core.protocols import Batching, CallError, ModelIdentity
 from judgekit.providers.openai_compatible import OpenAICompatible
 
 PACKAGE = "xllamacpp"
@@ -133,6 +133,10 @@ class LlamaCpp(OpenAICompatible):
             facts=facts,
             context_tokens=self._context_tokens,
         )
+
+    def batches(self) -> Batching | None:
+        """None: the server has none."""
+        return None
 
     async def close(self) -> None:
         """Close connections and stop the server."""

@@ -7,10 +7,9 @@ and reading a reply costs three times the call itself.
 
 import asyncio
 import errno
-import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from socket import gaierror
@@ -24,23 +23,27 @@ from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import ModelRequest, ModelResponse
 from judgekit.core.masking import MaskedHeaders, Masker
-from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
+from judgekit.core.protocols import Batching, CallError, Capabilities, ModelIdentity, Provider
 from judgekit.core.request_fields import filled, is_local, secret_values, split_address, variables_in
-from judgekit.core.text import canonical_json
-from judgekit.providers.bodies import ENCODINGS, decode_body, is_stream, read_body
+from judgekit.providers.batch_endpoint import BatchEndpoint
+from judgekit.providers.bodies import ENCODINGS, decode_body, is_stream, read_body, read_lines
 from judgekit.providers.capabilities import find_capabilities, find_top_logprobs
 from judgekit.providers.completions import read_completion, wire_body
 from judgekit.providers.http_errors import error_from_ok, error_from_redirect, error_from_status, redact
 from judgekit.providers.rate_limits import rate_limits
+from judgekit.providers.server_identity import identify_server
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from httpx2 import URL, AsyncClient, Request
+    from httpx2 import URL, AsyncClient, Request, Response
     from openai import AsyncOpenAI
 
 _CHAT = "/chat/completions"
 """Where a completion is asked for, below base_url."""
+
+FILE_SECONDS = 1800.0
+"""Wall-clock limit of sending or receiving a file, which has up to 200 MB."""
 
 
 class _Connection:
@@ -63,9 +66,17 @@ class _Connection:
         url = self._chat if path == _CHAT else self._url(path)
         return self._request("GET" if content is None else "POST", url, headers=self._headers, content=content)
 
+    def form(self, path: str, fields: Mapping[str, str], files: Mapping[str, Any]) -> "Request":
+        """A request with a form, whose files are read while they are sent."""
+        headers = [(name, value) for name, value in self._headers.items() if name.lower() != "content-type"]
+        return self._request("POST", self._url(path), headers=headers, data=fields, files=files)
+
     def _url(self, path: str) -> "URL":
         url = self.client.base_url.join(path.lstrip("/"))
-        return url.copy_with(query=self._query.encode()) if self._query else url
+        if not self._query:
+            return url
+        query = self._query.encode()
+        return url.copy_with(query=url.query + b"&" + query if url.query else query)
 
 
 class OpenAICompatible(Provider):
@@ -106,6 +117,10 @@ class OpenAICompatible(Provider):
             return ModelIdentity()
         return await identify_server(self)
 
+    def batches(self) -> Batching | None:
+        """Its `/files` and `/batches`."""
+        return BatchEndpoint(self)
+
     async def close(self) -> None:
         """Close the connection pool."""
         if self._connection is not None:
@@ -127,11 +142,65 @@ class OpenAICompatible(Provider):
                 raise
             return None
 
+    async def post_form(self, path: str, fields: Mapping[str, str], files: Mapping[str, Any]) -> Any:
+        """The JSON that a form with files is answered by.
+
+        Raises:
+            CallError: the server refuses it, or cannot be reached.
+        """
+        connection = self._connection or self._open()
+        request = connection.form(path, fields, files)
+        return (await self._answer(connection, request, max(self._timeout, FILE_SECONDS)))[0]
+
+    async def exchange(self, path: str, body: Mapping[str, Any] | None) -> Any:
+        """The JSON that a path below base_url answers a body with, or a GET without one.
+
+        Raises:
+            CallError: the server refuses it, or cannot be reached.
+        """
+        return (await self._exchange(path, body))[0]
+
+    async def download(self, path: str, take: Callable[[bytes], None]) -> None:
+        """Hand out every line of a file on the server, without secrets.
+
+        Raises:
+            CallError: the server does not give it, or not to its end.
+        """
+
+        def without_secrets(line: bytes) -> None:
+            take(self._masked_line(line) if self._masker.may_stand_in(line) else line)
+
+        async def read(response: "Response") -> bytes:
+            if response.status_code != 200:
+                return await read_body(response)
+            await read_lines(response, without_secrets)
+            return b""
+
+        connection = self._connection or self._open()
+        request = connection.request(path, None)
+        request.headers["accept-encoding"] = "identity"
+        response, content = await self._send(connection, request, max(self._timeout, FILE_SECONDS), read)
+        if response.status_code != 200:
+            headers = MaskedHeaders(response.headers.raw, self._masker)
+            raise self._status_error(response.status_code, headers, content, str(request.url))
+
+    def _masked_line(self, line: bytes) -> bytes:
+        try:
+            return msgspec.json.encode(self._masker.value(decode_body(line)))
+        except (ValueError, CallError):
+            return self._masker.text(line.decode("utf-8", "replace")).encode()
+
     async def _exchange(self, path: str, body: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, str]]:
-        """Decoded body and headers of a reply, without secrets; all that a server says comes through here."""
+        """Decoded body and headers of a reply to one request; errors as of `_answer`."""
         connection = self._connection or self._open()
         request = connection.request(path, None if body is None else msgspec.json.encode(body))
-        response, content = await self._send(connection, request)
+        return await self._answer(connection, request, self._timeout)
+
+    async def _answer(
+        self, connection: _Connection, request: "Request", seconds: float
+    ) -> tuple[Any, Mapping[str, str]]:
+        """Decoded body and headers of a reply, without secrets; all that a server says comes through here."""
+        response, content = await self._send(connection, request, seconds)
         self._has_answered = True
         headers, status = MaskedHeaders(response.headers.raw, self._masker), response.status_code
         if self.on_rate_limits is not None and (limits := rate_limits(headers)) is not None:
@@ -142,22 +211,28 @@ class OpenAICompatible(Provider):
         error.status = status
         raise error
 
-    async def _send(self, connection: _Connection, request: Any) -> tuple[Any, bytes]:
+    async def _send(
+        self,
+        connection: _Connection,
+        request: "Request",
+        seconds: float,
+        read: Callable[["Response"], Awaitable[bytes]] = read_body,
+    ) -> tuple["Response", bytes]:
         """The reply to a request, and its body; a CallError if there is none, or one that is not HTTP."""
         import httpx2
 
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(seconds):
                 response = await connection.pool.send(request, stream=True)
-                return response, await read_body(response)
+                return response, await read(response)
         except CallError:
             raise
         except TimeoutError:
-            raise self._timed_out() from None
+            raise self._timed_out(seconds) from None
         except httpx2.TimeoutException as error:
             # The aiohttp transport calls every connection that cannot be made a time-out; its cause tells them apart.
             kinds = [isinstance(cause, TimeoutError) for cause in _causes(error) if isinstance(cause, OSError)]
-            raise (self._timed_out() if kinds and all(kinds) else self._connection_error(error)) from None
+            raise (self._timed_out(seconds) if kinds and all(kinds) else self._connection_error(error)) from None
         except (httpx2.HTTPError, OSError) as error:
             raise self._connection_error(error) from None
         except Exception as error:  # noqa: BLE001  # whatever a transport makes of bytes that are not HTTP
@@ -232,8 +307,9 @@ class OpenAICompatible(Provider):
             return "the connection was closed before the reply was complete"
         return redact(self._masker.text(words[0] if words else str(error)))[:200].rstrip(" ^") or type(error).__name__
 
-    def _timed_out(self) -> CallError:
-        return CallError("timeout", f"no reply within {self._timeout:g} s", retryable=True)
+    @staticmethod
+    def _timed_out(seconds: float) -> CallError:
+        return CallError("timeout", f"no reply within {seconds:g} s", retryable=True)
 
     def address(self) -> str:
         """The server, for messages."""
@@ -307,44 +383,3 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-async def identify_server(provider: OpenAICompatible) -> ModelIdentity:
-    """What a server says of the loaded model: Ollama's digest, else llama.cpp's /props and /v1/models.
-
-    Raises:
-        CallError: the server cannot be reached.
-    """
-    listing = await provider.get_json("/models")
-    entries = listing.get("data") if isinstance(listing, dict) else None
-    entries = [entry for entry in entries or () if isinstance(entry, dict)]
-    served = tuple(str(entry.get("id")) for entry in entries)
-    parts = urlsplit(provider.address())
-    root = f"{parts.scheme}://{parts.netloc}"
-    tags = await provider.get_json(f"{root}/api/tags")
-    for entry in (tags.get("models") or ()) if isinstance(tags, dict) else ():
-        if provider.model.model in (entry.get("name"), entry.get("model")) and entry.get("digest"):
-            return ModelIdentity(build_hash=f"sha256:{entry['digest']}", source="/api/tags", served_models=served)
-    facts: dict[str, Any] = {}
-    props = await provider.get_json(f"{root}/props")
-    if isinstance(props, dict):
-        facts |= {key: props[key] for key in ("build_info", "model_path", "model_ftype") if key in props}
-        if isinstance(props.get("chat_template"), str):
-            facts["chat_template_sha256"] = hashlib.sha256(props["chat_template"].encode()).hexdigest()
-    own = next((entry for entry in entries if entry.get("id") == provider.model.model), entries[0] if entries else {})
-    facts |= {key: own[key] for key in ("id", "meta", "root", "max_model_len", "owned_by") if own.get(key) is not None}
-    window = _context_tokens(props, own)
-    if not facts:
-        return ModelIdentity(served_models=served, context_tokens=window)
-    digest = hashlib.sha256(canonical_json(facts)).hexdigest()
-    source = "/props and /v1/models" if isinstance(props, dict) else "/v1/models"
-    return ModelIdentity(
-        build_hash=f"sha256:{digest}", source=source, served_models=served, facts=facts, context_tokens=window
-    )
-
-
-def _context_tokens(props: Any, entry: Mapping[str, Any]) -> int | None:
-    """The context window of one slot by llama.cpp's /props, else of the model by vLLM's /v1/models."""
-    settings = props.get("default_generation_settings") if isinstance(props, dict) else None
-    found = [settings.get("n_ctx") if isinstance(settings, dict) else None, entry.get("max_model_len")]
-    return next((size for size in found if isinstance(size, int) and size > 0), None)

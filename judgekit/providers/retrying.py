@@ -2,14 +2,17 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
+from judgekit.core.batches import ServerBatch
 from judgekit.core.judgments import ModelRequest, ModelResponse
-from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider
+from judgekit.core.protocols import Batching, CallError, Capabilities, ModelIdentity, Provider
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 30.0
@@ -54,6 +57,11 @@ class Retrying(Provider):
         """Of the inner provider, asked again on temporary faults."""
         return (await self._until_answered(lambda: self._inner.find_top_logprobs(known), None))[0]
 
+    def batches(self) -> Batching | None:
+        """The batch endpoint of the inner provider, asked again on temporary faults."""
+        inner = self._inner.batches()
+        return None if inner is None else _RetryingBatches(inner, self)
+
     async def close(self) -> None:
         """Close the inner provider."""
         await self._inner.close()
@@ -72,6 +80,10 @@ class Retrying(Provider):
                 raise
             response, n_requests = await self._until_answered(lambda: self._inner.complete(request), error)
             return replace(response, n_requests=n_requests)
+
+    async def until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """The first answer to a question that costs nothing to ask again."""
+        return (await self._until_answered(ask, None))[0]
 
     async def _until_answered(self, ask: Callable[[], Awaitable[T]], first: CallError | None) -> tuple[T, int]:
         """The first answer and the number of requests; `first` is how an attempt that was made already ended."""
@@ -113,3 +125,40 @@ class Retrying(Provider):
             return asked + random.uniform(0.0, 0.1 * asked + 0.05)  # noqa: S311  # jitter is no secret
         longest = min(LONGEST_BACKOFF_SECONDS, FIRST_WAIT_SECONDS * 2 ** (state.attempt_number - 1))
         return random.uniform(longest / 2, longest)  # noqa: S311
+
+
+class _RetryingBatches:
+    """A batch endpoint asked again on temporary faults; nothing that costs money is done twice."""
+
+    def __init__(self, inner: Batching, retrying: Retrying) -> None:
+        self._inner = inner
+        self._until_answered = retrying.until_answered
+
+    async def upload(self, path: Path) -> str:
+        return await self._until_answered(lambda: self._inner.upload(path))
+
+    async def create(self, file_id: str, window: str, metadata: Mapping[str, str]) -> ServerBatch:
+        since, is_again = int(time.time()), False
+
+        async def create_or_find() -> ServerBatch:
+            nonlocal is_again
+            if is_again:
+                found = await self._inner.find(metadata["judgekit_part"], file_id, since)
+                if found is not None:
+                    return found
+            is_again = True
+            return await self._inner.create(file_id, window, metadata)
+
+        return await self._until_answered(create_or_find)
+
+    async def retrieve(self, batch_id: str) -> ServerBatch:
+        return await self._until_answered(lambda: self._inner.retrieve(batch_id))
+
+    async def find(self, token: str, file_id: str, since: int) -> ServerBatch | None:
+        return await self._until_answered(lambda: self._inner.find(token, file_id, since))
+
+    async def cancel(self, batch_id: str) -> ServerBatch:
+        return await self._until_answered(lambda: self._inner.cancel(batch_id))
+
+    async def lines(self, file_id: str, begin: Callable[[], Callable[[bytes], None]]) -> None:
+        await self._until_answered(lambda: self._inner.lines(file_id, begin))

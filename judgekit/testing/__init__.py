@@ -7,6 +7,7 @@ with FaultServer([rate_limited(retry_after_seconds=1), verdict(4)]) as server:
     assert server.log.totals.n_requests == 2
 """
 
+from judgekit.testing.batch_service import BatchFaults, BatchService
 from judgekit.testing.chances import decisions, plausible_chances, with_chances
 from judgekit.testing.exchange import Fault, Reply, Request, Responder
 from judgekit.testing.fault_server import FaultServer, ServerInfo
@@ -43,6 +44,8 @@ from judgekit.testing.scripts import (
 )
 
 __all__ = [
+    "BatchFaults",
+    "BatchService",
     "Fault",
     "FaultServer",
     "LoggedRequest",

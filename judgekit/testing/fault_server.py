@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 from aiohttp import web
 
+from judgekit.testing.batch_service import BatchService
 from judgekit.testing.exchange import TRANSPORT_FAULTS, Fault, Reply, Request
 from judgekit.testing.log import LoggedRequest, RequestLog
 from judgekit.testing.replies import error_reply
@@ -93,6 +94,8 @@ class FaultServer:
         """What was received and answered."""
         self.errors: list[Exception] = []
         """What responders raised, and what could not be sent."""
+        self.batch = BatchService(self._line_answer)
+        """Its files and batches, and what goes wrong with them."""
         self.responder = as_responder(script)
         self._asked_port = port
         self._port: int | None = None
@@ -232,12 +235,19 @@ class FaultServer:
         page = self.info.page(request.path) if request.method == "GET" else None
         if page is not None:
             return Reply(body=page)
+        found = self.batch.answer(request)
+        if found is not None:
+            return found
         if not is_chat:
             return error_reply(404, f"Not found: {request.method} {request.path}", code="not_found")
         if request.method != "POST":
             return error_reply(405, f"{request.method} is not allowed here", headers={"allow": "POST"})
         if not isinstance(request.body, dict):
             return error_reply(400, "We could not parse the JSON body of your request.", code="invalid_json")
+        return self._respond(request)
+
+    def _respond(self, request: Request) -> Reply:
+        """What the script says, or an error that tells what it raised."""
         try:
             reply = self.responder(request)
             if not isinstance(reply, Reply):
@@ -247,6 +257,15 @@ class FaultServer:
             reply = error_reply(500, f"the responder raised {error!r}", headers={"x-should-retry": "false"})
             return replace(reply, fault=Fault("responder_raised"))
         return reply
+
+    def _line_answer(self, raw_body: bytes) -> tuple[int, Any]:
+        """Status and body of the reply to one line of a batch, by the same script."""
+        request = Request("POST", "/v1/chat/completions", {}, raw_body, index=self._n_chat)
+        self._n_chat += 1
+        reply = self._respond(request)
+        if reply.fault is not None and reply.fault.kind in TRANSPORT_FAULTS:
+            return 500, {"error": {"message": "The server had an error.", "type": "server_error"}}
+        return reply.status, json.loads(_encoded(_filled(reply, request))[0])
 
     async def _play(
         self, reply: Reply, request: Request, received: web.BaseRequest, entry: LoggedRequest

@@ -1,57 +1,69 @@
-"""`judgekit batch`: the open requests of a run as a batch file, and the replies of such a file put into the cache.
+"""`judgekit batch`: the open requests of a run as batch files, and the replies to them taken in.
 
-The run itself parses the replies, holds them against the pins and records them, once it is resumed: it finds them in
-the cache.
+Once it is resumed, the run parses the replies, holds them against the pins and records them, as it does with any reply.
 """
 
-import json
+import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from judgekit.core.batches import BatchPart
 from judgekit.core.errors import ConfigError, InputError
 from judgekit.core.judgments import ModelRequest, last_judgments
-from judgekit.core.protocols import CallError, Capabilities
+from judgekit.core.protocols import Capabilities
 from judgekit.core.request_fields import is_local
 from judgekit.core.runs import JUDGE_INPUTS, JUDGMENTS
-from judgekit.engine.judgment_draft import cached_reply, encode_reply
+from judgekit.engine.batch_desk import request_name
+from judgekit.engine.batch_jobs import BatchJobs
+from judgekit.engine.batch_replies import ReplyReader
+from judgekit.engine.judgment_draft import cached_reply
 from judgekit.engine.model_runtime import ModelRuntime
-from judgekit.engine.passes import pending
-from judgekit.engine.requests import JudgePlan, RequestMaker
-from judgekit.providers.completions import read_completion, wire_body
-from judgekit.storage.run_files import replacing
+from judgekit.engine.passes import Observer, pending
+from judgekit.engine.requests import RequestMaker
+from judgekit.providers.batch_lines import received, request_line
+from judgekit.storage.batch_store import BatchStore, PartWriter
+from judgekit.storage.run_folder import RunFolder
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
-
-ADDRESS = "/v1/chat/completions"
-_PROVIDER = "openai_compatible"
+from judgekit.workflows.selectors import find_run
 
 
-@dataclass(frozen=True)
+@dataclass
 class Exported:
-    """A batch file that was written."""
+    """The batch files that were written."""
 
-    path: Path
-    n_requests: int
-    n_cached: int
-    """Questions whose reply is in the cache already."""
+    paths: list[Path]
+    n_requests: int = 0
+    n_cached: int = 0
+    """Questions whose reply is in the cache, or was imported, already."""
 
 
 @dataclass
 class Imported:
-    """What became of the lines of a file of replies."""
+    """What became of the lines of files of replies."""
 
     run: Path
     n_stored: int = 0
+    n_known: int = 0
+    """Lines that were there already."""
     n_missing: int = 0
-    """Open requests without a reply, which a resumed run asks in the usual way."""
-    failures: Counter[str] = field(default_factory=Counter)
-    """Lines of which nothing was stored, by kind: an error or status of the server, a body that cannot be read, an id
-    twice, or an id that is not of this run."""
+    """Requests without a reply, which a resumed run asks in the usual way."""
+    errors: Counter[str] = field(default_factory=Counter)
+    """Errors in the place of replies, by kind; the resumed run records each as a failure of its case."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Lines of which nothing was stored, by kind: an id twice, or one that is not of this run."""
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Count what came of one file."""
+        self.n_stored += record["n_stored"]
+        self.n_known += record["n_known"]
+        self.errors.update(record["errors"])
+        self.left_out.update(record["left_out"])
 
 
 def export_batch(run: str, out: Path | None, model: str | None, options: Options) -> Exported:
@@ -59,69 +71,120 @@ def export_batch(run: str, out: Path | None, model: str | None, options: Options
 
     Args:
         run: a run whose outputs are recorded and that is not complete.
-        out: the file; None: `batch-MODEL.jsonl` in the run folder.
+        out: the file; None: `batch-MODEL.jsonl` in the run folder. Further files, if there are too many requests for
+            one, are `OUT-2.jsonl` and so on.
         model: key of the model whose requests are meant; None: the only one.
         options: where runs are kept.
 
     Raises:
         ConfigError: the run has nothing left to ask, or asks a model that batches are not for.
-        StorageError: the file cannot be written.
+        StorageError: a file cannot be written.
     """
     job = _opened(run, options)
     runtime = _model(job, model)
-    n_requests = n_cached = 0
-    path = out or job.folder.path / f"batch-{runtime.model_id}.jsonl"
-    with replacing(path) as stream:
-        for key, request in _requests(job, runtime).items():
-            if job.cache is not None and cached_reply(job.cache, key, runtime.guard) is not None:
-                n_cached += 1
-                continue
-            line = {"custom_id": _id_of(key), "method": "POST", "url": ADDRESS, "body": wire_body(request)}
-            stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-            n_requests += 1
+    first = out or job.folder.path / f"batch-{runtime.model_id}.jsonl"
+    settings = runtime.config.batches
+    exported = Exported([])
+    with _held(job.folder) as store:
+        part = BatchPart(number=0, model_id=runtime.model_id, status="exported")
+        writer = PartWriter(store, _names_after(first), part, (settings.max_requests, settings.max_bytes))
+        try:
+            for name, key, request in _requests(job, runtime):
+                found = store.find(name)
+                is_answered = found is not None and found.line is not None and received(found.line).is_reply
+                if is_answered or (job.cache is not None and cached_reply(job.cache, key, runtime.guard) is not None):
+                    exported.n_cached += 1
+                elif found is not None and found.part.is_open:
+                    raise ConfigError(
+                        f"batch {found.part.batch_id or found.part.number} with some of these requests is not over: "
+                        f"judgekit run --resume {run}, or judgekit batch cancel {run}"
+                    )
+                else:
+                    exported.n_requests += writer.add(name, request_line(name, request))
+            exported.paths = [Path(written.path) for written in writer.close()]
+        except BaseException:
+            writer.discard()
+            raise
     if job.cache is not None:
         job.cache.close()
-    return Exported(path, n_requests, n_cached)
+    return exported
 
 
-def import_batch(run: str, file: Path, model: str | None, options: Options) -> Imported:
-    """Put the replies of a batch into the cache of the run that they are for, in whatever order they come.
+def import_batch(run: str, files: Sequence[Path], options: Options) -> Imported:
+    """Take in the replies of a batch, in whatever order they come; what is imported twice changes nothing.
 
     Args:
         run: the run.
-        file: what the batch endpoint gave back, its output or error file.
-        model: key of the model that was asked; None: the only one.
+        files: what the batch endpoint gave back, output and error files.
         options: where runs are kept.
 
     Raises:
-        ConfigError: the run has nothing left to ask.
-        InputError: the file is missing, or not one of replies.
-        StorageError: the cache cannot be written.
+        ConfigError: no requests of the run were exported.
+        InputError: a file is missing, or not one of replies; nothing is taken of it then.
+        StorageError: the replies cannot be stored.
+    """
+    folder = RunFolder.open(find_run(run, options))
+    if not BatchStore.is_there(folder.path):
+        raise ConfigError(f"{folder.path}: no requests of this run were exported: judgekit batch export {run}")
+    found = Imported(folder.path)
+    with _held(folder) as store:
+        for file in files:
+            sha256 = _checked(file)
+            reader = ReplyReader(store, sha256)
+            before = store.source(sha256)
+            if before is not None:
+                found.n_known += before["n_stored"] + before["n_known"] + sum(before["errors"].values())
+                continue
+            take = reader.begin()
+            for _, line in _lines(file):
+                take(line)
+            record = {
+                "file": file.name,
+                "n_stored": reader.n_replies,
+                "n_known": reader.n_known,
+                "errors": dict(reader.errors),
+                "left_out": dict(reader.left_out),
+            }
+            store.add_source(sha256, record)
+            store.commit()
+            found.add(record)
+        found.n_missing = store.n_without_line()
+    return found
+
+
+async def cancel_batches(run: str, options: Options) -> int:
+    """Stop the batches of a run that are not over; returns how many there were.
+
+    What was answered by then is paid for, and received when the run is resumed; the rest fails as `expired` there and
+    can be asked again.
+
+    Raises:
+        ConfigError: no such run, or it has no batches.
+        ProviderError: the server cannot be reached.
     """
     job = _opened(run, options)
-    if job.cache is None:
-        raise ConfigError(f"{job.folder.path}: has no cache, which batches need; leave --no-cache out")
-    runtime = _model(job, model)
-    wanted = {_id_of(key): key for key in _requests(job, runtime)}
-    found = Imported(job.folder.path)
-    stored: dict[str, str] = {}
-    for number, line in _lines(file):
-        where, name = f"{file}:{number}", line.get("custom_id")
-        if not isinstance(name, str):
-            raise InputError(f"{where}: no custom_id; this is not a file of batch replies")
-        if name not in wanted:
-            found.failures["foreign id"] += 1
-        elif name in stored:
-            found.failures["id twice"] += 1
-        else:
-            text = _reply(line, found.failures)
-            if text is not None:
-                stored[name] = text
-    job.cache.put_many([(wanted[name], text) for name, text in stored.items()])
-    job.cache.close()
-    found.n_stored = len(stored)
-    found.n_missing = len(wanted) - len(stored)
-    return found
+    if not BatchStore.is_there(job.folder.path):
+        raise ConfigError(f"{job.folder.path}: has no batches")
+    with _held(job.folder) as store:
+        jobs = BatchJobs(store, job.models, job.manifest.run_id, Observer())
+        n_open = jobs.n_open
+        try:
+            await jobs.cancel()
+        finally:
+            for runtime in job.models.values():
+                await runtime.provider.close()
+    return n_open
+
+
+@contextmanager
+def _held(folder: RunFolder) -> Iterator[BatchStore]:
+    """The batches of a run that no other process writes meanwhile."""
+    with folder.locked():
+        store = BatchStore(folder.path)
+        try:
+            yield store
+        finally:
+            store.close()
 
 
 def _opened(run: str, options: Options) -> RunJob:
@@ -134,7 +197,7 @@ def _opened(run: str, options: Options) -> RunJob:
 def _model(job: RunJob, wanted: str | None) -> ModelRuntime:
     """The model whose requests are meant, with what it takes."""
     asked = {plan.runtime.model_id: plan.runtime for plan in job.judges}
-    batched = {name: runtime for name, runtime in asked.items() if runtime.config.provider == _PROVIDER}
+    batched = {name: runtime for name, runtime in asked.items() if runtime.provider.batches() is not None}
     if wanted is not None and wanted not in batched:
         raise ConfigError(f"--model {wanted!r}: known: {', '.join(batched) or 'none'}")
     if not batched:
@@ -152,64 +215,49 @@ def _model(job: RunJob, wanted: str | None) -> ModelRuntime:
     return runtime
 
 
-def _requests(job: RunJob, runtime: ModelRuntime) -> dict[str, ModelRequest]:
-    """By key, the requests that are open; equal ones once. Second opinions are drawn later, and not among them."""
+def _requests(job: RunJob, runtime: ModelRuntime) -> Iterator[tuple[str, str, ModelRequest]]:
+    """Name, key and request of each open question. Second opinions are drawn later, and not among them."""
     done = last_judgments(job.folder.judgments()) if job.folder.has(JUDGMENTS) else {}
     takes = runtime.remembered() or Capabilities()
-    found: dict[str, ModelRequest] = {}
     for plan in job.judges:
         if plan.runtime is not runtime or plan.judge.name in job.kept:
             continue
-        found.update(_of_plan(job, plan, RequestMaker(plan, takes), done))
-    return found
+        maker = RequestMaker(plan, takes)
+        for judge_input in pending(job.folder, plan, None, done):
+            for part in plan.judge.parts(judge_input):
+                request = maker.request(part)
+                key = maker.key_and_parts(request)[0]
+                yield request_name(plan, key, part.case_id), key, request
 
 
-def _of_plan(job: RunJob, plan: JudgePlan, maker: RequestMaker, done: Any) -> Iterator[tuple[str, ModelRequest]]:
-    for judge_input in pending(job.folder, plan, None, done):
-        for part in plan.judge.parts(judge_input):
-            request = maker.request(part)
-            yield maker.key_and_parts(request)[0], request
+def _names_after(first: Path) -> Callable[[int, int], Path]:
+    """The names of files that begin with this one."""
+    return lambda place, _: first if place == 1 else first.with_name(f"{first.stem}-{place}{first.suffix}")
 
 
-def _id_of(key: str) -> str:
-    """The hash alone: some endpoints take 64 characters at most."""
-    return key.rpartition(":")[2]
+def _checked(file: Path) -> str:
+    """SHA-256 of a file of replies, each line of which was looked at.
+
+    Raises:
+        InputError: it cannot be read, or a line is none of a file of replies.
+    """
+    digest = hashlib.sha256()
+    for number, line in _lines(file):
+        digest.update(line)
+        if line.strip():
+            problem = received(line)
+            if problem.custom_id is None:
+                what = "not valid JSON; the file may be cut off"
+                is_json = problem.problem != "not JSON"
+                raise InputError(
+                    f"{file}:{number}: {'no custom_id; this is not a file of batch replies' if is_json else what}"
+                )
+    return digest.hexdigest()
 
 
-def _lines(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: cannot be read: {error}") from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            raise InputError(f"{file}:{number}: not valid JSON; the file may be cut off") from None
-        if not isinstance(found, dict):
-            raise InputError(f"{file}:{number}: expected an object")
-        yield number, found
-
-
-def _reply(line: Mapping[str, Any], failures: Counter[str]) -> str | None:
-    """What is cached of a line; None if it holds no reply, which is counted."""
-    response = line.get("response")
-    error = line.get("error")
-    if error or not isinstance(response, Mapping):
-        code = error.get("code") if isinstance(error, Mapping) else None
-        failures[str(code or "no response")[:60]] += 1
-        return None
-    if response.get("status_code") != 200:
-        failures[f"status {response.get('status_code')}"] += 1
-        return None
-    body = response.get("body")
-    try:
-        found = read_completion(body, 0.0, {})
-    except CallError as problem:
-        failures[problem.kind] += 1
-        return None
-    created = body.get("created") if isinstance(body, Mapping) else None
-    moment = datetime.fromtimestamp(created, UTC) if isinstance(created, int) and created > 0 else datetime.now(UTC)
-    return encode_reply(replace(found, replied_at=moment.isoformat(timespec="milliseconds")))
+        with file.open("rb") as stream:
+            yield from enumerate(stream, start=1)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror or error}") from None

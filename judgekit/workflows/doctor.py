@@ -225,7 +225,7 @@ async def _asked(
         "cold_and_warm_agree": len(set(texts[: len(alone)])) == 1,
         "beside_others_agrees": set(texts[len(alone) :]) <= set(texts[:1]),
         "replies": texts,
-        "seconds": [round(response.latency_seconds, 3) for response in (*alone, *beside)],
+        "seconds": [round(response.latency_seconds or 0.0, 3) for response in (*alone, *beside)],
     }
 
 

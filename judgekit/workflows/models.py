@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import judgekit.providers
+from judgekit.core.cases import Usage
 from judgekit.core.components import Judge, find
 from judgekit.core.config import Budget, ModelConfig
 from judgekit.core.data_files import CodeName
@@ -20,7 +22,7 @@ from judgekit.core.protocols import Provider, ReplyCache, Surroundings
 from judgekit.core.request_fields import has_hidden_values, header_problem, is_local
 from judgekit.core.runs import Notices
 from judgekit.engine.limiter import AdaptiveLimiter
-from judgekit.engine.model_runtime import ModelRuntime, utc_now
+from judgekit.engine.model_runtime import ModelRuntime, Price, utc_now
 from judgekit.engine.pinning import PinGuard, is_floating
 from judgekit.providers.retrying import Retrying
 from judgekit.storage.case_files import reply_reader
@@ -129,6 +131,8 @@ def build_model(name: str, model: ModelConfig, config_path: Path, options: Optio
     provider = provider_class(model, api_key=key)
     provider.variables = _variables_of(name, model, environment, needs_key=needs_key)
     provider.folder = config_path.resolve().parent
+    if model.mode == "batch" and provider.batches() is None:
+        raise ConfigError(f"models.{name}.mode: provider {model.provider} has no batch endpoint; leave it out")
     try:
         provider.check()
     except ConfigError as error:
@@ -195,8 +199,13 @@ def _check_scoring(judge: Judge, runtime: ModelRuntime, where: str) -> None:
         )
 
 
-def price_models(models: Mapping[str, ModelRuntime], budget: Budget) -> str | None:
+def price_models(models: Mapping[str, ModelRuntime], budget: Budget, *, by_batch: bool = False) -> str | None:
     """Look up prices of the models that are asked; returns which price list they are from.
+
+    Args:
+        models: the models.
+        budget: of the run.
+        by_batch: models that are asked by batch have the price of a batch.
 
     Raises:
         ConfigError: a budget in money is set, and the price of a model is not known.
@@ -212,6 +221,8 @@ def price_models(models: Mapping[str, ModelRuntime], budget: Budget) -> str | No
         priced = price_of(runtime.config)
         if priced is not None:
             runtime.price, runtime.price_source = priced
+            if by_batch and runtime.config.mode == "batch":
+                runtime.price = partial(_part_of, priced[0], runtime.config.batches.price_factor)
         elif budget.max_usd is not None:
             example = '{"input": 0.5, "output": 2}'
             raise ConfigError(
@@ -220,6 +231,10 @@ def price_models(models: Mapping[str, ModelRuntime], budget: Budget) -> str | No
                 "or set max_tokens or max_calls instead"
             )
     return found
+
+
+def _part_of(price: Price, factor: float, usage: Usage) -> float:
+    return price(usage) * factor
 
 
 @asynccontextmanager

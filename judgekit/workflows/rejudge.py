@@ -278,7 +278,7 @@ def _job(
         folder=folder,
         cache=cache,
         now=options.now,
-        price_list=price_models(models, child.config.budget),
+        price_list=price_models(models, child.config.budget, by_batch=True),
         indexing=None if before is None else before.indexing_coverage,
         warnings=[
             *_part_of_a_run(parent, child),

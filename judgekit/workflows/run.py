@@ -9,18 +9,20 @@ import json
 import time
 from collections.abc import Sequence, Set
 from contextlib import suppress
+from functools import partial
 
 from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
 from judgekit.engine.budget import Spending
-from judgekit.engine.passes import Observer, Passes, Wanted, models_left
+from judgekit.engine.passes import Done, Observer, Passes, Wanted, models_left
 from judgekit.engine.pinning import Seen
 from judgekit.storage.id_lists import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
 from judgekit.systems.recorded import Recorded
 from judgekit.tracing import Traced, is_traced, run_span
+from judgekit.workflows.batch_rounds import goes_by_batch, in_rounds
 from judgekit.workflows.case_scores import judge_inputs
 from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.gating import hold_gates
@@ -149,25 +151,28 @@ async def prepare(job: RunJob, observer: Observer) -> None:
 
 async def judge(job: RunJob, observer: Observer) -> None:
     """All judges side by side, then the spot check."""
-    done = last_judgments(job.folder.judgments())
-    spending = Spending(job.config.budget)
-    _count_stored(job, spending)
-    if job.shards:
-        done = as_final(done)
+    done, spending = _stored(job)
     others = other_spot_checks(job)
     job.spot_check_records = [*own_spot_checks(job), *others]
 
     async def ask(wanted: Sequence[Wanted], left: Set[str] | None = None) -> None:
         """Every judgment is on disk afterwards; that it can be written is known before a model is asked what it is."""
-        sink = Recorder(job.folder.path / JUDGMENTS, job.cache)
-        try:
-            if left is not None:
-                await _ready(job, left)
-            await Passes(job.cache, sink, spending, observer).run_stored(job.folder, wanted, done)
-        finally:
-            sink.close()
-            if sink.cache_warning is not None:
-                job.warnings.append(("cache_not_written", sink.cache_warning))
+
+        async def once(done: Done, spending: Spending) -> None:
+            sink = Recorder(job.folder.path / JUDGMENTS, job.cache)
+            try:
+                if left is not None:
+                    await _ready(job, left)
+                await Passes(job.cache, sink, spending, observer).run_stored(job.folder, wanted, done)
+            finally:
+                sink.close()
+                if sink.cache_warning is not None:
+                    job.warnings.append(("cache_not_written", sink.cache_warning))
+
+        if goes_by_batch(job):
+            await in_rounds(job, observer, once, partial(_stored, job))
+        else:
+            await once(done, spending)
 
     async def ask_again(wanted: Sequence[Wanted]) -> None:
         """The samples are on disk before anything is asked."""
@@ -201,8 +206,9 @@ async def _ready(job: RunJob, left: Set[str]) -> None:
     _write_manifest(job, "running")
 
 
-def _count_stored(job: RunJob, spending: Spending) -> None:
-    """Count on from the stored judgments: what was spent, and which models answered."""
+def _stored(job: RunJob) -> tuple[Done, Spending]:
+    """The judgments that count so far, and what was spent; counts on which models answered."""
+    spending = Spending(job.config.budget)
     seen = {name: Seen() for name in job.models}
     for judgment in job.folder.judgments():
         spending.add(judgment)
@@ -210,6 +216,8 @@ def _count_stored(job: RunJob, spending: Spending) -> None:
             seen[judgment.model_id].add(judgment)
     for name, runtime in job.models.items():
         runtime.guard.recount(seen[name])
+    done = last_judgments(job.folder.judgments())
+    return as_final(done) if job.shards else done, spending
 
 
 def conclude(job: RunJob, seconds: float) -> RunSummary:

@@ -172,7 +172,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         corpus_chunk_ids=data.corpus_chunk_ids,
         indexing=data.indexing,
         files={**data.files, "cases": {**data.files["cases"], "n": len(cases)}},
-        price_list=price_models(models, config.budget),
+        price_list=price_models(models, config.budget, by_batch=True),
         warnings=[*dict.fromkeys(data.notices), *_capped(models)],
     )
 

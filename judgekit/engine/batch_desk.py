@@ -50,6 +50,7 @@ class BatchDesk:
         """Questions that wait for a batch."""
         self.refusal: str | None = None
         """Why a request was not taken into a batch, such as a budget that does not hold it."""
+        self._failed: dict[str, BatchError] = {}
         self._store = store
         self._writer = PartWriter(
             store,
@@ -65,25 +66,33 @@ class BatchDesk:
             BatchError: its batch ended without one.
             Postponed: it is in a batch that goes on.
         """
+        if name in self._failed:  # of an equal question
+            raise self._failed[name]
         found = self._store.find(name)
+        if found is not None and found.is_used_here:
+            raise Postponed(name)  # until the run is resumed: the failure was recorded in an earlier round
         if found is None or found.is_used:
             return None
         if found.line is not None:
             try:
                 return response_of(found.line)
             except CallError as error:
-                self._store.use(name)
-                raise BatchError(error.kind, str(error), n_requests=error.n_requests) from None
+                raise self._failure(name, BatchError(error.kind, str(error), n_requests=error.n_requests)) from None
         if found.part.is_open:
             self.n_postponed += 1
             raise Postponed(name)
         if found.part.status != "ended":
             return None
+        which, how = f"batch {found.part.batch_id}", found.part.server_status
+        if how in ("expired", "cancelled"):
+            raise self._failure(name, BatchError("expired", f"{which} ended as {how} before its answer", n_requests=0))
+        raise self._failure(name, BatchError("server_error", f"{which} has no reply to this request, and no error"))
+
+    def _failure(self, name: str, error: BatchError) -> BatchError:
+        """The error of a request, which becomes a judgment now."""
         self._store.use(name)
-        which = f"batch {found.part.batch_id}"
-        if found.part.server_status in ("expired", "cancelled"):
-            raise BatchError("expired", f"{which} ended as {found.part.server_status} before its answer", n_requests=0)
-        raise BatchError("server_error", f"{which} has no reply to this request, and no error")
+        self._failed[name] = error
+        return error
 
     def collect(self, name: str, request: ModelRequest) -> None:
         """Take a request into the batch that is submitted at the end of the round."""

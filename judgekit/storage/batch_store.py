@@ -4,6 +4,7 @@ Every step is one transaction, so that a killed process leaves either the step b
 """
 
 import hashlib
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,7 +21,7 @@ from judgekit.storage.run_files import replacing
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS part (number INTEGER PRIMARY KEY, record TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS request (id TEXT PRIMARY KEY, part INTEGER NOT NULL, line BLOB, is_reply INTEGER NOT "
-    "NULL DEFAULT 0, source TEXT, is_used INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID",
+    "NULL DEFAULT 0, source TEXT, used_by TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS source (name TEXT PRIMARY KEY, record TEXT NOT NULL)",
 )
 _LOCK_SECONDS = 10
@@ -36,7 +37,9 @@ class Found:
     part: BatchPart
     line: bytes | None
     is_used: bool
-    """Its error, or that there is no reply, has become a judgment: it may be asked again."""
+    """Its error, or that there is no reply, has become a judgment: a resumed run may ask again."""
+    is_used_here: bool
+    """That was just now."""
 
 
 class BatchStore:
@@ -50,6 +53,7 @@ class BatchStore:
         """
         self.folder = folder
         self._path = folder / BATCHES
+        self._session = secrets.token_hex(8)
         with self._faults_named():
             self._connection = sqlite3.connect(self._path, timeout=_LOCK_SECONDS, isolation_level=None)
             for statement in _SCHEMA:
@@ -104,33 +108,34 @@ class BatchStore:
 
     def find(self, name: str) -> Found | None:
         """What is known of a request; None: nothing."""
-        row = self._do("SELECT part, line, is_used FROM request WHERE id = ?", name).fetchone()
+        row = self._do("SELECT part, line, used_by FROM request WHERE id = ?", name).fetchone()
         if row is None or row[0] not in self.parts:
             return None
-        return Found(self.parts[row[0]], row[1], bool(row[2]))
+        return Found(self.parts[row[0]], row[1], row[2] is not None, row[2] == self._session)
 
     def add(self, name: str, part: int) -> bool:
         """Note that a request stands in a part; False if it stands there already."""
         self.begin()
         statement = (
             "INSERT INTO request (id, part) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET part = excluded.part, "
-            "line = NULL, source = NULL, is_used = 0 WHERE NOT is_reply AND (part != excluded.part OR is_used)"
+            "line = NULL, source = NULL, used_by = NULL "
+            "WHERE NOT is_reply AND (part != excluded.part OR used_by IS NOT NULL)"
         )
         return self._do(statement, name, part).rowcount > 0
 
     def use(self, name: str) -> None:
         """Note that the error of a request becomes a judgment; to be committed once the judgment is on disk."""
         self.begin()
-        self._do("UPDATE request SET is_used = 1, line = NULL WHERE id = ?", name)
+        self._do("UPDATE request SET used_by = ?, line = NULL WHERE id = ?", self._session, name)
 
     def give_up(self, part: BatchPart) -> None:
         """Note that nothing will come of the requests of a part, so that they may be asked again."""
         self.begin()
-        self._do("UPDATE request SET is_used = 1 WHERE part = ? AND line IS NULL", part.number)
+        self._do("UPDATE request SET used_by = '' WHERE part = ? AND line IS NULL", part.number)
 
     def n_without_line(self) -> int:
         """Requests of which neither a reply nor an error has come."""
-        return int(self._do("SELECT COUNT(*) FROM request WHERE line IS NULL AND NOT is_used").fetchone()[0])
+        return int(self._do("SELECT COUNT(*) FROM request WHERE line IS NULL AND used_by IS NULL").fetchone()[0])
 
     def take(self, name: str, line: bytes, *, is_reply: bool, source: str, part: int | None) -> Outcome:
         """Store a line for a request; the first reply counts, and an error only while there is none.
@@ -142,17 +147,17 @@ class BatchStore:
             source: the file that it stands in.
             part: the part that the request has to be of; None: any.
         """
-        row = self._do("SELECT part, line, is_reply, source, is_used FROM request WHERE id = ?", name).fetchone()
+        row = self._do("SELECT part, line, is_reply, source, used_by FROM request WHERE id = ?", name).fetchone()
         if row is None or part not in (None, row[0]):
             return "foreign id"
-        _, before, was_reply, where, is_used = row
+        _, before, was_reply, where, used_by = row
         if before is not None and where == source:
             return "id twice"
-        if before == line or (is_used and not is_reply):
+        if before == line or (used_by is not None and not is_reply):
             return "known"
         if was_reply:
             return "id twice" if is_reply else "known"
-        statement = "UPDATE request SET line = ?, is_reply = ?, source = ?, is_used = 0 WHERE id = ?"
+        statement = "UPDATE request SET line = ?, is_reply = ?, source = ?, used_by = NULL WHERE id = ?"
         self._do(statement, line, is_reply, source, name)
         return "stored"
 

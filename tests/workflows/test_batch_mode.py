@@ -15,7 +15,7 @@ from judgekit.core.errors import Interrupted, ProviderError
 from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
 from judgekit.storage.batch_store import BatchStore
-from judgekit.testing import BatchFaults, FaultServer, Reply, Request, verdict
+from judgekit.testing import BatchFaults, FaultServer, Reply, Request, as_responder, verdict
 from judgekit.workflows.batch import cancel_batches
 from judgekit.workflows.dry_run import dry_run
 from judgekit.workflows.job import start
@@ -23,7 +23,7 @@ from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
 from judgekit.workflows.run import run
 from judgekit.workflows.setup import set_up
-from tests.builders import read_lines, write_suite
+from tests.builders import case, output, read_lines, write_suite
 
 GOOD = verdict(4, supported=["a"])
 KEY = "sk-batch-0123456789abcdef"
@@ -65,7 +65,7 @@ class Waits(Observer):
 
 def test_a_run_submits_waits_and_judges_as_if_it_had_called(tmp_path: Path) -> None:
     with FaultServer() as server:
-        server.batch.faults.seconds = 0.05
+        server.batch.faults.seconds = 0.4
         model = {"prices": {"input": 1e6, "output": 1e6}, "api_key_env": "JUDGE_KEY"}
         path = suite(tmp_path / "batch", server, model={**model, "batch": {"poll_seconds": 0.01, "max_requests": 4}})
         waits = Waits()
@@ -88,20 +88,32 @@ def test_a_run_submits_waits_and_judges_as_if_it_had_called(tmp_path: Path) -> N
 
 
 def test_the_second_question_after_an_unreadable_reply_goes_into_a_second_batch(tmp_path: Path) -> None:
-    def answer(request: Request) -> Reply | str:
-        return "I would say four." if "A previous reply" not in request.text else GOOD
+    def answer(request: Request) -> Reply:
+        return as_responder("I would say four." if "A previous reply" not in request.text else GOOD)(request)
 
-    with FaultServer(lambda request: _as_reply(answer(request), request)) as server:
+    with FaultServer(answer) as server:
         path = suite(tmp_path, server, n_cases=2, budget={"max_calls": 9})
         summary = begun(path)
         assert (summary.status, measured(summary), server.batch.n_created) == ("complete", 2, 2)
         assert [(len(item["earlier_attempts"]), item["n_requests"]) for item in judgments(path)] == [(1, 2)] * 2
 
 
-def _as_reply(found: Reply | str, request: Request) -> Reply:
-    from judgekit.testing import as_responder
+def test_a_failure_is_recorded_once_for_each_case_while_other_cases_go_on_in_further_batches(tmp_path: Path) -> None:
+    def unreadable_at_first(request: Request) -> Reply:
+        return as_responder("four" if "A previous reply" not in request.text else GOOD)(request)
 
-    return as_responder(found)(request)
+    with FaultServer(unreadable_at_first) as server:
+        server.batch.faults.missing = 0.4
+        twins = [output(f"c{number}") | {"answer": f"twin {number // 2}"} for number in range(16)]
+        cases = [case(f"c{number}") | {"question": f"twin {number // 2}"} for number in range(16)]
+        path = suite(tmp_path, server, case_rows=cases, output_rows=twins)
+        summary = begun(path)
+        found = summary.judges["groundedness"]
+        assert found["failures"].keys() == {"server_error"}
+        assert 0 < found["n_judged"] < found["n_judged"] + found["n_failed"] == len(judgments(path)) == 16
+        # Equal questions are one request, and what failed is not asked again before a resume.
+        assert server.batch.n_created == 2
+        assert max(server.batch.asked.values()) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from judgekit.storage.remote_runs import uploads
+from judgekit.storage.remote_uploads import uploads
 
 P = ParamSpec("P")
 T = TypeVar("T")

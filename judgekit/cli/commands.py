@@ -164,7 +164,7 @@ def reported(*, debug: bool) -> Iterator[None]:
 @contextmanager
 def uploaded() -> Iterator[None]:
     """Upload what a command changes in runs that are at an address."""
-    from judgekit.storage.remote_runs import uploads
+    from judgekit.storage.remote_uploads import uploads
 
     with uploads(say):
         yield

@@ -6,17 +6,16 @@ no reader finds a complete manifest without its files. A manifest that somebody 
 """
 
 import hashlib
-import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.errors import ConfigError, JudgekitError, StorageError
+from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.runs import CONFIG, MANIFEST, METRICS, TAGS
 from judgekit.storage.remote_files import (
     ADDRESS_FILE,
@@ -29,7 +28,6 @@ from judgekit.storage.remote_files import (
     is_url,
     listed_files,
     local_folder,
-    make_folder,
     read_file,
     url_of,
     version_of,
@@ -38,7 +36,6 @@ from judgekit.storage.remote_state import (
     RemoteState,
     changed_files,
     held,
-    is_written_by_another,
     read_state,
     stamp_of,
     state_file,
@@ -54,7 +51,7 @@ _LISTED = (MANIFEST, METRICS, CONFIG, TAGS)
 
 _TRIES = 3
 
-_session: ContextVar[dict[Path, None] | None] = ContextVar("session", default=None)
+session: ContextVar[dict[Path, None] | None] = ContextVar("session", default=None)
 """Runs and folders of runs that the command which is running has fetched or begun."""
 
 
@@ -69,42 +66,28 @@ def local_results(name: str | Path) -> Path:
 
 
 def local_run(name: str) -> Path:
-    """The local folder of the run at an address; it is fetched when it is opened."""
+    """The local folder of the run at an address, fetched; there is none if no run is at the address.
+
+    Raises:
+        ConfigError: it is no address of a run, holds a key, or a package is missing.
+        StorageError: the run cannot be read.
+    """
     place, _, run_id = url_of(name).rpartition("/")
     if place.endswith("/"):
         raise ConfigError(f"{name}: expected the address of a run, such as s3://bucket/runs/RUN")
-    return local_folder(place) / run_id
+    path = local_folder(place) / run_id
+    fetch_run(path)
+    return path
 
 
-@contextmanager
-def uploads(say: Callable[[str], None]) -> Iterator[None]:
-    """A command: what it changes in runs that are elsewhere is uploaded when it ends, also if it ends badly.
-
-    Args:
-        say: takes a line for each run that was uploaded.
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run; one that is elsewhere is fetched first.
 
     Raises:
-        StorageError: a run cannot be uploaded, or somebody else changed it; it stays where it is.
+        StorageError: it cannot be read.
     """
-    if _session.get() is not None:
-        yield
-        return
-    touched: dict[Path, None] = {}
-    token = _session.set(touched)
-    try:
-        try:
-            yield
-        except BaseException:
-            for path in touched:
-                try:
-                    _upload(path, say)
-                except JudgekitError as error:  # must not hide what happened first
-                    say(str(error))
-            raise
-        for path in touched:
-            _upload(path, say)
-    finally:
-        _session.reset(token)
+    fetch_run(path)
+    return os.path.isfile(path / MANIFEST)  # noqa: PTH113  # Path.is_file raises where a folder may not be entered
 
 
 def fetch_list(results_dir: Path) -> None:
@@ -148,7 +131,7 @@ def _list_run(store: Any, path: Path, found: Mapping[str, Listed]) -> None:
         with faults_of(url, "read"):
             _bring(store, path, state, wanted)
         if (path / MANIFEST).exists():
-            state.manifest = _sha256((path / MANIFEST).read_bytes())
+            state.manifest = sha256_of((path / MANIFEST).read_bytes())
         write_state(path, state)
 
 
@@ -161,7 +144,7 @@ def fetch_run(path: Path) -> None:
         ConfigError: a package is missing.
         StorageError: it cannot be read, or it was changed in both places.
     """
-    url = _run_address(path)
+    url = run_address(path)
     if url is None or not _is_new(path):
         return
     with held(path):
@@ -176,10 +159,10 @@ def _fetched(store: Any, root: str, path: Path, url: str) -> bool:
     """Whether the run did not change while it was fetched."""
     state = read_state(path)
     with faults_of(url, "read"):
-        before = _remote_manifest(store, root)
+        before = remote_manifest(store, root)
         if changed_files(path, state):
-            if _sha256(before) != state.manifest:
-                raise _both_changed(path, url)
+            if sha256_of(before) != state.manifest:
+                raise both_changed(path, url)
             return True
         if before is None:
             if state.manifest is not None:  # it was deleted
@@ -189,14 +172,14 @@ def _fetched(store: Any, root: str, path: Path, url: str) -> bool:
         found = listed_files(store, root)
         manifest = found.pop(MANIFEST, None)
         _bring(store, path, state, found)
-        if manifest is None or _remote_manifest(store, root) != before:
+        if manifest is None or remote_manifest(store, root) != before:
             return False
         for name in state.stamps.keys() - found.keys() - {MANIFEST}:
             (path / name).unlink(missing_ok=True)
             del state.stamps[name]
         with replacing(path / MANIFEST) as stream:
             stream.write(before)
-        state.manifest, state.stamps[MANIFEST] = _sha256(before), stamp_of(path / MANIFEST)
+        state.manifest, state.stamps[MANIFEST] = sha256_of(before), stamp_of(path / MANIFEST)
         state.versions[MANIFEST] = version_of(manifest[1])
         write_state(path, state)
     return True
@@ -232,7 +215,7 @@ def claim_run(path: Path) -> None:
         ConfigError: there is such a run already.
         StorageError: the store cannot be written.
     """
-    url = _run_address(path)
+    url = run_address(path)
     if url is None:
         return
     taken = ConfigError(f"{url}: exists already; choose another --run-id, or resume it with --resume")
@@ -240,7 +223,7 @@ def claim_run(path: Path) -> None:
         store, root = file_system(url)
         state = read_state(path)
         with faults_of(url, "written"):
-            if _remote_manifest(store, root) is not None:
+            if remote_manifest(store, root) is not None:
                 raise taken
             there = read_file(store, f"{root}/{CLAIM}")
             if there is not None and (state.claim is None or there.decode("utf-8", "replace") != state.claim):
@@ -264,7 +247,7 @@ def delete_run(path: Path) -> None:
     Raises:
         StorageError: it cannot be deleted.
     """
-    url = _run_address(path)
+    url = run_address(path)
     if url is None:
         return
     with held(path):
@@ -278,91 +261,18 @@ def delete_run(path: Path) -> None:
         state_file(path).unlink(missing_ok=True)
 
 
-def _upload(path: Path, say: Callable[[str], None]) -> None:
-    url = _run_address(path)
-    if url is None or not state_file(path).exists():
-        return
-    with held(path):
-        state = read_state(path)
-        if not path.exists():
-            if state.claim is not None and state.manifest is None:  # a run that turned out to be none
-                store, root = file_system(url)
-                with suppress(Exception):
-                    store.rm_file(f"{root}/{CLAIM}")
-                state_file(path).unlink(missing_ok=True)
-            return
-        if not (path / MANIFEST).exists() or not changed_files(path, state) or is_written_by_another(path):
-            return
-        store, root = file_system(url)
-        try:
-            with faults_of(url, "uploaded"):
-                _send(store, root, path, url, state)
-        except StorageError as error:
-            raise StorageError(f"{error}; the run is in {path}, and the next command about it uploads it") from None
-    say(f"uploaded {url}")
-
-
-def _send(store: Any, root: str, path: Path, url: str, state: RemoteState) -> None:
-    """Upload what is new: the manifest last, and one of a complete run marked as changing before anything else."""
-    there = _remote_manifest(store, root)
-    changed = changed_files(path, state)
-    listed = {} if there is None else listed_files(store, root)
-    if _sha256(there) != state.manifest or any(_is_newer(listed, name, state) for name in changed):
-        raise _both_changed(path, url)
-    if there is not None and not (known := json.loads(there)).get("changing") and known.get("status") == "complete":
-        _send_manifest(store, root, path, state, json.dumps({**known, "changing": True}, indent=2).encode())
-    for name in changed:
-        if name == MANIFEST:
-            continue
-        local = path / name
-        if not local.exists():
-            with suppress(FileNotFoundError):
-                store.rm_file(f"{root}/{name}")
-            state.stamps.pop(name, None)
-        else:
-            stamp = stamp_of(local)
-            make_folder(store, f"{root}/{name}")
-            store.put_file(str(local), f"{root}/{name}")
-            state.stamps[name] = stamp
-        state.versions.pop(name, None)
-        write_state(path, state)
-    stamp = stamp_of(path / MANIFEST)
-    _send_manifest(store, root, path, state, (path / MANIFEST).read_bytes())
-    state.stamps[MANIFEST] = stamp
-    listed = listed_files(store, root)
-    state.versions = {name: version_of(info) for name, (_, info) in listed.items() if name in state.stamps}
-    write_state(path, state)
-
-
-def _is_newer(listed: Mapping[str, Listed], name: str, state: RemoteState) -> bool:
-    """Whether a file beside the manifest, such as tags or labels, was written at the address by somebody else."""
-    if name not in listed or name == MANIFEST:
-        return False
-    if name not in state.stamps:
-        return True
-    return name in state.versions and state.versions[name] != version_of(listed[name][1])
-
-
-def _send_manifest(store: Any, root: str, path: Path, state: RemoteState, data: bytes) -> None:
-    """Replace the manifest, in one step also where a store is a disk, which would show half of it."""
-    if getattr(store, "local_file", False):
-        store.pipe_file(f"{root}/.{MANIFEST}.tmp", data)
-        store.mv(f"{root}/.{MANIFEST}.tmp", f"{root}/{MANIFEST}")
-    else:
-        store.pipe_file(f"{root}/{MANIFEST}", data)
-    state.manifest = _sha256(data)
-    write_state(path, state)
-
-
-def _remote_manifest(store: Any, root: str) -> bytes | None:
+def remote_manifest(store: Any, root: str) -> bytes | None:
+    """The manifest of a run at its address; None if it is not there."""
     return read_file(store, f"{root}/{MANIFEST}")
 
 
-def _sha256(data: bytes | None) -> str | None:
+def sha256_of(data: bytes | None) -> str | None:
+    """The hash that a manifest is known by."""
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
-def _both_changed(path: Path, url: str) -> StorageError:
+def both_changed(path: Path, url: str) -> StorageError:
+    """The error about a run with changes here and others at its address."""
     return StorageError(
         f"{url}: somebody else changed it, and {path} holds changes that are not uploaded; keep one: delete the folder "
         "to go on with what is at the address, or start a run of another id"
@@ -371,7 +281,7 @@ def _both_changed(path: Path, url: str) -> StorageError:
 
 def _is_new(path: Path) -> bool:
     """Whether the command that is running has not fetched it yet; it has from now on."""
-    touched = _session.get()
+    touched = session.get()
     if touched is None:
         return True
     is_new = path not in touched
@@ -384,7 +294,8 @@ def _results_address(path: Path) -> str | None:
     return address_of(path) if (path / ADDRESS_FILE).exists() else None
 
 
-def _run_address(path: Path) -> str | None:
+def run_address(path: Path) -> str | None:
+    """The address of a run; None if it is on a disk."""
     return None if _results_address(path.parent) is None else _url(path)
 
 

@@ -44,6 +44,7 @@ def is_part(name: str) -> bool:
 
 
 def stamp_of(path: Path) -> list[int]:
+    """Size and time of change of a local file."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns]
 
@@ -59,10 +60,12 @@ def is_written_by_another(path: Path) -> bool:
 
 
 def state_file(path: Path) -> Path:
+    """Where it is kept what is known of a run."""
     return path.parent / _STATES / f"{path.name}.json"
 
 
 def read_state(path: Path) -> RemoteState:
+    """What is known of a run; nothing if it was never fetched nor begun here."""
     try:
         return RemoteState(**json.loads(state_file(path).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -70,6 +73,7 @@ def read_state(path: Path) -> RemoteState:
 
 
 def write_state(path: Path, state: RemoteState) -> None:
+    """Keep what is known of a run."""
     with replacing(state_file(path)) as stream:
         stream.write(json.dumps(vars(state)).encode())
 

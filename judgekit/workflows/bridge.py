@@ -14,6 +14,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.runs import BRIDGE, CASES, SCORES
 from judgekit.core.text import canonical_json
+from judgekit.storage.remote_runs import is_run
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import read_summary
 from judgekit.workflows.job import RunJob
@@ -156,7 +157,7 @@ def _rejudged(before: StoredRun, after: StoredRun, names: list[str], options: Op
     run_id = f"{before.manifest.run_id[:120]}-by-{digest}"
     results_dir = options.results_dir or before.folder.path.resolve().parent
     options = replace(options, results_dir=results_dir, run_id=run_id)
-    if (results_dir / run_id / "manifest.json").is_file():
+    if is_run(results_dir / run_id):
         child = open_stored(str(results_dir / run_id), options)
         return child if child.manifest.status == "complete" else resume_rejudge(child, options)
     wordings = {

@@ -19,12 +19,12 @@ from judgekit.analysis.slices import slice_values
 from judgekit.analysis.stored_figures import run_aggregate
 from judgekit.core.comparison import COVERAGE, Cause, ChunkerMatch, Comparison, Delta
 from judgekit.core.errors import ConfigError
-from judgekit.core.runs import MANIFEST
 from judgekit.core.scores import Column, Failed
 from judgekit.reports.compare_page import ComparedCase, chosen_queries, render_comparison
 from judgekit.reports.compare_text import compare_document, compare_markdown, plain_text
 from judgekit.reports.safe_text import json_text
 from judgekit.stats.means import mean
+from judgekit.storage.remote_runs import is_run
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import index_run
 from judgekit.workflows.closing import INDEX_SECONDS
@@ -309,7 +309,7 @@ def _lineage(stored: StoredRun) -> set[str]:
     while manifest.parent is not None and manifest.parent not in found:
         found.add(manifest.parent)
         places = [Path(manifest.parent_path or manifest.parent), stored.folder.path.parent / manifest.parent]
-        there = next((path for path in places if (path / MANIFEST).is_file()), None)
+        there = next((path for path in places if is_run(path)), None)
         if there is None:
             break
         manifest = RunFolder(there).manifest()

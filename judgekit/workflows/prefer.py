@@ -16,10 +16,11 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.judge_config import JudgeConfig
-from judgekit.core.runs import CASES, CONFIG, OUTPUTS, Manifest, Notices
+from judgekit.core.runs import CASES, OUTPUTS, Manifest, Notices
 from judgekit.core.verdict_kinds import Preference
 from judgekit.storage.config_files import load_config
 from judgekit.storage.prompt_files import PREFERENCE
+from judgekit.storage.remote_runs import is_run
 from judgekit.storage.run_folder import RunFolder
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.job import RunJob, start
@@ -102,7 +103,7 @@ def prefer_again(folder: RunFolder, manifest: Manifest, options: Options) -> Set
     places = []
     for run in manifest.compared:
         beside = folder.path.resolve().parent / run["run_id"]
-        found = next((path for path in (Path(run["path"]), beside) if (path / CONFIG).is_file()), None)
+        found = next((path for path in (Path(run["path"]), beside) if is_run(path)), None)
         if found is None:
             raise ConfigError(f"{folder.path}: the compared run {run['run_id']} is gone (looked in {run['path']})")
         places.append(str(found))

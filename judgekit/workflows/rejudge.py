@@ -27,6 +27,7 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.storage.id_lists import stored_ids
+from judgekit.storage.remote_runs import is_run
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.run_records import read_summary
 from judgekit.systems.recorded import Recorded
@@ -164,7 +165,7 @@ def _parent_folder(child: StoredRun) -> Path:
     manifest = child.manifest
     places = [Path(manifest.parent_path or ""), child.folder.path.resolve().parent / (manifest.parent or "")]
     for place in places:
-        if (place / "manifest.json").is_file():
+        if is_run(place):
             return place
     raise ConfigError(f"{child.folder.path}: its parent {manifest.parent} is gone (looked in {places[0]})")
 

@@ -121,6 +121,29 @@ def test_a_run_on_addresses_is_the_run_on_files(
     assert (row["run_id"], row["folder_exists"]) == ("again", False)
 
 
+@pytest.mark.slow
+def test_shards_of_several_machines_are_merged_at_their_address_and_are_a_baseline_there(
+    config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in "123":
+        monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / f"machine {number}"))
+        assert run(config, number, **{"--shard": f"{number}/3"})[0] == 0
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "machine 4"))
+    shards = [f"{RUNS}/{number}" for number in "123"]
+    code, _, err = said("merge", *shards, "--run-id", "whole", "--results-dir", RUNS, "--quiet")
+    assert code == 0, err
+    assert run(config, "plain")[0] == 0
+    figures = [json.loads(stored(f"runs/{name}")["metrics.json"])["overall"] for name in ("whole", "plain")]
+    assert figures[0] == figures[1]
+
+    monkeypatch.setenv(PLACE_VARIABLE, str(tmp_path / "machine 5"))
+    gate = {"metric": "groundedness", "not_worse_than": f"{RUNS}/whole", "margin": 0.1}
+    Path(config).write_text(json.dumps({**read_json(Path(config)), "gates": [gate]}))
+    code, _, err = run(config, "gated")
+    assert code == 0, err
+    assert json.loads(stored("runs/gated")["metrics.json"])["gates"][0]["passed"] is True
+
+
 def test_python_runs_on_addresses_and_on_a_folder_that_is_one(config: str, tmp_path: Path) -> None:
     result = judgekit.run(config, run_id="r", results_dir=f"file://{tmp_path}/share")
     assert read_json(tmp_path / "share" / "r" / "manifest.json")["status"] == "complete"

@@ -138,6 +138,8 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
             found.setdefault(name, []).extend([] if _says_nothing(value) else [value])
             if isinstance(value, Mapping):
                 for inner, item in value.items():
+                    if "." in str(inner):  # no name leads to it
+                        continue
                     found.setdefault(f"{name}.{inner}", []).extend([] if _says_nothing(item) else [item])
     return found
 

@@ -115,6 +115,16 @@ def lists_of_ids() -> tuple[str, str]:
     return "gold.jsonl", lines(records)
 
 
+def traces_of_mlflow() -> tuple[str, str]:
+    """What `search_traces` gives as a frame, as CSV: cells of objects, and keys with dots of their own."""
+    header = ["trace_id", "request", "response", "trace_metadata"]
+    rows = [
+        [f"tr-{n}", str({"question": q, "passages": [a]}), a, str({"mlflow.source.type": "LOCAL"})]
+        for n, (q, a, _) in enumerate(GLAZES)
+    ]
+    return "traces.csv", table([header, *rows], ",")
+
+
 FILES: list[tuple[Callable[[], tuple[str, str]], set[str]]] = [
     (joined_by_semicolons, set()),
     (under_a_key, {"groundedness", "correctness"}),
@@ -127,6 +137,7 @@ FILES: list[tuple[Callable[[], tuple[str, str]], set[str]]] = [
     (as_columns, {"correctness"}),
     (rows_of_ragas, {"groundedness", "correctness"}),
     (lists_of_ids, set()),
+    (traces_of_mlflow, {"groundedness"}),
 ]
 
 

@@ -20,6 +20,8 @@ _METADATA = ("additional_metadata", "additionalMetadata")
 _SCORES = ("metrics_data", "metricsData")
 _LISTS = ("testCases", "test_cases", "goldens")
 _CONVERSATIONS = ("conversationalTestCases", "conversational_test_cases", "conversational_goldens")
+_WRAPPER = "testRunData"
+"""What the file of the last run, `.deepeval/.latest_test_run.json`, holds the run under."""
 _CALLED = ("tools_called", "toolsCalled")
 _SCENARIO = (
     *("scenario", "expected_outcome", "user_description", "chatbot_role"),
@@ -40,14 +42,16 @@ class Deepeval(RecordFormat):
 
     def claims_document(self, document: Document) -> bool:
         """A test run, or a dataset with goldens."""
-        return any(isinstance(document.get(name), list) for name in (*_LISTS, *_CONVERSATIONS))
+        return any(isinstance(_run(document).get(name), list) for name in (*_LISTS, *_CONVERSATIONS))
 
     def from_document(self, document: Document, source: Source) -> Iterable[Row]:
         """The test cases of a run."""
-        lists = [name for name in (*_LISTS, *_CONVERSATIONS) if isinstance(document.get(name), list)]
-        if not any(document[name] for name in lists):
+        run = _run(document)
+        above = () if run is document else (_WRAPPER,)
+        lists = [name for name in (*_LISTS, *_CONVERSATIONS) if isinstance(run.get(name), list)]
+        if not any(run[name] for name in lists):
             return super().from_document(document, source)
-        return (document_row((name, number), item) for name in lists for number, item in enumerate(document[name]))
+        return (document_row((*above, name, n), item) for name in lists for n, item in enumerate(run[name]))
 
     def separator(self, source: Source) -> str | None:
         """`|` where the format is named."""
@@ -85,6 +89,11 @@ class Deepeval(RecordFormat):
             "retrieved": None if texts is None else hits_of(texts),
             "latency_seconds": {"total": seconds} if isinstance(seconds, int | float) else None,
         }
+
+
+def _run(document: Document) -> Document:
+    run = document.get(_WRAPPER)
+    return run if isinstance(run, Mapping) else document
 
 
 def _is_conversation(fields: Fields) -> bool:

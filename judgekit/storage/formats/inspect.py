@@ -1,7 +1,8 @@
 """Inspect: evaluation logs (`.eval` archives, JSON of versions 1 and 2) and dataset samples (JSONL, CSV, JSON).
 
 A sample is a case; a sample of a log is also an output. Of several epochs the first is read: the same question asked
-again is not a further case. An archive is read member by member with a limit on its unpacked size.
+again is not a further case. An archive is read member by member with a limit on its unpacked size. Inspect packs them
+with zstandard, which Python reads from 3.14 on; before that pyarrow unpacks them.
 """
 
 import json
@@ -26,14 +27,20 @@ MEMBER_BYTES = 256 * 1024**2
 TOTAL_BYTES = 8 * 1024**3
 """Unpacked size of all samples at most."""
 
+ZSTANDARD = 93
+"""Number of the compression in a zip file."""
+
 _LOG_ONLY = {"output", "scores", "score", "messages", "epoch"}
 _INNER = (
     "messages",
     "events",
+    "events_data",
     "transcript",
     "attachments",
     "store",
     "uuid",
+    "turn_count",
+    "error_retries",
     "timelines",
     "model_usage",
     "role_usage",
@@ -231,14 +238,42 @@ def _by_number(info: zipfile.ZipInfo) -> tuple[int, int, str]:
 def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int, path: Path) -> bytes:
     """A member, at most `limit` bytes, whatever its header says."""
     if info.file_size <= limit:
-        with archive.open(info) as stream:
-            data = stream.read(limit + 1)
+        try:
+            with archive.open(info) as stream:
+                data = stream.read(limit + 1)
+        except NotImplementedError:
+            if info.compress_type != ZSTANDARD:
+                raise
+            data = _of_zstandard(info, path)
         if len(data) <= limit:
             return data
     raise InputError(
         f"{path}/{info.filename}: unpacks to more than {MEMBER_BYTES // 1024**2} MiB, or the samples together to more "
         f"than {TOTAL_BYTES // 1024**3} GiB; split the log"
     )
+
+
+def _of_zstandard(info: zipfile.ZipInfo, path: Path) -> bytes:
+    try:
+        import pyarrow
+    except ImportError:
+        raise InputError(
+            f"{path}: is packed with zstandard, which needs Python 3.14 or pyarrow: pip install pyarrow; "
+            "or make it JSON with `inspect log convert`"
+        ) from None
+    with path.open("rb") as file:
+        file.seek(info.header_offset + 26)
+        lengths = file.read(4)  # of the name and the further fields that stand before the data
+        file.seek(int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little"), 1)
+        packed = file.read(info.compress_size)
+    try:
+        with pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd") as stream:
+            data: bytes = stream.read(info.file_size + 1)
+    except (OSError, ValueError) as error:
+        raise zipfile.BadZipFile(f"{info.filename}: {error}") from None
+    if zlib.crc32(data) != info.CRC:
+        raise zipfile.BadZipFile(f"{info.filename}: its checksum is another")
+    return data
 
 
 def _sample(data: bytes, name: str) -> Row:

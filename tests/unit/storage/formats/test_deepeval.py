@@ -65,7 +65,11 @@ def test_c10_list_cells_are_split_only_where_the_config_says_so(
     assert [hit.text for hit in outputs_of(path, **how)[0].retrieved] == texts
 
 
-def test_a_test_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("above", [[], ["testRunData"]])
+def test_a_test_run(tmp_path: Path, above: list[str]) -> None:
+    def run(**lists: Any) -> Path:
+        return written(tmp_path, "run.json", json.dumps({above[0]: lists} if above else lists, indent=1))
+
     case = {
         "name": "t",
         "input": "q",
@@ -74,7 +78,7 @@ def test_a_test_run(tmp_path: Path) -> None:
         "metricsData": [{"score": 0.9}],
         "trace": {},
     }
-    path = written(tmp_path, "run.json", json.dumps({"testCases": [case], "conversationalTestCases": []}, indent=1))
+    path = run(testCases=[case], conversationalTestCases=[])
     notices: list[tuple[str, str]] = []
     assert said(outputs_of(path, notices)[0]) == {
         "case_id": "1",
@@ -83,8 +87,9 @@ def test_a_test_run(tmp_path: Path) -> None:
         "metadata": {"name": "t", "metricsData": [{"score": 0.9}]},
     }
     assert [code for code, _ in notices] == ["format_detected", "ids_by_position"]
-    path = written(tmp_path, "run.json", json.dumps({"testCases": [{**case, "input": 4}]}, indent=1))
-    assert complaint(path).startswith("run.json:3: $.testCases[0].input: expected a text, found a number")
+    place = ".".join(["$", *above, "testCases[0].input"])
+    found = complaint(run(testCases=[{**case, "input": 4}]))
+    assert found.startswith(f"run.json:{3 + len(above)}: {place}: expected a text, found a number")
 
 
 TURNS = [

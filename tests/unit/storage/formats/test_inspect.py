@@ -1,10 +1,13 @@
 """Logs and samples of Inspect."""
 
 import json
+import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
 from judgekit.storage.formats import inspect
@@ -154,6 +157,43 @@ def test_a_header_that_lies_about_the_size_does_not_help_a_bomb(
     path.write_bytes(data.replace(real.to_bytes(4, "little"), (10).to_bytes(4, "little")))
     monkeypatch.setattr(inspect, "MEMBER_BYTES", 100_000)
     assert complaint(path).startswith("log.eval: is not a readable .eval archive")
+
+
+def packed_as_inspect_does(path: Path) -> Path:
+    """The same archive, its members packed with zstandard."""
+    with zipfile.ZipFile(path) as archive:
+        texts = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in texts.items():
+            info = zipfile.ZipInfo(name)
+            archive.writestr(info, pyarrow.compress(text, "zstd", asbytes=True))
+            # The head of the file is written at its end.
+            info.compress_type, info.file_size, info.CRC = inspect.ZSTANDARD, len(text), zlib.crc32(text)
+    return path
+
+
+def test_an_archive_packed_with_zstandard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = packed_as_inspect_does(archive(tmp_path, SAMPLE))
+    assert [said(output) for output in outputs_of(path)] == [OUTPUT]
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace((93).to_bytes(2, "little") + b"\0", (99).to_bytes(2, "little") + b"\0"))
+    assert complaint(path).endswith("write the log as JSON")
+    at = whole.index(b"s1_epoch_1.json") + 30
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert complaint(path).startswith("log.eval: is not a readable .eval archive: samples/s1_epoch_1.json: ")
+    path.write_bytes(whole)
+    monkeypatch.setattr(inspect, "MEMBER_BYTES", 100)
+    assert complaint(path).startswith("log.eval/samples/s1_epoch_1.json: unpacks to more than")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads zstandard itself")
+def test_without_pyarrow_zstandard_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = packed_as_inspect_does(archive(tmp_path, SAMPLE))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert complaint(path) == (
+        "log.eval: is packed with zstandard, which needs Python 3.14 or pyarrow: pip install pyarrow; "
+        "or make it JSON with `inspect log convert`"
+    )
 
 
 @pytest.mark.parametrize(

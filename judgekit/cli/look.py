@@ -61,7 +61,7 @@ def report_command(
     shared: Shared,
     run: Run,
     format_: Annotated[
-        str, Option("--format", help="html, md, csv, parquet, junit, inspect or every-eval-ever.")
+        str, Option("--format", help="html, md, csv, parquet, judgments, junit, inspect or every-eval-ever.")
     ] = "html",
     out: Annotated[Path | None, Option("--out", help="File to write; default: in the run folder.")] = None,
     columns: Annotated[

@@ -1,6 +1,6 @@
 """Files at an address such as `s3://bucket/cases.jsonl`: fetched once to a local folder, and read there.
 
-The package `fsspec` knows the addresses: `pip install 'judgekit[fsspec]'`, and its package for the store, such as s3fs.
+The package `fsspec` knows the addresses, and needs one of its own for most stores, such as s3fs for `s3://`.
 Keys come from where that package looks for them (its variables and config files), never from an address.
 """
 
@@ -141,7 +141,7 @@ def file_system(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise ConfigError(f"{url}: addresses need fsspec: pip install 'judgekit[fsspec]'") from None
+        raise ConfigError(f"{url}: reading and writing addresses needs fsspec: pip install fsspec") from None
     try:
         # Listings are never kept: another process may write at any time.
         found, path = fsspec.core.url_to_fs(url, use_listings_cache=False, skip_instance_cache=False)

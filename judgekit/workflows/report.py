@@ -21,6 +21,7 @@ from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.ci_servers import render_junit
 from judgekit.reports.headline import main_figures
 from judgekit.reports.inspect_scores import inspect_names, inspect_record
+from judgekit.reports.judgment_table import COLUMNS, judgment_row
 from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
@@ -40,6 +41,7 @@ FORMATS = {
     "md": SUMMARY,
     "csv": "scores.csv",
     "parquet": "scores.parquet",
+    "judgments": "judgments.parquet",
     "junit": "junit.xml",
     "inspect": "inspect_scores",
     "every-eval-ever": "every_eval_ever",
@@ -85,6 +87,9 @@ def write_report(path: Path, form: str = "html", out: Path | None = None, column
         with StoredCases(folder) as cases:
             table = ScoreTable(cases.score_names(), cases)
             write_parquet(target, table.columns, map(table.row, cases))
+        return target
+    if form == "judgments":
+        write_parquet(target, COLUMNS, map(judgment_row, folder.judgments()))
         return target
     if form == "every-eval-ever":
         return write_shared(folder, target)

@@ -155,12 +155,16 @@ def test_what_does_not_run_here_is_shown_where_its_reason_says() -> None:
 
 
 def complaint(language: str, code: str, folder: Path) -> str | None:
-    """What a step says if it ends badly; a line that is told to fail on a finding may end with 1."""
+    """What a step says if it ends badly; a line that is told to fail on a finding may end with 1.
+
+    A bucket is a folder here: tests/workflows/test_runs_on_s3.py has a real one.
+    """
+    code = code.replace("s3://my-bucket", f"file://{folder}/my-bucket")
     words = [] if language == "python" else shlex.split(code, comments=True)
     allowed = {0, 1} if any(word.startswith("--fail-on") for word in words) else {0}
     done: Any
     if words[:1] == ["judgekit"] and not set(words) & {"|", ">"}:
-        done = judgekit(*words[1:], cwd=folder)
+        done = judgekit(*words[1:], cwd=folder, JUDGEKIT_REMOTE_DIR=str(folder / "remote"))
         if words[1] == "run":
             time.sleep(1)  # `latest` goes by the second in which a run began
     elif re.search(r"\bjq ", code) and shutil.which("jq") is None:

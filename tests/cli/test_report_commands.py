@@ -39,6 +39,7 @@ def test_a_config_can_do_without_the_report(tmp_path: Path) -> None:
         ("md", "summary.md", b"# kilns: complete"),
         ("csv", "scores.csv", b"case_id,question,answer,"),
         ("parquet", "scores.parquet", b"PAR1"),
+        ("judgments", "judgments.parquet", b"PAR1"),
         ("junit", "junit.xml", b"<?xml"),
     ],
 )

@@ -347,7 +347,7 @@ def test_access_denied_is_found_before_a_call_and_shows_no_key(config: str, monk
 def test_without_fsspec_one_line_says_how_to_get_it(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     code, _, err = run(config)
-    expected = "memory://store/cases.jsonl: addresses need fsspec: pip install 'judgekit[fsspec]'"
+    expected = "memory://store/cases.jsonl: reading and writing addresses needs fsspec: pip install fsspec"
     assert (code, err) == (2, f"judgekit: error: {expected}\n")
 
 

@@ -96,7 +96,7 @@ def table_of(deltas: Sequence[Delta]) -> list[tuple[str, ...]]:
 def cells(delta: Delta) -> dict[str, str]:
     """A difference as texts, by column; empty if there is nothing to say."""
     has_failed = delta.n_failed_a or delta.n_failed_b
-    worst = delta.delta_if_failed_worst
+    worst, whole = delta.delta_if_failed_worst, (delta.a_overall, delta.b_overall)
     return {
         "figure": delta.name,
         "verdict": f"{delta.verdict}, mixed" if delta.mixed else delta.verdict,
@@ -109,8 +109,8 @@ def cells(delta: Delta) -> dict[str, str]:
         "p": p_text(delta.p),
         "p (Holm)": p_text(delta.p_holm),
         "failed": f"{delta.n_failed_a} / {delta.n_failed_b}" if has_failed else "",
-        "if failed": "" if worst is None else _signed(delta, worst),
-        "whole runs": f"{_value(delta, delta.a_overall)} / {_value(delta, delta.b_overall)}"
+        "if failed": "" if worst is None else _signed(delta, worst).removesuffix(" pp"),
+        "whole runs": " / ".join(_value(delta, of_run).partition(" of ")[0] for of_run in whole)
         if delta.is_of_other_cases
         else "",
     }

@@ -1,7 +1,6 @@
 """A comparison as one page that needs nothing else: differences drawn, and both answers of every case side by side."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,8 +50,18 @@ _BADGES = {
     "regression": "bad",
 }
 
-_GROUPS = {"regression": "worse", "loss": "worse", "win": "better", "mended": "better", "draw": "same"}
+_GROUPS = {
+    "regression": "worse",
+    "loss": "worse",
+    "win": "better",
+    "mended": "better",
+    "draw": "same",
+    "changed_case": "edited",
+    "not_applicable": "not comparable",
+}
 """What readers call the kinds of changes; the others have no other name."""
+
+Scores = Mapping[str, Outcome]
 
 _NO_VALUE = "no value in b"
 """The kind of a score that b does not have, since the case failed or it does not apply any more."""
@@ -71,7 +80,7 @@ class ComparedCase:
     query: QueryChange
     case: Case | None
     outputs: tuple[SystemOutput | None, SystemOutput | None]
-    scores: tuple[Mapping[str, Outcome], Mapping[str, Outcome]]
+    scores: tuple[Scores, Scores]
     slices: Mapping[str, Sequence[str]]
     """Values by dimension."""
 
@@ -87,7 +96,6 @@ def render_comparison(
     """The page as pieces of text; cases are taken one by one while it is written, in the order of `chosen_queries`."""
     deltas = moved(headline_deltas(comparison))
     others = [delta for delta in comparison.deltas if delta not in deltas]
-    shown = chosen_queries(comparison)
     judges = judges_of(comparison)
     judged = [*judges, *(name for name in comparison.kinds if is_headline(name) and name not in judges)]
     flip_header, *flips = flip_table(comparison)
@@ -109,28 +117,37 @@ def render_comparison(
             "label_tables": label_tables(comparison),
             "unmoved": unmoved_line(comparison),
             "sentence": comparison_sentence(comparison),
-            "kinds": _kind_counts(shown),
             "scores": judged,
             "n_cases": len(comparison.per_query),
-            "n_shown": len(shown),
+            "n_shown": len(chosen_queries(comparison)),
             "n_open": _OPEN,
-            "cases": (_case(item) for item in cases),
+            "cases": (_case(item, judged) for item in cases),
         },
         "compare.js",
     )
 
 
-def _kind_counts(queries: Sequence[QueryChange]) -> list[tuple[str, int]]:
-    """Kinds of cases with their number, worse ones first; a case that got both worse and better counts in both."""
-    counts = Counter(group for query in queries for group in _groups(query))
-    first = [name for name in ("worse", _NO_VALUE, "better", "same") if counts[name]]
-    return [(name, counts[name]) for name in [*first, *(name for name in counts if name not in first)]]
+def _kinds(item: ComparedCase, scores: Sequence[str]) -> dict[str, list[str]]:
+    """What became of a case in the words of readers, by score; over all of them under the empty name."""
+    query = item.query
+    found = {name: _group(change) for name, change in query.scores.items()}
+    found |= {name: kind for name in scores if name not in found and (kind := _untold(item.scores, name))}
+    kinds = set(found.values())
+    if query.kind != "not_applicable" or not kinds:  # without expected hits a case can still be told by its scores
+        kinds.add(_GROUPS.get(query.kind, query.kind))
+    # A case that got better by one score and worse by another counts in both, and as the same only if nothing moved.
+    kinds -= {"same"} if kinds - {"same"} else set()
+    return {"": sorted(kinds)} | {name: [kind] for name, kind in found.items()}
 
 
-def _groups(query: QueryChange) -> list[str]:
-    """The kinds of a case in the words of readers; `same` only if nothing moved."""
-    found = {_GROUPS.get(query.kind, query.kind.replace("_", " ")), *map(_group, query.scores.values())}
-    return sorted(found - {"same"} if found & {"worse", "better", _NO_VALUE} else found)
+def _untold(sides: tuple[Scores, Scores], name: str) -> str:
+    """Why a score says nothing of a case: a run has no value of it; empty if it applies in neither."""
+    of_name = [[value for key, value in side.items() if f"{key}.".startswith(f"{name}.")] for side in sides]
+    has_a, has_b = (any(isinstance(value, float) for value in values) for values in of_name)
+    if has_b and not has_a:
+        return "no value in a"
+    failed = any(isinstance(value, Failed) for values in of_name for value in values)
+    return "no value in either" if failed and not has_a else ""
 
 
 def _group(change: ScoreChange) -> str:
@@ -158,12 +175,12 @@ def _top(delta: Delta, small: float) -> float:
     return small if largest <= small else largest
 
 
-def _case(item: ComparedCase) -> dict[str, Any]:
+def _case(item: ComparedCase, judged: Sequence[str]) -> dict[str, Any]:
     query = item.query
     return {
         "id": query.query_id,
         "kind": query.kind.replace("_", " "),
-        "kinds": json.dumps({"": _groups(query)} | {name: [_group(change)] for name, change in query.scores.items()}),
+        "kinds": json.dumps(_kinds(item, judged)),
         "slices": [inert(f"{dimension}={value}") for dimension, values in item.slices.items() for value in values],
         "badge": _BADGES.get(query.kind, ""),
         "ranks": "" if query.kind in ("changed_case", "not_applicable") else ranks(query),

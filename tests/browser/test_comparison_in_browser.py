@@ -103,6 +103,43 @@ def test_which_answers_got_worse_is_answered_on_the_first_screen(watched: Any, t
     assert page.locator("del, ins").count() == 0  # the answers are the same, hits and errors differ
 
 
+def test_a_phone_shows_the_first_case_on_its_first_screen(watched: Any, tmp_path: Path) -> None:
+    page = watched.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(wide_page_of(tmp_path).as_uri())
+    page.wait_for_selector("#shown:not(:empty)")
+    assert page.locator("details.compared").first.bounding_box()["y"] < 760
+    assert page.locator("#warnings").get_attribute("open") is None
+    page.locator("#warnings summary").click()
+    assert "coverage_differs" in page.locator("#warnings").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_cases_without_a_value_on_a_side_can_be_looked_at_alone(watched: Any, tmp_path: Path) -> None:
+    failed = {"error": {"kind": "timeout", "message": "no reply"}}
+    both = output("c1", **failed)
+    sides = {
+        "a": [output("c0", **failed), both, *(output(f"c{number}") for number in range(2, 6))],
+        "b": [output("c0"), both, output("c2", **failed), *(output(f"c{number}") for number in range(3, 6))],
+    }
+    for run_id, found in sides.items():
+        config = write_suite(tmp_path / "suites" / run_id, n_cases=6, output_rows=found)
+        judgekit.run(config, run_id=run_id, results_dir=tmp_path)
+    target = tmp_path / "compare.html"
+    with open_runs("a", "b", Options(results_dir=tmp_path)) as opened:
+        target.write_text("".join(comparison_pieces(opened, compare(opened, CompareOptions()), [], "html")))
+    page = watched.page
+    page.goto(target.as_uri())
+    page.wait_for_selector("#shown:not(:empty)")
+    page.select_option("#score", "groundedness")
+    for kind, case_ids in (("no value in a", ["c0"]), ("no value in either", ["c1"]), ("no value in b", ["c2"])):
+        page.select_option("#kind", kind)
+        shown = page.locator("details.compared:visible")
+        assert shown.evaluate_all("cases => cases.map(one => one.dataset.case)") == case_ids
+    options = page.locator("#kind option").all_inner_texts()
+    assert options[:3] == ["all", "worse (1)", "no value in b (1)"]
+
+
 def test_differing_words_are_marked_keys_walk_and_a_link_opens_a_case(watched: Any, tmp_path: Path) -> None:
     outputs = [output(f"c{number}", answer="It is hot today.") for number in range(6)]
     colder = [output("c0", answer="It is cold <b>today</b>."), *outputs[1:]]

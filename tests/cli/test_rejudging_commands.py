@@ -94,7 +94,7 @@ def test_a_bridge_of_the_example(quickstart: Path) -> None:
     assert figure["judge"]["value"] == figure["total"]["value"] < 0
     markdown = judgekit("bridge", "q", "b", "--markdown", cwd=quickstart).stdout
     assert markdown.startswith("# q to b\n")
-    assert "| figure | old | new | total | system | judge | cases |" in markdown
+    assert "| figure | old | new | total | system | judge | better | cases |" in markdown
 
 
 @pytest.mark.parametrize(

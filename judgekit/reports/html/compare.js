@@ -62,9 +62,16 @@
     }
   });
 
+  const first = ["worse", "no value in b", "better", "same"], counts = new Map();
+  for (const name of cases.flatMap((item) => item.kinds[""])) counts.set(name, (counts.get(name) || 0) + 1);
+  const place = (name) => (first.includes(name) ? first.indexOf(name) : first.length);
+  const kinds = [...counts.keys()].sort().sort((a, b) => place(a) - place(b));
+  for (const name of kinds) kind.add(new Option(`${name} (${counts.get(name)})`, name));
   for (const name of [...new Set(cases.flatMap((item) => item.slices))].sort()) slice.add(new Option(name));
   slice.parentElement.hidden = slice.options.length < 2;
   field("filters").hidden = false;
+  const warnings = field("warnings");
+  if (warnings && matchMedia("(max-width: 48rem)").matches) warnings.open = false;
   for (const control of [kind, score, slice]) control.addEventListener("change", filter);
   text.addEventListener("input", filter);
   addEventListener("hashchange", openLinked);

@@ -26,6 +26,7 @@ class LiveBar(Observer):
     def __init__(self) -> None:
         self._passes: dict[str, _Pass] = {}
         self._notes: list[str] = []
+        self._batches = ""
         self._handle: Any = None
         self._drawn = 0.0
 
@@ -53,6 +54,12 @@ class LiveBar(Observer):
             self._passes[label].waits = f"the server's limit is used up for {in_words(reset_seconds)}"
             self._draw()
 
+    def waiting(self, text: str, *, is_new: bool) -> None:
+        """A batch is not answered yet."""
+        if is_new:
+            self._batches = text
+            self._draw()
+
     def finished(self, label: str) -> None:
         """A pass is over."""
         if label in self._passes:
@@ -64,6 +71,7 @@ class LiveBar(Observer):
         self._drawn = time.monotonic()
         lines = [f"<div>{escape(note)}</div>" for note in self._notes]
         lines += [found.html() for found in self._passes.values()]
+        lines += [f"<div>{escape(self._batches)}</div>"] if self._batches else []
         shown = ipython.HTML(f"<div>{''.join(lines)}</div>")
         if self._handle is None:
             self._handle = ipython.display(shown, display_id=True)

@@ -89,8 +89,6 @@ class ProgressObserver(Observer):
         now = time.monotonic()
         if self._quiet or not (is_new or now - self._last_wait >= WAIT_LINE_SECONDS):
             return
-        if not self._last_wait:
-            self._say("waiting for batches; Ctrl-C leaves them, and judgekit run --resume RUN goes on")
         self._last_wait = now
         self._say(text)
 

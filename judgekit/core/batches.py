@@ -15,7 +15,7 @@ CHAT_ADDRESS = "/v1/chat/completions"
 """What every line of a batch file names, whatever the address of the server."""
 
 PRICE_FACTOR = 0.5
-"""What providers with a batch endpoint charge of their usual price: OpenAI, Azure, Groq, Together, Mistral, Gemini."""
+"""What providers with a batch endpoint charge of their usual price: OpenAI, Azure, Groq and Together."""
 
 
 class BatchSettings(Section):

@@ -6,6 +6,7 @@ on the server.
 """
 
 import asyncio
+import re
 import secrets
 import time
 from collections import Counter
@@ -27,6 +28,20 @@ FIRST_WAIT_SECONDS = 2.0
 """Before the server is asked for the second time how far a batch is; then ever longer."""
 _LONGER = 1.5
 
+LONGEST_SILENCE_SECONDS = 3600.0
+"""A server that cannot be reached for longer stops the run, which can be resumed."""
+
+_NOT_FOUND = 404
+_IS_OVER = (400, 409)
+"""What servers say if a batch that has ended is cancelled."""
+
+_NO_ROOM = re.compile(r"limit|quota", re.IGNORECASE)
+"""How a server says that too much of this model waits already, such as `token_limit_exceeded`."""
+
+
+class _Unreachable(ProviderError):
+    """The server may be reached later."""
+
 
 class BatchJobs:
     """Carries the parts of a run to their end, one step at a time."""
@@ -37,6 +52,8 @@ class BatchJobs:
         self._models = models
         self._run_id = run_id
         self._observer = observer
+        self._heard_at = time.monotonic()
+        self._n_refused: Counter[int] = Counter()
 
     @property
     def n_open(self) -> int:
@@ -55,16 +72,40 @@ class BatchJobs:
         """
         for part in self._open():
             await self._step(part, self._submit)
+        how = f"Ctrl-C leaves them, and judgekit run --resume {self._run_id} goes on"
+        self._observer.waiting(f"waiting for batches ({self.n_open}); {how}", is_new=True)
         waits = {part.model_id: FIRST_WAIT_SECONDS for part in self._open()}
         while True:
             for part in self._open():
-                await self._step(part, self._look)
+                if part.status == "submitted":
+                    await self._look_patiently(part)
+                elif not self._others(part):
+                    await self._step(part, self._submit)
             left = {part.model_id for part in self._open()}
             if not left:
                 return
             for name in left:
                 waits[name] = min(waits[name] * _LONGER, self._models[name].config.batches.poll_seconds)
             await asyncio.sleep(min(waits[name] for name in left))
+
+    def _others(self, part: BatchPart) -> list[BatchPart]:
+        """Other batches of its model that go on."""
+        return [
+            other
+            for other in self._open()
+            if other.model_id == part.model_id and other.number != part.number and other.status == "submitted"
+        ]
+
+    async def _look_patiently(self, part: BatchPart) -> None:
+        """A batch goes on while its server cannot be reached, so that is waited for too, up to an hour."""
+        try:
+            await self._step(part, self._look)
+        except _Unreachable as error:
+            if time.monotonic() - self._heard_at > LONGEST_SILENCE_SECONDS:
+                raise
+            self._observer.waiting(f"{error}; asking again", is_new=False)
+        else:
+            self._heard_at = time.monotonic()
 
     async def cancel(self) -> None:
         """Stop what is open; what was answered by then is received by the run.
@@ -85,10 +126,14 @@ class BatchJobs:
             await step(part, endpoint)
         except CallError as error:
             where = f"batch {part.batch_id}" if part.batch_id else f"a batch of {part.n_requests} requests"
-            raise ProviderError(f"model {part.model_id}: {where}: {error}") from None
+            kind = _Unreachable if error.retryable else ProviderError
+            raise kind(f"model {part.model_id}: {where}: {error}") from None
 
     async def _submit(self, part: BatchPart, endpoint: Batching) -> None:
         save = self._store.save
+        if part.status == "creating" and not self._store.n_without_line(part.number):
+            save(replace(part, status="ended"))  # its replies were imported
+            return
         if part.status == "creating":
             found = await endpoint.find(part.token, part.file_id or "", part.created_at)
             if found is not None:
@@ -125,11 +170,22 @@ class BatchJobs:
         if not now.has_ended:
             return
         if now.status == "failed" and now.output_file_id is None:
-            self._lose(part)
-            why = "; ".join(now.errors) or "the server does not say why"
-            raise ProviderError(f"model {part.model_id}: batch {part.batch_id} failed validation: {why}")
+            self._refused(part, "; ".join(now.errors) or "the server does not say why")
+            return
         part = replace(part, output_file_id=now.output_file_id, error_file_id=now.error_file_id)
         await self._receive(part, endpoint)
+
+    def _refused(self, part: BatchPart, why: str) -> None:
+        """A batch was never begun: it is submitted again once others are over, or the run stops."""
+        where = f"model {part.model_id}: batch {part.batch_id} failed validation: {why}"
+        # Another one may just be over, so it is tried once more; alone it has no room at all.
+        self._n_refused[part.number] += 1
+        if not _NO_ROOM.search(why) or (not self._others(part) and self._n_refused[part.number] > 1):
+            self._lose(part)
+            raise ProviderError(where)
+        self._observer.waiting(f"{where}; it is submitted again when another one is over", is_new=True)
+        new = replace(part, status="uploaded", batch_id=None, token="", server_status=None, counts=None)
+        self._store.save(new)
 
     async def _receive(self, part: BatchPart, endpoint: Batching) -> None:
         """All lines of both files, or none: they are stored in one transaction with the end of the part."""
@@ -137,7 +193,12 @@ class BatchJobs:
         for file_id in (part.output_file_id, part.error_file_id):
             if file_id is not None:
                 reader = ReplyReader(self._store, f"{part.number}/{file_id}", part.number)
-                await endpoint.lines(file_id, reader.begin)
+                try:
+                    await endpoint.lines(file_id, reader.begin)
+                except CallError as error:
+                    if error.status != _NOT_FOUND:
+                        raise
+                    left_out["file gone from the server"] += 1
                 left_out += reader.left_out
         self._store.save(replace(part, status="ended", left_out=dict(sorted(left_out.items()))))
         with suppress(OSError):
@@ -154,12 +215,20 @@ class BatchJobs:
 
     async def _cancel(self, part: BatchPart, endpoint: Batching) -> None:
         if part.batch_id is None and part.status == "creating":
-            found = await endpoint.find(part.token, part.file_id or "", part.created_at)
-            part = part if found is None else self._store.save(replace(part, status="submitted", batch_id=found.id))
+            # If there is no list of batches either, whoever cancels gives it up.
+            with suppress(CallError):
+                found = await endpoint.find(part.token, part.file_id or "", part.created_at)
+                part = part if found is None else self._store.save(replace(part, status="submitted", batch_id=found.id))
         if part.batch_id is None:
             self._lose(part)
             return
-        await endpoint.cancel(part.batch_id)
+        try:
+            await endpoint.cancel(part.batch_id)
+        except CallError as error:
+            if error.status == _NOT_FOUND:
+                self._lose(part)
+            elif error.status not in _IS_OVER:
+                raise
 
 
 def _in_words(part: BatchPart, status: str) -> str:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from judgekit.core.batches import CHAT_ADDRESS, ServerBatch, counts_of
 from judgekit.core.protocols import CallError
 from judgekit.providers.http_errors import redact
@@ -98,7 +96,7 @@ def _batch(found: Any) -> ServerBatch:
     created = found.get("created_at")
     return ServerBatch(
         id=name,
-        status=str(found.get("status")),
+        status=str(found.get("status")).lower(),
         counts=counts_of(found.get("request_counts")),
         output_file_id=_id_of({"id": found["output_file_id"]}, "output file") if found.get("output_file_id") else None,
         error_file_id=_id_of({"id": found["error_file_id"]}, "error file") if found.get("error_file_id") else None,
@@ -113,5 +111,5 @@ def _shown(error: Any) -> str:
     if not isinstance(error, Mapping):
         return redact(str(error))[:200]
     where = f"line {error['line']}: " if isinstance(error.get("line"), int) else ""
-    said = error.get("message") or error.get("code") or msgspec.json.encode(dict(error)).decode()
-    return redact(f"{where}{said}")[:200]
+    said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
+    return redact(f"{where}{said or dict(error)}")[:200]

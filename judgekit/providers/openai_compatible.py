@@ -182,7 +182,9 @@ class OpenAICompatible(Provider):
         response, content = await self._send(connection, request, max(self._timeout, FILE_SECONDS), read)
         if response.status_code != 200:
             headers = MaskedHeaders(response.headers.raw, self._masker)
-            raise self._status_error(response.status_code, headers, content, str(request.url))
+            error = self._status_error(response.status_code, headers, content, str(request.url))
+            error.status = response.status_code
+            raise error
 
     def _masked_line(self, line: bytes) -> bytes:
         try:

@@ -195,6 +195,8 @@ def dry_run_text(dry_run: Mapping[str, Any]) -> str:
     elif dry_run["price_sources"]:
         named = sources_text(dry_run["price_sources"], dry_run["price_list"])
         lines.append(f"cost: at most {dry_run['usd_at_most']:.4f} USD{named}")
+    for name, factor in dry_run["batch_price_factors"].items():
+        lines.append(f"model {name} is asked by batch, at {factor:g} of its price")
     lines += [f"warning: {message} [{code}]" for code, message in dry_run["warnings"]]
     return printable("\n".join(lines))
 

@@ -133,9 +133,10 @@ class BatchStore:
         self.begin()
         self._do("UPDATE request SET used_by = '' WHERE part = ? AND line IS NULL", part.number)
 
-    def n_without_line(self) -> int:
-        """Requests of which neither a reply nor an error has come."""
-        return int(self._do("SELECT COUNT(*) FROM request WHERE line IS NULL AND used_by IS NULL").fetchone()[0])
+    def n_without_line(self, part: int | None = None) -> int:
+        """Requests, of one part or of all, of which neither a reply nor an error has come."""
+        statement = "SELECT COUNT(*) FROM request WHERE line IS NULL AND used_by IS NULL AND part = COALESCE(?, part)"
+        return int(self._do(statement, part).fetchone()[0])
 
     def take(self, name: str, line: bytes, *, is_reply: bool, source: str, part: int | None) -> Outcome:
         """Store a line for a request; the first reply counts, and an error only while there is none.

@@ -41,6 +41,8 @@ class BatchFaults:
     """Every batch fails validation."""
     is_cut: bool = False
     """The last line of the output file is cut off."""
+    n_without_room: int = 0
+    """So many batches fail, since too much of the model waits already."""
     seconds: float = 0.0
     """How long a batch takes."""
     lists: bool = True
@@ -100,6 +102,10 @@ class BatchService:
     def batches(self) -> list[dict[str, Any]]:
         """All batches as they are now, in order of creation."""
         return [self._shown(batch) for batch in self._batches.values()]
+
+    def forget_batches(self) -> None:
+        """From now on no batch is known that was made before."""
+        self._batches.clear()
 
     @staticmethod
     def _takes(counts: dict[str, int], step: str) -> bool:
@@ -167,6 +173,9 @@ class BatchService:
         lines, errors = _checked(self.files[file_id], str(request.get("endpoint")))
         if self.faults.is_invalid:
             errors = [{"code": "invalid_json_line", "message": "This line is not parseable as valid JSON.", "line": 1}]
+        if self.faults.n_without_room:
+            self.faults.n_without_room -= 1
+            errors = [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "line": None}]
         if errors:
             fields |= {"status": "failed", "errors": {"object": "list", "data": errors}}
             lines = []

@@ -109,6 +109,11 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
         "usd_at_most": None if unpriced else sum(record["usd"] or 0.0 for record in records),
         "unpriced_models": unpriced,
         "price_list": setup.price_list,
+        "batch_price_factors": {
+            name: runtime.config.batches.price_factor
+            for name, runtime in sorted(setup.models.items())
+            if runtime.config.mode == "batch"
+        },
         "price_sources": sorted({record["price_source"] for record in records if record["price_source"]}),
         "judges": judges,
         "spot_checks": spot_checks,

@@ -14,6 +14,7 @@ import pytest
 from judgekit.core.errors import Interrupted, ProviderError
 from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
+from judgekit.reports.run_text import dry_run_text
 from judgekit.storage.batch_store import BatchStore
 from judgekit.testing import BatchFaults, FaultServer, Reply, Request, as_responder, verdict
 from judgekit.workflows.batch import cancel_batches
@@ -63,6 +64,7 @@ class Waits(Observer):
             self.texts.append(text)
 
 
+@pytest.mark.slow
 def test_a_run_submits_waits_and_judges_as_if_it_had_called(tmp_path: Path) -> None:
     with FaultServer() as server:
         server.batch.faults.seconds = 0.4
@@ -75,7 +77,8 @@ def test_a_run_submits_waits_and_judges_as_if_it_had_called(tmp_path: Path) -> N
         assert summary.overall["groundedness"] == called.overall["groundedness"]
         by_batch, by_call = judgments(path), judgments(tmp_path / "calls" / "config.json")
         assert sum(item["cost_usd"] for item in by_batch) == sum(item["cost_usd"] for item in by_call) / 2 > 0
-        assert waits.texts[0] == "model m: batch batch_0001 is in_progress: 0 of 4 answered"
+        assert waits.texts[0] == "waiting for batches (2); Ctrl-C leaves them, and judgekit run --resume r goes on"
+        assert waits.texts[1] == "model m: batch batch_0001 is in_progress: 0 of 4 answered"
         assert waits.texts[-1] == "model m: batch batch_0002 is completed: 2 of 2 answered"
         folder = path.parent / "results" / "r"
         assert not list(folder.glob("requests-*"))
@@ -152,7 +155,7 @@ def test_a_batch_that_fails_validation_stops_the_run_and_is_made_again(tmp_path:
     with FaultServer(GOOD) as server:
         server.batch.faults.is_invalid = True
         path = suite(tmp_path, server)
-        with pytest.raises(ProviderError, match="batch batch_0001 failed validation: line 1: This line is not"):
+        with pytest.raises(ProviderError, match="batch batch_0001 failed validation: line 1: invalid_json_line: This"):
             begun(path)
         server.batch.faults.is_invalid = False
         assert measured(resumed(path)) == 6
@@ -179,6 +182,39 @@ def test_a_batch_whose_id_was_lost_is_found_by_its_file_or_said_to_be_unknown(tm
             resumed(path)
         server.batch.faults.lists = True
         assert (measured(resumed(path)), server.batch.n_created) == (6, 1)
+
+
+def test_a_batch_that_has_no_room_is_submitted_again_and_a_lost_connection_is_waited_for(tmp_path: Path) -> None:
+    with FaultServer(GOOD) as server:
+        server.batch.faults = BatchFaults(n_without_room=1, lost={"retrieve": 2})
+        settings = {"poll_seconds": 0.05, "max_requests": 3}
+        waits = Waits()
+        path = suite(tmp_path, server, model={"batch": settings, "max_attempts": 1})
+        assert measured(begun(path, waits)) == 6
+        statuses = [batch["status"] for batch in server.batch.batches]
+        assert (statuses.count("completed"), set(statuses)) == (2, {"completed", "failed"})
+        assert any("submitted again when another one is over" in text for text in waits.texts)
+        assert server.batch.asked.total() == 6
+
+
+def test_a_file_that_is_gone_leaves_failures_and_a_batch_that_is_gone_can_be_given_up(tmp_path: Path) -> None:
+    with FaultServer(GOOD) as server:
+        path = suite(tmp_path / "file", server, n_cases=2)
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(_interrupted(path))
+        assert server.batch.batches[0]["status"] == "completed"
+        server.batch.files.clear()
+        with pytest.raises(ProviderError, match=r"every call failed: server_error \(2\)"):
+            resumed(path)
+        assert measured(resumed(path)) == 2
+        path = suite(tmp_path / "batch", server, n_cases=2)
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(_interrupted(path))
+        server.batch.forget_batches()
+        with pytest.raises(ProviderError, match="HTTP 404"):
+            resumed(path)
+        assert asyncio.run(cancel_batches("r", Options(results_dir=path.parent / "results"))) == 1
+        assert measured(resumed(path)) == 2
 
 
 def test_a_budget_holds_before_a_batch_is_submitted(tmp_path: Path) -> None:
@@ -236,7 +272,9 @@ def test_a_dry_run_says_half_the_price(tmp_path: Path) -> None:
             model = {"prices": {"input": 1, "output": 2}, "mode": "batch" if factor else None}
             path = suite(tmp_path, server, model={**model, "batch": {"price_factor": factor or 0.5}})
             options = Options(results_dir=tmp_path / "results")
-            found[factor] = asyncio.run(dry_run(set_up(path, options), options))["usd_at_most"]
+            document = asyncio.run(dry_run(set_up(path, options), options))
+            found[factor] = document["usd_at_most"]
+        assert "\nmodel m is asked by batch, at 0.25 of its price" in dry_run_text(document)
         assert found[1.0] == found[None] > 0
         assert found[0.25] == pytest.approx(found[None] / 4)
 

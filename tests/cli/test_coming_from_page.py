@@ -1,6 +1,7 @@
 """docs/coming-from.md: judgekit's side of each pair does the job that the page says, against a scripted model."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, verdict
 from tests.builders import REPOSITORY
-from tests.cli.fork_server import ENVIRONMENT, judgekit
+from tests.cli.fork_server import judgekit
 from tests.cli.test_pytest_plugin import outcome
 
 pytestmark = pytest.mark.slow
@@ -42,7 +43,6 @@ def base_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Of the scripted model; the answers of the page are in the folder."""
     [answers] = re.findall(r"^```text\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     (tmp_path / "answers.jsonl").write_text(answers, encoding="utf-8")
-    monkeypatch.setitem(ENVIRONMENT, "OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer(answer) as server:
         yield server.base_url
@@ -54,7 +54,7 @@ def test_the_python_of_a_section_fails_by_its_gate(heading: str, base_url: str, 
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
-        env={**ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)},
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
         check=False,
@@ -66,7 +66,7 @@ def test_the_python_of_a_section_fails_by_its_gate(heading: str, base_url: str, 
 def test_the_config_of_a_section_fails_by_its_gate(heading: str, name: str, base_url: str, tmp_path: Path) -> None:
     [config] = ours(heading, base_url)
     (tmp_path / name).write_text(config, encoding="utf-8")
-    done = judgekit("run", name, cwd=tmp_path)
+    done = judgekit("run", name, cwd=tmp_path, OPENAI_API_KEY="none")
     assert done.returncode == 1, done.text
     assert MISSED in done.stdout
 

@@ -62,11 +62,15 @@ class Session:
 
     @property
     def _results_dir(self) -> Path:
+        from judgekit.storage.remote_runs import local_results
+        from judgekit.workflows.models import Options
+        from judgekit.workflows.selectors import results_dir_of
+
         given = self._config.getoption("--judgekit-results-dir")
         if given:
-            return Path(given)
+            return local_results(given)
         named = self._settings_read.results_dir
-        return self._config.rootpath / "results" if named is None else self._path.resolve().parent / named
+        return self._config.rootpath / "results" if named is None else results_dir_of(named, self._path, Options())
 
     @property
     def _spool(self) -> Path:
@@ -148,14 +152,16 @@ class Session:
         if self._settings is None and not self._config.getoption("--judgekit-update-baseline") and not self._was_used():
             return
         from judgekit.core.errors import JudgekitError
+        from judgekit.storage.remote_uploads import uploads
 
         try:
             pairs = self._pairs()
             if not pairs:
                 return
-            self._result, _ = self._run(pairs, self._settings_read, self._results_dir)
-            if self._config.getoption("--judgekit-update-baseline"):
-                self._tag(session)
+            with uploads(self._notes.append):
+                self._result, _ = self._run(pairs, self._settings_read, self._results_dir)
+                if self._config.getoption("--judgekit-update-baseline"):
+                    self._tag(session)
             shutil.rmtree(self._spool, ignore_errors=True)
         except (JudgekitError, JudgeFailed) as error:
             self._notes.append(f"the session's run failed: {error}")

@@ -36,6 +36,9 @@ _BUCKETS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci"
 ADDRESS_FILE = ".address"
 """In a folder for what was fetched: where it is from."""
 
+LOCAL = "local folder "
+"""In a message, before the path of a local copy that is meant as such."""
+
 Listed = tuple[str, Mapping[str, Any]]
 """The name of a file as its store has it, and what the store says of it."""
 
@@ -106,9 +109,10 @@ def with_addresses(text: str) -> str:
     """A message in which local copies are called by their addresses, and no address holds a password."""
     root = str(local_root())
     if root in text:
-        for place in set(re.findall(rf"{re.escape(root)}/[^/\s:,;'\"]+", text)):
+        for place in set(re.findall(rf"(?<!{LOCAL}){re.escape(root)}/[^/\s:,;'\"]+", text)):
             url = address_of(Path(place))
-            text = text if url is None else text.replace(place, url)
+            if url is not None:
+                text = url.join(re.split(rf"(?<!{LOCAL}){re.escape(place)}", text))
     return _PASSWORD.sub(r"\1***@", text)
 
 
@@ -143,8 +147,8 @@ def file_system(url: str) -> tuple[Any, str]:
     except ImportError:
         raise ConfigError(f"{url}: reading and writing addresses needs fsspec: pip install fsspec") from None
     try:
-        # Listings are never kept: another process may write at any time.
-        found, path = fsspec.core.url_to_fs(url, use_listings_cache=False, skip_instance_cache=False)
+        found, path = fsspec.core.url_to_fs(url)
+        found.invalidate_cache()  # another process may have written since
     except ImportError as error:
         name = getattr(error.__cause__, "name", None)
         said = f"{name} is missing: pip install {name}" if name else without_keys(str(error))
@@ -271,6 +275,7 @@ def read_file(store: Any, remote: str) -> bytes | None:
 
 def listed_files(store: Any, root: str) -> dict[str, Listed]:
     """The files below an address by name, each with its full name and what the store says of it; not hidden ones."""
+    store.invalidate_cache()
     found = {os.path.relpath(remote, root): (remote, info) for remote, info in store.find(root, detail=True).items()}
     return {name: there for name, there in found.items() if not name.rpartition("/")[2].startswith(".")}
 

@@ -19,6 +19,7 @@ from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.runs import CONFIG, MANIFEST, METRICS, TAGS
 from judgekit.storage.remote_files import (
     ADDRESS_FILE,
+    LOCAL,
     Listed,
     address_of,
     create_file,
@@ -274,8 +275,8 @@ def sha256_of(data: bytes | None) -> str | None:
 def both_changed(path: Path, url: str) -> StorageError:
     """The error about a run with changes here and others at its address."""
     return StorageError(
-        f"{url}: somebody else changed it, and {path} holds changes that are not uploaded; keep one: delete the folder "
-        "to go on with what is at the address, or start a run of another id"
+        f"{url}: somebody else changed it, and the {LOCAL}{path} holds changes that are not uploaded; keep one: delete "
+        "the folder to go on with what is at the address, or start a run of another id"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.runs import MANIFEST
-from judgekit.storage.remote_files import Listed, faults_of, file_system, listed_files, make_folder, version_of
+from judgekit.storage.remote_files import LOCAL, Listed, faults_of, file_system, listed_files, make_folder, version_of
 from judgekit.storage.remote_runs import CLAIM, both_changed, remote_manifest, run_address, session, sha256_of
 from judgekit.storage.remote_state import (
     RemoteState,
@@ -73,7 +73,9 @@ def _upload(path: Path, say: Callable[[str], None]) -> None:
             with faults_of(url, "uploaded"):
                 _send(store, root, path, url, state)
         except StorageError as error:
-            raise StorageError(f"{error}; the run is in {path}, and the next command about it uploads it") from None
+            raise StorageError(
+                f"{error}; the run is in the {LOCAL}{path}, and the next command about it uploads it"
+            ) from None
     say(f"uploaded {url}")
 
 

@@ -173,7 +173,8 @@ def test_an_upload_that_breaks_leaves_no_manifest_and_the_next_command_goes_on(
     assert code == 4
     (line,) = err.splitlines()
     assert f"{RUNS}/r: cannot be uploaded: ConnectionResetError: Connection reset by peer" in line
-    assert "the next command about it uploads it" in line
+    folder = next((tmp_path / "first machine").glob("*-runs/r"))
+    assert line.endswith(f"; the run is in the local folder {folder}, and the next command about it uploads it")
     assert len(stored("runs/r")) == 4  # three files, and the claim
     assert "manifest.json" not in stored("runs/r")
 

@@ -75,7 +75,7 @@ def report_command(
 
     folder = find_run(run, shared.options())
     wanted = [name.strip() for name in (columns or "").split(",") if name.strip()]
-    typer.echo(str(write_report(folder, format_, out, wanted)))
+    typer.echo(str(write_report(folder, format_, out, wanted, lambda text: say(f"note: {text}"))))
 
 
 @command(app, "view", panel=LOOK, epilog="\b\nExample:\n  judgekit view")

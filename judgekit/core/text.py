@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -32,6 +33,23 @@ def is_blank(text: str) -> bool:
 
 def _is_unseen(char: str) -> bool:
     return char.isspace() or char in _FILLERS or unicodedata.category(char) in _UNSEEN
+
+
+MOST_OF_CELL = 32_000
+"""Characters of a cell of a CSV; a spreadsheet program cuts what is longer than 32,767 and breaks the row."""
+
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*")
+
+
+def spreadsheet_cell(text: str) -> str:
+    """The text as a cell that a spreadsheet program shows: cut if it is too long, and with a `'` if it would be run.
+
+    A plain number stays. Control characters must be gone, since some programs skip them and run what follows.
+    """
+    if len(text) > MOST_OF_CELL:
+        text = f"{text[:MOST_OF_CELL]} [cut: {len(text) - MOST_OF_CELL} more characters]"
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def canonical_id(value: object) -> object:

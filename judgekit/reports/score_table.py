@@ -3,13 +3,13 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from judgekit.core.errors import ConfigError
 from judgekit.core.familiar_names import name_hint
 from judgekit.core.judgments import Verdict
 from judgekit.core.runs import CaseRecord
+from judgekit.core.text import MOST_OF_CELL, spreadsheet_cell
 from judgekit.reports.safe_text import inert
 
 Cell = str | float | None
@@ -39,9 +39,6 @@ _FAILURE_WORDS: Mapping[str, str] = {
     "panel_quorum": "too few members of the panel gave a verdict",
     "internal": "judgekit or a plug-in failed",
 }
-
-_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|\t")
-_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*")
 
 
 class ScoreTable:
@@ -85,6 +82,8 @@ class ScoreTable:
         self._texts = [name for name in _TEXTS if name in used or name == "case_id"]
         shown = [name for name in found if name in own or name in columns or ALL_COLUMNS in columns]
         self._columns = [*shown, *(name for name in score_names if name in columns and name not in shown)]
+        self.n_cut = 0
+        """Cells of the CSV that were cut, once its lines were read."""
         self._judges = judges
         """By judge, whether it gives labels, which are words and no number."""
 
@@ -117,19 +116,20 @@ class ScoreTable:
         return cells
 
     def csv_lines(self, records: Iterable[CaseRecord]) -> Iterator[str]:
-        """The table as CSV, line by line, first the names; texts cannot run as formulas of a spreadsheet program."""
+        """The table as CSV, line by line, first the names; texts cannot run as formulas of a spreadsheet program.
+
+        What is too long for a cell is cut, and counted in `n_cut`.
+        """
         yield _line([defused(name) for name in self.columns])
         for record in records:
-            yield _line([defused(cell) if isinstance(cell, str) else cell for cell in self.row(record)])
+            cells = self.row(record)
+            self.n_cut += sum(isinstance(cell, str) and len(cell) > MOST_OF_CELL for cell in cells)
+            yield _line([defused(cell) if isinstance(cell, str) else cell for cell in cells])
 
 
 def defused(text: str) -> str:
-    """The text with a `'` before it where a spreadsheet program would run it as a formula; a plain number stays.
-
-    Control characters are replaced, since some programs skip them and run what follows.
-    """
-    clean = inert(text.replace("\r\n", "\n").replace("\r", "\n"))
-    return f"'{clean}" if _FORMULA.match(clean) and not _NUMBER.fullmatch(clean) else clean
+    """The text as a cell of a spreadsheet program, see `spreadsheet_cell`; control characters are replaced."""
+    return spreadsheet_cell(inert(text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def _line(cells: Sequence[Cell]) -> str:

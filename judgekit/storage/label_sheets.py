@@ -17,7 +17,7 @@ from judgekit.core.errors import ConfigError, InputError
 from judgekit.core.human_labels import LabelItem, Sheet
 from judgekit.core.judgments import CANNOT_TELL, Verdict
 from judgekit.core.kind import Kind
-from judgekit.core.text import clean_text
+from judgekit.core.text import clean_text, spreadsheet_cell
 from judgekit.core.written_labels import read_written
 from judgekit.storage.encodings import faults_named
 from judgekit.storage.label_files import Kinds, table_rows
@@ -28,10 +28,6 @@ SHOWN_COLUMNS = ("question", "answer", "passages", "references", "key_facts", "c
 
 LABEL_COLUMNS = ("expected", "label", "annotator", "comment", "sheet")
 
-MOST_CHARACTERS = 32_000
-"""Of a cell; a spreadsheet program cuts what is longer and breaks the row."""
-
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
 _SHEET = re.compile(r"(.+) seed (-?\d+), (\d+) of (\d+)")
 
 
@@ -142,13 +138,12 @@ def _expected(kind: Kind) -> str:
 
 def cell_text(text: str) -> str:
     """A foreign text as a cell: without control characters, not run as a formula, cut if it is too long."""
-    clean = "".join(
-        character if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf", "Cs") else "\ufffd"
-        for character in clean_text(text).replace("\r\n", "\n").replace("\t", " ")
+    return spreadsheet_cell(
+        "".join(
+            character if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf", "Cs") else "\ufffd"
+            for character in clean_text(text).replace("\r\n", "\n").replace("\t", " ")
+        )
     )
-    if len(clean) > MOST_CHARACTERS:
-        clean = f"{clean[:MOST_CHARACTERS]} [cut: {len(clean) - MOST_CHARACTERS} more characters]"
-    return f"'{clean}" if _FORMULA.match(clean) else clean
 
 
 @dataclass(frozen=True)

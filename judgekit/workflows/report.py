@@ -1,7 +1,7 @@
 """`judgekit report`: a report of a stored run, from its folder to a page, a table, or a file for a CI server."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,13 @@ WAIT_SECONDS = 2.0
 """How long a report waits for a database that another process writes; it is written without its history then."""
 
 
-def write_report(path: Path, form: str = "html", out: Path | None = None, columns: Sequence[str] = ()) -> Path:
+def write_report(
+    path: Path,
+    form: str = "html",
+    out: Path | None = None,
+    columns: Sequence[str] = (),
+    note: Callable[[str], None] = lambda _: None,
+) -> Path:
     """Write a report of a stored run; an older one stays until the new one is complete.
 
     Args:
@@ -69,6 +75,7 @@ def write_report(path: Path, form: str = "html", out: Path | None = None, column
         form: a key of `FORMATS`.
         out: the file to write; None: its usual name in the run folder.
         columns: of CSV, further columns by name, as `ScoreTable` takes them.
+        note: is told what the reader of the report should know.
 
     Returns:
         The file written.
@@ -96,7 +103,7 @@ def write_report(path: Path, form: str = "html", out: Path | None = None, column
     if form == "inspect":
         return _write_inspect(folder, target)
     with replacing(target) as stream:
-        for piece in _pieces(folder, form, columns):
+        for piece in _csv_pieces(folder, columns, note) if form == "csv" else _pieces(folder, form):
             stream.write(piece.encode("utf-8", "replace"))
     return target
 
@@ -119,16 +126,23 @@ def _write_inspect(folder: RunFolder, target: Path) -> Path:
     return target
 
 
-def _pieces(folder: RunFolder, form: str, columns: Sequence[str]) -> Iterator[str]:
+def _csv_pieces(folder: RunFolder, columns: Sequence[str], note: Callable[[str], None]) -> Iterator[str]:
+    with StoredCases(folder) as cases:
+        table = ScoreTable(cases.score_names(), cases, columns)
+        yield "\ufeff"  # without it Excel takes the file for one of an older encoding
+        yield from table.csv_lines(cases)
+    if table.n_cut:
+        texts = "1 text is" if table.n_cut == 1 else f"{table.n_cut} texts are"
+        note(f"{texts} too long for a cell of Excel and end with [cut: ...]; --format parquet has all of it")
+
+
+def _pieces(folder: RunFolder, form: str) -> Iterator[str]:
     if form == "html":
         yield from html_pieces(folder)
     elif form == "md":
         yield render_markdown(_figures(folder), folder.prompts())
-    elif form == "junit":
-        yield render_junit(folder.manifest(), read_summary(folder))
     else:
-        with StoredCases(folder) as cases:
-            yield from ScoreTable(cases.score_names(), cases, columns).csv_lines(cases)
+        yield render_junit(folder.manifest(), read_summary(folder))
 
 
 def _figures(folder: RunFolder) -> RunSummary:

@@ -1,5 +1,6 @@
 """report, view, and what run leaves for CI servers."""
 
+import csv
 import json
 import signal
 import urllib.request
@@ -37,7 +38,7 @@ def test_a_config_can_do_without_the_report(tmp_path: Path) -> None:
     [
         ("html", "report.html", b"<!doctype html>"),
         ("md", "summary.md", b"# kilns: complete"),
-        ("csv", "scores.csv", b"case_id,question,answer,"),
+        ("csv", "scores.csv", b"\xef\xbb\xbfcase_id,question,answer,"),
         ("parquet", "scores.parquet", b"PAR1"),
         ("judgments", "judgments.parquet", b"PAR1"),
         ("junit", "junit.xml", b"<?xml"),
@@ -158,3 +159,20 @@ def test_figures_stand_in_one_order_whether_they_are_fresh_or_read_back(tmp_path
     shown = judgekit("runs", "show", str(folder), cwd=tmp_path).stdout.splitlines()
     rows = fresh.stdout.splitlines()[:10]
     assert shown[: len(rows)] == rows
+
+
+@pytest.mark.slow
+def test_a_text_that_is_too_long_for_a_cell_is_cut_visibly_and_that_is_said_once(tmp_path: Path) -> None:
+    long = "".join(f"{number:07} " for number in range(5000))  # 40,000 characters
+    rows = [{"case_id": "c0", "answer": long}, {"case_id": "c1", "answer": long}, {"case_id": "c2", "answer": "short"}]
+    config = write_suite(tmp_path, n_cases=3, output_rows=rows, judges=[], metrics=["operations"], report=False)
+    assert judgekit("run", config.name, "--run-id", "r", cwd=tmp_path).returncode == 0
+    done = judgekit("report", "r", "--format", "csv", "--out", "x.csv", cwd=tmp_path)
+    assert done.stderr == (
+        "note: 2 texts are too long for a cell of Excel and end with [cut: ...]; --format parquet has all of it\n"
+    )
+    with (tmp_path / "x.csv").open(encoding="utf-8-sig", newline="") as file:
+        answers = [row["answer"] for row in csv.DictReader(file)]
+    assert answers[0].endswith(" [cut: 8000 more characters]")
+    assert max(map(len, answers)) < 32_767
+    assert answers[2] == "short"

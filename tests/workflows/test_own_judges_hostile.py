@@ -53,7 +53,7 @@ def test_no_text_of_a_judge_acts_on_what_shows_it(tmp_path: Path) -> None:
     summary = (run / "summary.md").read_text(encoding="utf-8")
     assert not [mark for mark in ("\x1b", "\u202e", "<script>", "\n::error") if mark in summary]
     assert "`brand.a\\|b`" in summary
-    with (run / "scores.csv").open(encoding="utf-8", newline="") as file:
+    with (run / "scores.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.reader(file))
     assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "@", "-"))]
 

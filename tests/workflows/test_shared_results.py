@@ -135,7 +135,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> judgekit.RunResult:
 
 
 def test_a_judge_of_labels_has_the_word_and_its_reason_in_the_table(own: judgekit.RunResult) -> None:
-    rows = list(csv.DictReader(io.StringIO(write_report(own.folder, "csv").read_text())))
+    rows = list(csv.DictReader(io.StringIO(write_report(own.folder, "csv").read_text("utf-8-sig"))))
     told = [(row["brand"], row["brand.reason"], row["brand.on"]) for row in rows[:4]]
     assert told == [
         ("on", "as asked", "1.0"),
@@ -202,7 +202,7 @@ def test_a_label_is_a_verdict_in_a_run_that_was_killed_before_it_had_scores(
     (killed / "scores.jsonl").unlink()
     manifest = json.loads((killed / "manifest.json").read_text())
     (killed / "manifest.json").write_text(json.dumps({**manifest, "status": "running", "files": {}}))
-    rows = list(csv.DictReader(io.StringIO(write_report(killed, "csv").read_text())))
+    rows = list(csv.DictReader(io.StringIO(write_report(killed, "csv").read_text("utf-8-sig"))))
     assert [row["brand"] for row in rows[:4]] == ["on", "", "cannot tell", "mixed"]
     assert [row["failure"] for row in rows if row["case_id"] != "c1"] == [""] * 5
 
@@ -313,5 +313,5 @@ def test_hostile_texts_are_only_texts_in_every_export(tmp_path: Path) -> None:
             text = file.read_text()
             assert "\x1b" not in text
             assert "\u202e" not in text
-    rows = list(csv.reader(io.StringIO((result.folder / "scores.csv").read_text())))
+    rows = list(csv.reader(io.StringIO((result.folder / "scores.csv").read_text("utf-8-sig"))))
     assert all(not cell.startswith("=") for row in rows for cell in row)

@@ -319,7 +319,8 @@ def test_a_sheet_holds_no_formula_no_verdict_and_no_cell_that_is_too_long(tmp_pa
 @given(st.text())
 def test_a_cell_never_runs_as_a_formula(text: str) -> None:
     cell = cell_text(text)
-    assert not cell.lstrip().startswith(("=", "+", "-", "@"))
+    if cell.lstrip().startswith(("=", "+", "-", "@")):
+        float(cell.replace(",", ""))  # a plain number
     assert all(character == "\n" or ord(character) >= 32 for character in cell)
 
 

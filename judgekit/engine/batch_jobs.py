@@ -127,7 +127,9 @@ class BatchJobs:
         except CallError as error:
             where = f"batch {part.batch_id}" if part.batch_id else f"a batch of {part.n_requests} requests"
             kind = _Unreachable if error.retryable else ProviderError
-            raise kind(f"model {part.model_id}: {where}: {error}") from None
+            is_none = error.status == _NOT_FOUND and part.file_id is None
+            hint = '; if the server has no batch endpoint, leave "mode" out' if is_none else ""
+            raise kind(f"model {part.model_id}: {where}: {error}{hint}") from None
 
     async def _submit(self, part: BatchPart, endpoint: Batching) -> None:
         save = self._store.save

@@ -27,6 +27,8 @@ LineAnswer = Callable[[bytes], tuple[int, Any]]
 class BatchFaults:
     """What goes wrong with batches; may be changed while the server runs. Shares are drawn from the custom id."""
 
+    is_there: bool = True
+    """False: the server has no batch endpoint."""
     missing: float = 0.0
     """Share of the requests that are in neither file, although the batch is completed."""
     expired: float = 0.0
@@ -87,7 +89,7 @@ class BatchService:
     def answer(self, request: Request) -> Reply | None:
         """The reply to a request for files or batches; None if it is for something else."""
         match = _PATH.fullmatch(request.path)
-        if match is None:
+        if match is None or not self.faults.is_there:
             return None
         step = _step(request.method, *match.groups())
         self.calls[step] += 1

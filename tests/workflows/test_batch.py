@@ -94,6 +94,7 @@ def test_a_batch_goes_out_and_its_replies_come_back_in_any_order(tmp_path: Path)
     assert import_batch("r", files, options).n_stored == 0
 
 
+@pytest.mark.slow
 def test_what_a_batch_says_of_a_request_becomes_its_failure_and_what_is_of_no_request_a_warning(tmp_path: Path) -> None:
     with FaultServer(verdict(5, supported=["a"])) as server:
         build = asyncio.run(_build_of(server.base_url))
@@ -140,6 +141,7 @@ async def _build_of(base_url: str) -> str:
         await provider.close()
 
 
+@pytest.mark.slow
 def test_a_line_as_vllm_writes_it_is_read(tmp_path: Path) -> None:
     options = recorded(tmp_path, n_cases=2)
     first, second = lines(export_batch("r", None, None, options).paths[0])

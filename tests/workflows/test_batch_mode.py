@@ -66,7 +66,7 @@ class Waits(Observer):
 
 @pytest.mark.slow
 def test_a_run_submits_waits_and_judges_as_if_it_had_called(tmp_path: Path) -> None:
-    with FaultServer() as server:
+    with FaultServer(verdict(4, supported=["a"], reasoning=f"I was sent {KEY}")) as server:
         server.batch.faults.seconds = 0.4
         model = {"prices": {"input": 1e6, "output": 1e6}, "api_key_env": "JUDGE_KEY"}
         path = suite(tmp_path / "batch", server, model={**model, "batch": {"poll_seconds": 0.01, "max_requests": 4}})
@@ -101,6 +101,7 @@ def test_the_second_question_after_an_unreadable_reply_goes_into_a_second_batch(
         assert [(len(item["earlier_attempts"]), item["n_requests"]) for item in judgments(path)] == [(1, 2)] * 2
 
 
+@pytest.mark.slow
 def test_a_failure_is_recorded_once_for_each_case_while_other_cases_go_on_in_further_batches(tmp_path: Path) -> None:
     def unreadable_at_first(request: Request) -> Reply:
         return as_responder("four" if "A previous reply" not in request.text else GOOD)(request)
@@ -129,6 +130,7 @@ def test_a_failure_is_recorded_once_for_each_case_while_other_cases_go_on_in_fur
         ({"is_cut": True}, {"server_error"}, "not JSON (1)"),
     ],
 )
+@pytest.mark.slow
 def test_what_a_batch_does_not_answer_is_a_failure_and_asked_again_on_resume(
     tmp_path: Path, faults: dict[str, Any], kinds: set[str], left_out: str | None
 ) -> None:
@@ -157,7 +159,12 @@ def test_a_batch_that_fails_validation_stops_the_run_and_is_made_again(tmp_path:
         path = suite(tmp_path, server)
         with pytest.raises(ProviderError, match="batch batch_0001 failed validation: line 1: invalid_json_line: This"):
             begun(path)
-        server.batch.faults.is_invalid = False
+        server.batch.faults = BatchFaults(is_there=False)
+        with pytest.raises(
+            ProviderError, match='a batch of 6 requests: .*HTTP 404.*no batch endpoint, leave "mode" out'
+        ):
+            resumed(path)
+        server.batch.faults = BatchFaults()
         assert measured(resumed(path)) == 6
 
 
@@ -184,6 +191,7 @@ def test_a_batch_whose_id_was_lost_is_found_by_its_file_or_said_to_be_unknown(tm
         assert (measured(resumed(path)), server.batch.n_created) == (6, 1)
 
 
+@pytest.mark.slow
 def test_a_batch_that_has_no_room_is_submitted_again_and_a_lost_connection_is_waited_for(tmp_path: Path) -> None:
     with FaultServer(GOOD) as server:
         server.batch.faults = BatchFaults(n_without_room=1, lost={"retrieve": 2})
@@ -227,6 +235,7 @@ def test_a_budget_holds_before_a_batch_is_submitted(tmp_path: Path) -> None:
         assert (resumed(path).status, server.batch.asked.total()) == ("complete", 6)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_by_calls_once_its_batches_are_stopped(tmp_path: Path) -> None:
     with FaultServer(GOOD) as server:
         server.batch.faults = BatchFaults(seconds=60)
@@ -258,6 +267,7 @@ class _Cancels(Observer):
             task.cancel()
 
 
+@pytest.mark.slow
 def test_a_second_opinion_is_a_request_of_its_own(tmp_path: Path) -> None:
     with FaultServer() as server:
         path = suite(tmp_path, server, spot_check={"n": 3, "repeat": True}, seed=1)

@@ -21,7 +21,7 @@ from typing import Any
 
 from judgekit.analysis.drift_states import DRIFTED, DriftReport
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict, verdict
 from judgekit.workflows.drift import DriftQuery, drift_reports
 from judgekit.workflows.job import start

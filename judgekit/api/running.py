@@ -28,7 +28,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.protocols import System
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_beside, run_local
+from judgekit.executors.event_loop import run_beside, run_local
 from judgekit.storage.env_files import read_env
 from judgekit.systems.python import Python
 from judgekit.workflows.job import RunJob, start

@@ -77,7 +77,7 @@ def import_command(
 @command(batch, "cancel", json=True, epilog="\b\nExample:\n  judgekit batch cancel RUN")
 def cancel_command(shared: Shared, run: Run) -> None:
     """Stop the batches of a run. What they have answered by then is judged when the run is resumed."""
-    from judgekit.executors.local import run_local
+    from judgekit.executors.event_loop import run_local
     from judgekit.workflows.batch import cancel_batches
 
     n_open = run_local(lambda: cancel_batches(run, shared.options()))

@@ -88,7 +88,7 @@ def why_command(
     ] = False,
 ) -> None:
     """Say why the cache would answer a case of a run now, or not. It names the part of the key that changed."""
-    from judgekit.executors.local import run_local
+    from judgekit.executors.event_loop import run_local
     from judgekit.reports.cache_text import why_text
     from judgekit.workflows.cache_why import WhyTarget, explain_case
     from judgekit.workflows.selectors import config_path_of

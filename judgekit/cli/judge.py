@@ -279,7 +279,7 @@ def judge_all(job: "RunJob", shared: Shared, junit: Path | None = None, *, only_
     from judgekit.cli.github_actions import announce_error
     from judgekit.cli.progress import ProgressObserver
     from judgekit.core.errors import ConfigError, JudgekitError, RunBusy
-    from judgekit.executors.local import run_local
+    from judgekit.executors.event_loop import run_local
     from judgekit.workflows.resuming import is_open
     from judgekit.workflows.run import run
 
@@ -309,7 +309,7 @@ def _write_junit(folder: Path, junit: Path | None) -> None:
 
 
 def _print_dry_run(setup: "Setup", options: "Options", shared: Shared) -> None:
-    from judgekit.executors.local import run_local
+    from judgekit.executors.event_loop import run_local
     from judgekit.reports.run_text import dry_run_text
     from judgekit.workflows.dry_run import dry_run
 

@@ -74,7 +74,7 @@ def init_command(
 @command(app, "validate", panel=START, results_dir=False, epilog="\b\nExample:\n  judgekit validate config.json")
 def validate_command(shared: Shared, config: Annotated[str, Argument(help="Config file, or `quickstart`.")]) -> None:
     """Check config, cases, outputs, prompts and pins without a call."""
-    from judgekit.executors.local import run_local
+    from judgekit.executors.event_loop import run_local
     from judgekit.workflows.dry_run import dry_run
     from judgekit.workflows.selectors import config_path_of
     from judgekit.workflows.setup import set_up
@@ -102,7 +102,7 @@ def pin_command(
     model: Annotated[str | None, Option("--model", help="Ask for this model only (key in `models`).")] = None,
 ) -> None:
     """Ask the servers what they have loaded, to put under `pin`."""
-    from judgekit.executors.local import run_local
+    from judgekit.executors.event_loop import run_local
     from judgekit.workflows.pin import find_pins
     from judgekit.workflows.selectors import config_path_of
 
@@ -127,7 +127,7 @@ def doctor_command(shared: Shared, config: Annotated[str, Argument(help="Config 
 
     Says too which metrics and judges lack a field.
     """
-    from judgekit.executors.local import run_local
+    from judgekit.executors.event_loop import run_local
     from judgekit.reports.doctor_text import doctor_text
     from judgekit.workflows.doctor import examine
     from judgekit.workflows.selectors import config_path_of

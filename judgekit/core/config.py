@@ -49,6 +49,20 @@ class SystemConfig(BaseModel):
         return dict(self.model_extra or {})
 
 
+class ExecutorConfig(BaseModel):
+    """Where a run is carried out: the name of a file in judgekit/executors and its arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+
+    name: str = "local"
+    """`local` is this process; `dask` and `ray` judge shards of the cases in many."""
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """Everything but the name."""
+        return dict(self.model_extra or {})
+
+
 class ComponentConfig(Section):
     """A metric family and its arguments."""
 
@@ -281,6 +295,8 @@ class RunConfig(Section):
     the `repeats` of a case."""
     gates: tuple[Gate, ...] = ()
     budget: Budget = Budget()
+    executor: ExecutorConfig | None = None
+    """Where the run is carried out; left out: in this process."""
     errors: Literal["exclude", "as_zero"] = "exclude"
     """Cases whose output is an error: left out and counted, or counted as the worst value."""
     versions: dict[str, str] = {}

@@ -307,7 +307,7 @@ class RunSummary(Frozen):
     """Version of judgekit that rescored the run; None: the run itself made these figures."""
 
 
-RESUMABLE_CHANGES = ("budget", "results_dir", "$schema", "gates", "report", "spot_check.repeat_n")
+RESUMABLE_CHANGES = ("budget", "executor", "results_dir", "$schema", "gates", "report", "spot_check.repeat_n")
 """Parts of a config that may change between a run and its resume: they change no verdict."""
 
 RESUMABLE_MODEL_CHANGES = (

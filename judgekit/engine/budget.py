@@ -14,7 +14,7 @@ from judgekit.core.cases import Usage
 from judgekit.core.config import Budget
 from judgekit.core.errors import Interrupted
 from judgekit.core.judgments import COST_SOURCES, CostSource, Judgment, ModelRequest, ModelResponse, Unmetered
-from judgekit.core.protocols import CallError
+from judgekit.core.protocols import CallError, Lease
 from judgekit.engine.model_runtime import ModelRuntime
 
 CHARACTERS_PER_TOKEN = 4
@@ -148,6 +148,8 @@ class Spending:
     """Calls, tokens and money of one run, earlier parts of a resumed run included."""
 
     budget: Budget
+    lease: Lease | None = None
+    """Where more is asked for, if the budget is that of several processes."""
     n_calls: int = 0
     n_tokens: int = 0
     usd: float = 0.0
@@ -220,8 +222,7 @@ class Spending:
 
     def may_ask_again(self) -> bool:
         """Whether a running call may make one more request; counts it if so."""
-        most = self.budget.max_calls
-        if most is not None and self.n_calls + self._held_calls + 1 > most:
+        if self._lacks()[0] > 0 and (self.lease is None or self._grown()[0] > 0):
             return False
         self._held_calls += 1
         return True
@@ -334,17 +335,35 @@ class Spending:
                         other.set_result(self._used_up)
                 self._waiting.clear()
 
+    def _lacks(self, hold: Hold | None = None) -> tuple[int, int, float]:
+        """Calls, tokens and money that one more call has too little of; not above 0 if there is enough."""
+        limit, tokens, usd = self.budget, hold.tokens if hold else 0, hold.usd if hold else 0.0
+        return (
+            0 if limit.max_calls is None else self.n_calls + self._held_calls + 1 - limit.max_calls,
+            0 if limit.max_tokens is None else self.n_tokens + self._held_tokens + tokens - limit.max_tokens,
+            0.0 if limit.max_usd is None else self.usd + self._held_usd + usd - limit.max_usd,
+        )
+
+    def _grown(self, hold: Hold | None = None) -> tuple[int, int, float]:
+        """The same, after more was asked for of what is shared with other processes."""
+        if self.lease is not None:
+            self.budget = self.lease.grown(*self._lacks(hold))
+        return self._lacks(hold)
+
     def _refusal(self, hold: Hold) -> str | None:
         """Why one more call of this size has no room, or None if it has."""
+        lacks = self._lacks(hold)
+        if self.lease is not None and max(lacks) > 0:
+            lacks = self._grown(hold)
         limit = self.budget
-        if limit.max_calls is not None and self.n_calls + self._held_calls + 1 > limit.max_calls:
+        if limit.max_calls is not None and lacks[0] > 0:
             made = f"{self.n_calls} made, {self._running()}"
             return f"budget.max_calls of {limit.max_calls} is reached: {made}; raise it and resume with --resume"
-        if limit.max_tokens is not None and self.n_tokens + self._held_tokens + hold.tokens > limit.max_tokens:
+        if limit.max_tokens is not None and lacks[1] > 0:
             left = str(max(0, limit.max_tokens - self.n_tokens))
             size = f"up to {hold.tokens} tokens"
             return self._too_little(f"budget.max_tokens of {limit.max_tokens}", size, str(self.n_tokens), left)
-        if limit.max_usd is not None and self.usd + self._held_usd + hold.usd > limit.max_usd:
+        if limit.max_usd is not None and lacks[2] > 0:
             left = f"{max(0.0, limit.max_usd - self.usd):.4f}"
             size = f"up to {hold.usd:.4f} USD"
             return self._too_little(f"budget.max_usd of {limit.max_usd:g}", size, f"{self.usd:.4f}", left)

@@ -116,7 +116,7 @@ class Session:
         from judgekit.core.cases import Case, SystemOutput
         from judgekit.core.errors import ProviderError
         from judgekit.engine.passes import Observer
-        from judgekit.executors.local import run_local
+        from judgekit.executors.event_loop import run_local
         from judgekit.workflows.job import start
         from judgekit.workflows.models import Options
         from judgekit.workflows.run import run

@@ -10,6 +10,7 @@ with FaultServer([rate_limited(retry_after_seconds=1), verdict(4)]) as server:
 from judgekit.testing.batch_service import BatchFaults, BatchService
 from judgekit.testing.chances import decisions, plausible_chances, with_chances
 from judgekit.testing.exchange import Fault, Reply, Request, Responder
+from judgekit.testing.executor_contract import check_executor
 from judgekit.testing.fault_server import FaultServer, ServerInfo
 from judgekit.testing.log import LoggedRequest, RequestLog, Totals
 from judgekit.testing.replies import (
@@ -58,6 +59,7 @@ __all__ = [
     "Totals",
     "as_responder",
     "chat_reply",
+    "check_executor",
     "close_after_bytes",
     "decisions",
     "empty_reply",

@@ -9,7 +9,7 @@ from typing import Any
 import judgekit
 from judgekit.core.errors import ConfigError
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import ReplyCache
+from judgekit.core.protocols import Lease, ReplyCache
 from judgekit.core.runs import Manifest, RunSummary
 from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.core.text import canonical_sha256
@@ -60,6 +60,11 @@ class RunJob(Setup):
     """Spot checks of the parent that hold here as well: their second opinions are about the same inputs."""
     kept_prompts: Mapping[str, PromptTemplate] = field(default_factory=dict)
     """Wordings of the parent, kept beside those in use."""
+
+    is_part: bool = False
+    """It is judged for another run, and needs no report of its own."""
+    lease: Lease | None = None
+    """Its slices of a budget that several processes share."""
 
     is_begun: bool = False
     """Everything was checked, so the folder holds a run that can be resumed."""

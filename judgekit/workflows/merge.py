@@ -16,14 +16,25 @@ from judgekit.core.cases import SystemOutput
 from judgekit.core.errors import ConfigError, ProviderError, StorageError
 from judgekit.core.judgments import Judgment, JudgmentKey
 from judgekit.core.repeats import asked_id
-from judgekit.core.runs import CONFIG, JUDGMENTS, MANIFEST, OUTPUTS, Manifest, config_changes, shard_numbers, shard_of
+from judgekit.core.runs import (
+    CONFIG,
+    JUDGMENTS,
+    MANIFEST,
+    OUTPUTS,
+    Manifest,
+    Notices,
+    config_changes,
+    shard_numbers,
+    shard_of,
+)
 from judgekit.storage.run_files import damaged_line
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.shard_parts import committed_attempt
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.job import RunJob, resolved_config, start
 from judgekit.workflows.models import Options, build_model
 from judgekit.workflows.selectors import config_of, find_run, results_dir_of
-from judgekit.workflows.setup import set_up
+from judgekit.workflows.setup import Setup, set_up
 
 _SAME = ("limit", "sample", "sample_seed", "case_ids", "n_cases_in_file", "shard_by")
 """Of the manifest: which cases the shards share between them."""
@@ -63,38 +74,62 @@ def open_merge(runs: Sequence[str], options: Options, config_path: Path | None =
             config or data that have changed since.
         StorageError: a shard is damaged, or the new folder cannot be made.
     """
-    shards = _in_order([_opened(run, options) for run in dict.fromkeys(runs)])
+    notices: Notices = []
+    shards = _in_order([_opened(run, options) for run in dict.fromkeys(runs)], notices)
     first = shards[0]
     path = config_path or config_of(first.folder, first.manifest)
     part = {name: getattr(first.manifest, name) for name in ("limit", "sample", "case_ids")}
     # Nothing may be left to ask; if something is, the model says that its key is missing.
     options = replace(options, needs_keys=False, **part)
     setup = set_up(path, options)
-    changed = config_changes(first.resolved, _comparable(resolved_config(setup)))
+    _check_unchanged(setup, first)
+    job = start(setup, replace(options, results_dir=results_dir_of(setup.config.results_dir, path, options)))
+    _take(job, shards)
+    job.warnings.extend(notices)
+    seconds = sum(shard.manifest.wall_seconds for shard in shards)
+    job.manifest = job.manifest.model_copy(update={"wall_seconds": seconds})
+    return job
+
+
+def take_parts(job: RunJob, folders: Iterable[RunFolder]) -> None:
+    """Make a run the one that its committed parts come to; errors as of `open_merge`."""
+    shards = _in_order([_shard(folder) for folder in folders], [])
+    _check_unchanged(job, shards[0])
+    _take(job, shards)
+
+
+def _check_unchanged(setup: Setup, shard: Shard) -> None:
+    changed = config_changes(shard.resolved, _comparable(resolved_config(setup)))
     if changed:
         raise ConfigError(
-            f"{first.folder.path}: cannot be merged, since {', '.join(changed)} changed in {path} or beside it since "
-            "it was judged; put the files back as they were, or judge the shards again (what is cached costs nothing)"
+            f"{shard.folder.path}: cannot be merged, since {', '.join(changed)} changed in {setup.config_path} or "
+            "beside it since it was judged; put the files back as they were, or judge the shards again (what is cached "
+            "costs nothing)"
         )
-    job = start(setup, replace(options, results_dir=results_dir_of(setup.config.results_dir, path, options)))
-    models = {name: _model(shards, name) for name in setup.models}
-    for name, runtime in setup.models.items():
+
+
+def _take(job: RunJob, shards: Sequence[Shard]) -> None:
+    models = {name: _model(shards, name) for name in job.models}
+    for name, runtime in job.models.items():
         runtime.guard.go_on(models[name])
     told = [
         {"shard": shard.manifest.shard or "", "run_id": shard.manifest.run_id, "path": str(shard.folder.path.resolve())}
         for shard in shards
     ]
-    seconds = sum(shard.manifest.wall_seconds for shard in shards)
-    manifest = job.manifest.model_copy(update={"shards": tuple(told), "models": models, "wall_seconds": seconds})
-    return replace(job, shards=[shard.folder for shard in shards], manifest=manifest)
+    job.executor = None
+    job.shards = [shard.folder for shard in shards]
+    job.manifest = job.manifest.model_copy(update={"shards": tuple(told), "models": models})
 
 
 def _opened(run: str, options: Options) -> Shard:
     path = find_run(run, options)
     if not (path / MANIFEST).exists() and options.results_dir is not None:
         path = find_run(run, replace(options, results_dir=None))  # the merged run may be kept elsewhere
-    folder = RunFolder.open(path)
-    manifest = folder.manifest()
+    return _shard(RunFolder.open(path))
+
+
+def _shard(folder: RunFolder) -> Shard:
+    manifest, path = folder.manifest(), folder.path
     if manifest.kind != "run" or manifest.shard is None:
         raise ConfigError(f"{path}: is not a shard; make one: judgekit run CONFIG --shard I/N")
     if manifest.shard_by is None:
@@ -116,8 +151,8 @@ def _comparable(resolved: Mapping[str, Any]) -> dict[str, Any]:
     return {**resolved, "resolved": {**found, "cases": {"sha256": found.get("cases", {}).get("sha256")}}}
 
 
-def _in_order(shards: Sequence[Shard]) -> list[Shard]:
-    """Each shard once, in order.
+def _in_order(shards: Sequence[Shard], notices: Notices) -> list[Shard]:
+    """Each shard once, in order; of two committed attempts the one with the lower number, which a notice says.
 
     Raises:
         ConfigError: they do not belong together, or one is missing.
@@ -134,10 +169,16 @@ def _in_order(shards: Sequence[Shard]) -> list[Shard]:
         _check_alike(shards[0], shard)
         known = found.setdefault(number, shard)
         if known.manifest.files != shard.manifest.files:
-            raise ConfigError(
-                f"{known.folder.path} and {shard.folder.path} are both shard {shard.manifest.shard} and differ; "
-                "name one of them"
-            )
+            ranks = [committed_attempt(one.folder.path) for one in (known, shard)]
+            if ranks[0] is None or ranks[1] is None:
+                raise ConfigError(
+                    f"{known.folder.path} and {shard.folder.path} are both shard {shard.manifest.shard} and differ; "
+                    "name one of them"
+                )
+            counts, other = (known, shard) if ranks[0] < ranks[1] else (shard, known)
+            found[number] = counts
+            text = f"{counts.folder.path.name} counts, {other.folder.path.name} does not: attempts of one shard"
+            notices.append(("attempt_left_out", text))
     missing = [f"{number}/{n_shards}" for number in range(1, n_shards + 1) if number not in found]
     if missing:
         more = f", and {len(missing) - 5} more" if len(missing) > 5 else ""

@@ -62,6 +62,8 @@ class Options:
     """Takes the place of the process environment."""
     needs_keys: bool = True
     """False if nothing is asked, so that a missing key is not an error."""
+    n_sharers: int = 1
+    """So many processes share the calls in flight that the config allows of each model."""
     most_connections: int = sys.maxsize
     """To one model, as far as this machine is concerned."""
     from_dir: Path | None = None
@@ -127,6 +129,8 @@ def build_model(name: str, model: ModelConfig, config_path: Path, options: Optio
                 f"models.{name}.model: {model.model!r} is an alias that its provider can point at another model; "
                 'name a dated version, or set "pin": {"allow_floating": true}'
             )
+    if options.n_sharers > 1:
+        model = model.model_copy(update={"max_concurrency": max(1, model.max_concurrency // options.n_sharers)})
     limiter = AdaptiveLimiter(min(model.max_concurrency, options.most_connections))
     provider = provider_class(model, api_key=key)
     provider.variables = _variables_of(name, model, environment, needs_key=needs_key)

@@ -31,7 +31,7 @@ from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, is_unanswered
 from judgekit.engine.requests import JudgePlan
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.judges.from_rubric import RubricJudge
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder

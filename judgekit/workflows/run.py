@@ -13,6 +13,7 @@ from functools import partial
 
 from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.judgments import JudgmentKey, last_judgments
+from judgekit.core.protocols import Executor
 from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
 from judgekit.engine.budget import Spending
 from judgekit.engine.passes import Done, Observer, Passes, Wanted, models_left
@@ -20,6 +21,7 @@ from judgekit.engine.pinning import Seen
 from judgekit.storage.id_lists import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
+from judgekit.storage.shard_parts import PARTS, ShardParts
 from judgekit.systems.recorded import Recorded
 from judgekit.tracing import Traced, is_traced, run_span
 from judgekit.workflows.batch_rounds import goes_by_batch, in_rounds
@@ -41,6 +43,7 @@ from judgekit.workflows.run_spot_checks import (
     own_spot_checks,
     second_opinions,
 )
+from judgekit.workflows.sharding import judge_shards
 from judgekit.workflows.summarise import coverage_notices, summarise
 from judgekit.workflows.traced_results import trace_scores
 
@@ -72,7 +75,8 @@ async def run(job: RunJob, observer: Observer, *, only_record: bool = False) -> 
             try:
                 if job.reopened is not None:
                     append_history(job.folder, replaced_figures(job.reopened.summary, job.now()))
-                await prepare(job, observer)
+                executor = None if only_record or job.folder.has(JUDGMENTS) else job.executor
+                await prepare(job, observer, executor)
                 if only_record:
                     return _write_figures(job, "interrupted", ONLY_RECORDED, time.monotonic() - started)
                 await judge(job, observer)
@@ -87,7 +91,11 @@ async def run(job: RunJob, observer: Observer, *, only_record: bool = False) -> 
                 else:
                     close_early(job, "failed", str(error) or type(error).__name__, time.monotonic() - started)
                 raise
-            return conclude(job, time.monotonic() - started)
+            try:
+                return conclude(job, time.monotonic() - started)
+            finally:
+                if (parts := ShardParts(job.folder.path / PARTS)).path.exists():
+                    parts.clear()
     finally:
         if job.cache is not None:
             job.cache.close()
@@ -109,8 +117,11 @@ def _traced(job: RunJob) -> Traced:
     return run_span(manifest.kind, facts)
 
 
-async def prepare(job: RunJob, observer: Observer) -> None:
-    """Collect outputs and write everything that is judged, before any call to a judge."""
+async def prepare(job: RunJob, observer: Observer, executor: Executor | None = None) -> None:
+    """Collect outputs and write everything that is judged, before any call to a judge.
+
+    With an executor, its workers have judged all shards before, and what they did is taken over.
+    """
     folder = job.folder
     if job.found is not None:
         folder.repair_tail(JUDGMENTS)
@@ -122,6 +133,9 @@ async def prepare(job: RunJob, observer: Observer) -> None:
     if job.corpus_chunk_ids is not None:
         folder.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
     folder.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
+    if executor is not None:
+        job.is_begun = True  # what was committed is kept, whatever comes later
+        await judge_shards(job, executor, observer)
     if job.shards:
         take_over(job)
     outputs = await collect_outputs(job, observer)
@@ -208,7 +222,7 @@ async def _ready(job: RunJob, left: Set[str]) -> None:
 
 def _stored(job: RunJob) -> tuple[Done, Spending]:
     """The judgments that count so far, and what was spent; counts on which models answered."""
-    spending = Spending(job.config.budget)
+    spending = Spending(job.config.budget if job.lease is None else job.lease.grown(0, 0, 0.0), job.lease)
     seen = {name: Seen() for name in job.models}
     for judgment in job.folder.judgments():
         spending.add(judgment)
@@ -289,7 +303,7 @@ def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: 
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status, reason)
-    return closed(job.folder, summary, report=job.config.report)
+    return closed(job.folder, summary, report=job.config.report and not job.is_part, indexed=not job.is_part)
 
 
 def _settle_panels(job: RunJob) -> None:

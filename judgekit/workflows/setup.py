@@ -5,17 +5,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+import judgekit.executors
 from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.repeated_answers import most_answers
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
 from judgekit.core.cases import Case
-from judgekit.core.components import Judge, Metric
-from judgekit.core.config import RunConfig, SpotCheck
-from judgekit.core.errors import ConfigError
+from judgekit.core.components import Judge, Metric, find, names_of
+from judgekit.core.config import ExecutorConfig, RunConfig, SpotCheck
+from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import Surroundings, System
+from judgekit.core.protocols import Executor, Surroundings, System
 from judgekit.core.repeats import asked_id
 from judgekit.core.runs import CasePart, Notices
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
@@ -38,6 +41,9 @@ from judgekit.workflows.models import (
 )
 from judgekit.workflows.panel_rulings import Panel
 from judgekit.workflows.selectors import check_baselines, results_dir_of
+
+LOCAL = "local"
+"""The executor that is this process."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ class Setup:
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What a run stores of the files of cases, outputs and indexed documents: sha256 and number of records."""
     price_list: str | None = None
+    executor: Executor | None = None
+    """Where shards of the run are judged; None: the run is carried out in this process."""
     system_facts: Mapping[str, Any] = field(default_factory=dict)
     """What a live system says of itself before it is asked."""
     surroundings: Surroundings
@@ -111,7 +119,30 @@ def set_up(config_path: Path, options: Options, system: System | None = None) ->
     config = load_config(config_path)
     check_dimensions(config.slices)
     check_baselines(config.gates, results_dir_of(config.results_dir, config_path, options))
-    return assembled(config, config_path, judged_data(config, surroundings_of(config_path, options), system), options)
+    setup = assembled(config, config_path, judged_data(config, surroundings_of(config_path, options), system), options)
+    if options.shard is None and system is None:  # a shard is not divided again, and no worker can be sent a program
+        setup.executor = executor_of(config)
+    return setup
+
+
+def executor_of(config: RunConfig) -> Executor | None:
+    """The executor that a config names; None: this process.
+
+    Raises:
+        ConfigError: there is none of this name, or its arguments are wrong.
+    """
+    wanted = config.executor or ExecutorConfig()
+    names = names_of(judgekit.executors, Executor)
+    if wanted.name == LOCAL:
+        if wanted.args:
+            raise ConfigError(f"executor: {LOCAL} takes no arguments; {' or '.join(names)} does")
+        return None
+    if wanted.name not in names:
+        raise ConfigError(f"executor: none called {wanted.name!r}{did_you_mean(wanted.name, [*names, LOCAL])}")
+    try:
+        return find(judgekit.executors, Executor, wanted.name, "executor")(**wanted.args)
+    except ValidationError as error:
+        raise ConfigError(f"executor ({wanted.name}): {first_problem(error)}") from None
 
 
 def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: Options) -> Setup:

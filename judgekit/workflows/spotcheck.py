@@ -24,7 +24,7 @@ from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, Wanted
 from judgekit.engine.requests import JudgePlan
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.storage.recorder import Recorder
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.comparators import Comparator, Setting, SpotCheckWanted, comparator_of, note_of

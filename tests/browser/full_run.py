@@ -5,7 +5,7 @@ from pathlib import Path
 
 import judgekit
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.bridge import bridge
 from judgekit.workflows.calibrate import CalibrationWanted, calibrate

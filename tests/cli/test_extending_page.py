@@ -14,6 +14,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.testing import FaultServer
 from judgekit.workflows.models import Options
 from judgekit.workflows.setup import set_up
+from tests.builders import read_json
 
 PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
 
@@ -39,6 +40,7 @@ def project(tmp_path: Path) -> Path:
         (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (tmp_path / "my_metrics.py").write_text(block("python", "import judgekit"))
     (tmp_path / "my_classes.py").write_text(block("python", "from typing"))
+    (tmp_path / "my_executors.py").write_text(block("python", '"""Shards in processes'))
     for name in ("tone", "Language"):
         folder = tmp_path / "prompts" / name
         folder.mkdir(parents=True)
@@ -111,3 +113,20 @@ def test_an_installed_metric_takes_part_only_if_the_config_names_it(installed: P
     assert value(summary, "length.words") == 17.0  # (9 + 25) / 2
     with pytest.raises(ConfigError, match="'broken' cannot be loaded: ModuleNotFoundError"):
         set_up(config(installed, metrics=["broken"]), Options())
+
+
+@pytest.mark.slow
+def test_an_executor_of_thirty_lines_keeps_the_contract_and_judges_a_run(installed: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(block("python", "from judgekit.testing import check_executor"), names)
+    (installed / "shards").mkdir()
+    names["test_processes"](installed / "shards")
+    metrics: dict[str, Any] = {"metrics": ["length"]}
+    plain = judgekit.run(config(installed, **metrics), run_id="plain").summary
+    shared = judgekit.run(
+        config(installed, executor={"name": "processes", "workers": 2, "shards": 3}, **metrics), run_id="shared"
+    ).summary
+    assert shared.overall == plain.overall
+    assert [shard["shard"] for shard in read_json(installed / "results" / "shared" / "manifest.json")["shards"]] == [
+        "1/3", "2/3", "3/3",
+    ]  # fmt: skip

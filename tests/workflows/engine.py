@@ -8,7 +8,7 @@ import judgekit
 from judgekit.core.errors import JudgekitError
 from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.testing import FaultServer, Reply, Script, chat_reply, sequence, verdict
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job

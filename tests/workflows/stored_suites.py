@@ -7,7 +7,7 @@ from typing import Any
 import judgekit
 from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.storage.prompt_files import shipped
 from judgekit.testing import FaultServer, Reply, Request, plausible_verdict
 from judgekit.workflows.comparators import SpotCheckWanted

@@ -54,7 +54,7 @@ def test_the_folder_alone_is_enough_to_score_and_to_judge_again(tmp_path: Path) 
     (tmp_path / "chunks.txt").unlink()
     assert rescore(str(folder), Options())["changes"] == []
     from judgekit.engine.passes import Observer
-    from judgekit.executors.local import run_local
+    from judgekit.executors.event_loop import run_local
     from judgekit.workflows.run import run
 
     job = open_rejudge(str(folder), RejudgeWanted(), Options(run_id="again"))

@@ -9,7 +9,7 @@ import pytest
 
 import judgekit
 from judgekit.core.errors import ProviderError
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, server_error
 from judgekit.workflows.dry_run import dry_run
 from judgekit.workflows.models import Options

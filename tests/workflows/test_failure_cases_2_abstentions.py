@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from judgekit.core.sentences import abstention_rule
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.testing import FaultServer, Reply, Request, chat_reply, error_reply, verdict
 from judgekit.workflows.dry_run import dry_run
 from judgekit.workflows.models import Options

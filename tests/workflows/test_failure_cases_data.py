@@ -15,7 +15,7 @@ import judgekit.metrics
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, Metric, discover
 from judgekit.core.errors import ConfigError, InputError
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.spans import CharacterSpan

@@ -16,7 +16,7 @@ import pytest
 
 import judgekit.providers.llama_cpp as provider
 from judgekit.core.errors import ConfigError, JudgekitError, ProviderError
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.testing import FaultServer
 from judgekit.workflows.models import Options
 from judgekit.workflows.pin import find_pins

@@ -12,7 +12,7 @@ from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, JudgekitError, ProviderError, StorageError
 from judgekit.core.runs import CasePart, RunSummary, shard_of
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.stored_history import read_points
 from judgekit.testing import FaultServer, Reply, chat_reply, error_reply, verdict

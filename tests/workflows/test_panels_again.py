@@ -12,7 +12,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import Verdict
 from judgekit.core.scores import Outcomes
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.judges.groundedness import Groundedness
 from judgekit.metrics.answer_checks import AnswerChecks
 from judgekit.storage.prompt_files import shipped

@@ -17,7 +17,7 @@ from judgekit.core.errors import ConfigError, InputError, Interrupted
 from judgekit.core.prompts import unfence
 from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.reports.preference_text import preference_lines
 from judgekit.storage.label_sheets import write_sheet
 from judgekit.testing import FaultServer, Reply, chat_reply, with_latency

@@ -13,7 +13,7 @@ from judgekit.analysis.drift_states import drift_report
 from judgekit.core.errors import ConfigError
 from judgekit.core.history_points import HistoryPoint
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_index import reindex

@@ -10,7 +10,7 @@ import pytest
 import judgekit
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.testing import FaultServer, Reply, Request, error_reply, plausible_verdict, verdict
 from judgekit.workflows import comparators
 from judgekit.workflows.models import Options

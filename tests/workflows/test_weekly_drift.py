@@ -21,7 +21,7 @@ from judgekit.core.judgments import Verdict
 from judgekit.core.runs import RunSummary
 from judgekit.core.verdict_kinds import Scale
 from judgekit.engine.passes import Observer
-from judgekit.executors.local import run_local
+from judgekit.executors.event_loop import run_local
 from judgekit.reports.run_text import dry_run_text
 from judgekit.storage.cache_entries import open_reader
 from judgekit.storage.cache_transfer import export_entries, import_entries

@@ -1,0 +1,210 @@
+"""A run whose shards are judged by workers: handed out, tried again if a worker is lost, and put together at the end.
+
+What a worker judged is in the folder of parts and counts once it is committed, so the driver may be lost as well: the
+run is resumed, and only shards without a committed attempt are judged.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager, suppress
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgekit.core.config import Budget
+from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
+from judgekit.core.protocols import Executor, ShardTask
+from judgekit.engine.budget import Spending
+from judgekit.engine.judging import Tally
+from judgekit.engine.passes import Observer
+from judgekit.storage.leases import KINDS, LEASES, BudgetLeases
+from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.shard_parts import PARTS, ShardParts
+from judgekit.workflows.job import RunJob
+from judgekit.workflows.merge import take_parts
+
+TRIES = 3
+"""How often a shard is tried before the run goes on without it."""
+
+LOST = 1
+"""Beside exit codes: the worker was lost, or failed in a way that nobody foresaw."""
+
+_ERRORS: dict[int, type[JudgekitError]] = {2: ConfigError, 3: ProviderError, 4: StorageError}
+
+_MAY_PASS = (LOST, StorageError.exit_code)
+"""What another worker may do better: a lost one, or one whose disk is full."""
+
+
+@dataclass
+class _Driver:
+    """What is left to judge, and what came of it."""
+
+    job: RunJob
+    executor: Executor
+    parts: ShardParts
+    n_shards: int
+    observer: Observer
+    leases: BudgetLeases | None = None
+    left: deque[int] = field(default_factory=deque)
+    tries: Counter[int] = field(default_factory=Counter)
+    problems: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """By shard that is given up: exit code and message."""
+    tally: Tally = field(default_factory=Tally)
+    is_used_up: bool = False
+    """The budget does not hold a further call."""
+
+    async def run(self) -> None:
+        """Judge all shards that are left, as far as it goes."""
+        done = self.parts.committed()
+        self.left.extend(number for number in range(1, self.n_shards + 1) if number not in done)
+        if not self.left:
+            return
+        self.observer.started(PARTS, len(self.left))
+        try:
+            async with _session(self.executor) as submit:
+                await self._hand_out(submit)
+        finally:
+            self.observer.finished(PARTS)
+
+    async def _hand_out(self, submit: Callable[[ShardTask], Future[Any]]) -> None:
+        most = min(self.executor.workers, _most_at_once(self.job))
+        running: dict[asyncio.Future[Any], int] = {}
+        while True:
+            while self.left and len(running) < most and not self.is_used_up:
+                number = self.left.popleft()
+                self.tries[number] += 1
+                running[asyncio.wrap_future(submit(self._task(number, most)))] = number
+            if not running:
+                return
+            ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for future in ended:
+                self._take(running.pop(future), future)
+
+    def _task(self, number: int, n_sharers: int) -> ShardTask:
+        job = self.job
+        return ShardTask(
+            config_path=str(job.config_path.resolve()),
+            parts_dir=str(self.parts.path.resolve()),
+            shard=f"{number}/{self.n_shards}",
+            part={name: getattr(job.manifest, name) for name in ("limit", "sample", "case_ids")},
+            cache_dir=str(job.folder.path.resolve().parent),
+            use_cache=job.cache is not None,
+            n_sharers=n_sharers,
+        )
+
+    def _take(self, number: int, future: "asyncio.Future[Any]") -> None:
+        """What came of one attempt."""
+        self._return_leases(number)
+        try:
+            code, message = future.result()
+        except Exception as error:  # noqa: BLE001  # each engine has errors of its own
+            code, message = LOST, f"its worker was lost: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        if any(self.parts.is_committed(name) for name in self.parts.attempts(number)):
+            self.tally.n_done += 1
+            self.observer.advanced(PARTS, self.tally)
+            return
+        if code == 0:
+            where = self.parts.path
+            code, message = LOST, f"a worker has judged it, but not into {where}, which all workers must see"
+        self.is_used_up = self.is_used_up or code == Interrupted.exit_code
+        if code in _MAY_PASS and self.tries[number] < TRIES:
+            self.left.append(number)
+        else:
+            self.problems[number] = code, message
+
+    def _return_leases(self, number: int) -> None:
+        if self.leases is not None:
+            for name in self.parts.attempts(number):
+                self.leases.give_back(name, _spent(self.parts, name))
+
+    def check(self) -> None:
+        """Go on only if every shard counts.
+
+        Raises:
+            JudgekitError: a shard does not; what was committed is kept.
+        """
+        if not self.problems and not self.left:
+            return
+        done = f"{len(self.parts.committed())} of {self.n_shards} shards are done and kept"
+        if self.is_used_up:
+            limits = self.job.config.budget.model_dump(exclude_none=True).items()
+            limit = " and ".join(f"budget.{name} of {value:g}" for name, value in limits) or "the budget"
+            raise Interrupted(f"{limit} does not hold one more call; {done}; raise it and resume with --resume")
+        number, (code, message) = next(iter(self.problems.items()))
+        others = f", and {len(self.problems) - 1} more shards have failed" if len(self.problems) > 1 else ""
+        tried = f" after {self.tries[number]} tries" if self.tries[number] > 1 else ""
+        text = f"shard {number}/{self.n_shards}{tried}: {message}{others}; {done}; resume with --resume"
+        raise _ERRORS.get(code, Interrupted)(text)
+
+
+async def judge_shards(job: RunJob, executor: Executor, observer: Observer) -> None:
+    """Have all shards of a run judged, and make the run the one that they come to.
+
+    Raises:
+        ConfigError: the executor is not there, or a worker finds what the user can mend, such as a missing key.
+        ProviderError: the provider refuses a shard for good.
+        Interrupted: the budget is used up, or a worker was lost too often; the run can be resumed.
+        StorageError: the folder of parts cannot be written, or a part is not what was committed.
+    """
+    parts = ShardParts(job.folder.path / PARTS)
+    # A run that is resumed keeps its shards, whatever the config says of their number now.
+    driver = _Driver(job, executor, parts, parts.n_shards() or executor.n_shards, observer)
+    parts.make()
+    budget = job.config.budget
+    if budget != Budget():
+        spent: Counter[str] = Counter()
+        for name in parts.attempts():
+            spent.update(_spent(parts, name))
+        driver.leases = BudgetLeases.opened(parts.path / LEASES, budget, spent)
+    await driver.run()
+    driver.check()
+    committed = parts.committed()
+    take_parts(job, committed.values())
+    job.warnings.extend(_lost(parts, {folder.path.name for folder in committed.values()}))
+
+
+@asynccontextmanager
+async def _session(executor: Executor) -> AsyncIterator[Callable[[ShardTask], Future[Any]]]:
+    """Workers, started and ended beside this loop, which must not wait for them."""
+    from judgekit.workflows.shard_worker import judge_shard  # which stands on `run`, as this is a step of it
+
+    stack, context, loop = ExitStack(), copy_context(), asyncio.get_running_loop()
+    # One thread and one context, as some engines end only where they were started.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            yield await loop.run_in_executor(thread, context.run, stack.enter_context, executor.session(judge_shard))
+        finally:
+            await loop.run_in_executor(thread, context.run, stack.close)
+
+
+def _most_at_once(job: RunJob) -> int:
+    """Workers among which the calls in flight can be divided: at least one each."""
+    limits = [model.config.max_concurrency for model in job.models.values() if model.provider.needs_network]
+    return min(limits, default=10_000)
+
+
+def _spent(parts: ShardParts, name: str) -> dict[str, float]:
+    """What an attempt has recorded, whether or not it counts."""
+    spending = Spending(Budget())
+    if parts.has(name):
+        for judgment in RunFolder(parts.path / name).judgments():
+            spending.add(judgment)
+    return dict(zip(KINDS, (spending.n_calls, spending.n_tokens, spending.usd), strict=True))
+
+
+def _lost(parts: ShardParts, counted: set[str]) -> list[tuple[str, str]]:
+    """What was paid for attempts that do not count."""
+    others = [name for name in parts.attempts() if name not in counted]
+    if not others:
+        return []
+    spent: Counter[str] = Counter()
+    for name in others:
+        with suppress(JudgekitError):
+            spent.update(_spent(parts, name))
+    text = (
+        f"{len(others)} attempts of shards do not count, since workers were lost: {spent[KINDS[0]]:g} calls that they "
+        f"recorded, {spent[KINDS[1]]:g} tokens and {spent[KINDS[2]]:.4f} USD, are not in the cost"
+    )
+    return [("attempts_lost", text)]

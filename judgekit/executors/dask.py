@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from judgekit.core.errors import ConfigError
-from judgekit.core.protocols import Executor, ShardTask
+from judgekit.core.shard_tasks import Executor, ShardTask
 
 _CONNECT_SECONDS = 30
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from judgekit.core.errors import ConfigError
-from judgekit.core.protocols import Executor, ShardTask
+from judgekit.core.shard_tasks import Executor, ShardTask
 
 
 class Ray(Executor):

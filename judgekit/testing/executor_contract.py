@@ -6,7 +6,7 @@ import time
 from concurrent.futures import wait
 from pathlib import Path
 
-from judgekit.core.protocols import Executor, ShardTask
+from judgekit.core.shard_tasks import Executor, ShardTask
 
 
 def _play(task: ShardTask) -> tuple[int, str]:

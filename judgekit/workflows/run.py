@@ -13,8 +13,8 @@ from functools import partial
 
 from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitError, ProviderError, StorageError
 from judgekit.core.judgments import JudgmentKey, last_judgments
-from judgekit.core.protocols import Executor
 from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
+from judgekit.core.shard_tasks import Executor
 from judgekit.engine.budget import Spending
 from judgekit.engine.passes import Done, Observer, Passes, Wanted, models_left
 from judgekit.engine.pinning import Seen

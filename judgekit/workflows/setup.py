@@ -18,9 +18,10 @@ from judgekit.core.errors import ConfigError, did_you_mean, first_problem
 from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
-from judgekit.core.protocols import Executor, Surroundings, System
+from judgekit.core.protocols import Surroundings, System
 from judgekit.core.repeats import asked_id
 from judgekit.core.runs import CasePart, Notices
+from judgekit.core.shard_tasks import Executor
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
 from judgekit.core.stored_text import as_stored, characters_kept
 from judgekit.engine.model_runtime import ModelRuntime
@@ -175,8 +176,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     check_gate_names(
         config.gates, components, has_indexing=data.indexing is not None, n_answers=most_answers(all_cases)
     )
-    # A shard asks for second opinions on those of its cases that the sample of the whole holds. Where it cannot know
-    # that, and for all that depends on verdicts of other shards, the merged run asks.
+    # A shard asks about those of its cases that the sample of the whole holds; for what it cannot know, the merged run.
     is_shard = options.shard is not None
     has_sample = config.spot_check is not None and not (is_shard and not isinstance(data.system, Recorded))
     spot_checks = _spot_checks(config, prompts, models, judges) if has_sample else []

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from judgekit.core.errors import JudgekitError
-from judgekit.core.protocols import ShardTask
 from judgekit.core.runs import shard_numbers
+from judgekit.core.shard_tasks import ShardTask
 from judgekit.engine.passes import Observer
 from judgekit.executors.event_loop import run_local
 from judgekit.storage.leases import LEASES, BudgetLeases, PartLease

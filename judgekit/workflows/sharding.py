@@ -15,7 +15,7 @@ from typing import Any
 
 from judgekit.core.config import Budget
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
-from judgekit.core.protocols import Executor, ShardTask
+from judgekit.core.shard_tasks import Executor, ShardTask
 from judgekit.engine.budget import Spending
 from judgekit.engine.judging import Tally
 from judgekit.engine.passes import Observer

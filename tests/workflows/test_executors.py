@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from judgekit.core.errors import ConfigError, Interrupted, ProviderError, StorageError
-from judgekit.core.protocols import Executor, ShardTask
 from judgekit.core.runs import RunSummary
+from judgekit.core.shard_tasks import Executor, ShardTask
 from judgekit.engine.passes import Observer
 from judgekit.executors.event_loop import run_local
 from judgekit.storage.run_folder import RunFolder

@@ -42,7 +42,8 @@ def render_markdown(summary: RunSummary, prompts: Wordings = MappingProxyType({}
     """The summary as GitHub-flavoured markdown; with the wordings of the run, it says what own judges were asked."""
     parts: list[str] = [f"# {cell(summary.name)}: {summary.status}", ""]
     parts += [cell(run_sentence(summary)), ""]
-    parts.append(f"Run `{_code(summary.run_id)}`, {summary.created_at}, {cell(cases_text(summary.cases))}.")
+    when = summary.created_at[:16].replace("T", " ")
+    parts.append(f"Run `{_code(summary.run_id)}`, {when} UTC, {cell(cases_text(summary.cases))}.")
     parts += section("Preference", bullets(preference_lines(summary)))
     if summary.reason:
         parts += ["", f"**Stopped early:** {cell(summary.reason)} The figures below are of what was judged so far."]

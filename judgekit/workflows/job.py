@@ -106,7 +106,7 @@ def start(setup: Setup, options: Options, compared: Sequence[dict[str, str]] = (
         kind="prefer" if compared else "run",
         compared=tuple(compared),
         status="running",
-        created_at=now.isoformat(timespec="seconds"),
+        created_at=now.isoformat(timespec="milliseconds"),
         config_path=str(path.resolve()),
         config_sha256=canonical_sha256(resolved),
         n_cases_in_file=setup.n_cases_in_file,

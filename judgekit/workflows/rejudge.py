@@ -122,7 +122,7 @@ def rejudge_job(
         rejudged=tuple(names),
         compared=parent.manifest.compared,
         status="running",
-        created_at=now.isoformat(timespec="seconds"),
+        created_at=now.isoformat(timespec="milliseconds"),
         config_path=parent.manifest.config_path,
         code_dir=parent.manifest.code_dir if options.from_dir is None else str(options.from_dir.resolve()),
         config_sha256=canonical_sha256(_with_resolved(config, resolved)),

@@ -282,7 +282,7 @@ def _is_missing_any(job: RunJob) -> bool:
 
 
 def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: float) -> RunSummary:
-    finished_at = job.now().isoformat(timespec="seconds")
+    finished_at = job.now().isoformat(timespec="milliseconds")
     wall_seconds = job.manifest.wall_seconds + seconds
     job.manifest = job.manifest.model_copy(update={"wall_seconds": wall_seconds, "finished_at": finished_at})
     _settle_panels(job)

@@ -13,7 +13,9 @@ from judgekit.core.prompts import unfence
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import SUM_METHOD
 from judgekit.storage.prompt_files import load_prompt
+from judgekit.storage.run_list import list_runs
 from judgekit.testing import FaultServer, Reply, chat_reply, error_reply, reset, sequence, verdict
+from judgekit.workflows.selectors import select_run
 from tests.builders import REPOSITORY, case, output, read_json, read_lines, write_suite
 from tests.doubles.changes import alias_move
 from tests.doubles.strict import requires
@@ -467,3 +469,11 @@ def test_run_works_inside_a_running_event_loop(tmp_path: Path) -> None:
         return [judgekit.run(config, run_id=f"r{number}").summary for number in range(2)]
 
     assert [summary.status for summary in asyncio.run(notebook_cell())] == ["complete", "complete"]
+
+
+def test_latest_is_the_later_of_two_runs_that_began_in_one_second(tmp_path: Path) -> None:
+    config = write_suite(tmp_path, n_cases=1, report=False)
+    for run_id in ("z", "a"):
+        judgekit.run(config, run_id=run_id)
+    assert select_run("latest", tmp_path / "results").name == "a"
+    assert [run.run_id for run in list_runs(tmp_path / "results")] == ["a", "z"]

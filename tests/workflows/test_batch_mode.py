@@ -161,7 +161,7 @@ def test_a_batch_that_fails_validation_stops_the_run_and_is_made_again(tmp_path:
             begun(path)
         server.batch.faults = BatchFaults(is_there=False)
         with pytest.raises(
-            ProviderError, match='a batch of 6 requests: .*HTTP 404.*no batch endpoint, leave "mode" out'
+            ProviderError, match=r'a batch of 6 requests: .*HTTP 404.*no batch endpoint, leave "mode" out'
         ):
             resumed(path)
         server.batch.faults = BatchFaults()

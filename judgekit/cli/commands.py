@@ -25,7 +25,7 @@ START, RUN, LOOK, TRUST, CACHE = PANELS = ("Start", "Run", "Look at runs", "Trus
 PIPE_CLOSED = 128 + signal.SIGPIPE
 """Exit code when the reader of our output has left, as in `judgekit ... | head -1`: what a shell says of any tool."""
 
-Run = Annotated[str, Argument(help="Run id or its beginning, folder, `latest`, or `latest:TAG`.")]
+Run = Annotated[str, Argument(help="Run id or its beginning, folder or address, `latest`, or `latest:TAG`.")]
 RunId = Annotated[str | None, Option("--run-id", help="Name of the run; default: name, time and four letters.")]
 NoCache = Annotated[bool, Option("--no-cache", help="Ask every question again and store no replies.")]
 OtherConfig = Annotated[
@@ -72,7 +72,9 @@ app = typer.Typer(
 class Shared:
     """The options that most commands take; one that a command does not take has its default."""
 
-    results_dir: Annotated[Path | None, Option("--results-dir", help="Folder of runs; default: results.")] = None
+    results_dir: Annotated[
+        Path | None, Option("--results-dir", help="Folder of runs, or its address; default: results.")
+    ] = None
     as_json: Annotated[bool, Option("--json", help="Print one JSON value on stdout and nothing else there.")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress.")] = False
     stats: Annotated[bool, Option("--stats", help="Print every figure, and how it was made.")] = False

@@ -304,7 +304,7 @@ class RunConfig(Section):
     prompts_dir: str | None = None
     """Folder of your own prompts, looked into before the shipped ones."""
     results_dir: str | None = None
-    """Left out: `results` in the current folder."""
+    """Path, or an address such as `s3://bucket/runs`. Left out: `results` in the current folder."""
     report: bool = True
     """Write report.html at the end of the run; `judgekit report` writes it at any time."""
     seed: int | None = None

@@ -57,7 +57,10 @@ class DataFile(Section):
     """A file of cases or outputs, and how it is read."""
 
     path: str
-    """Path of the file; relative paths start at the config file."""
+    """Path of a file, a folder, or several files as in `part-*.parquet`; or an address such as `s3://bucket/cases.jsonl`.
+
+    Relative paths start at the config file.
+    """
     format: str | None = None
     """Left out: by the extension of the file, or by keys that only one format has; see docs/formats.md."""
     fields: dict[str, str] = {}

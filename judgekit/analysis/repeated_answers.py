@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from judgekit.analysis.judge_calls import PerVerdict
 from judgekit.analysis.score_variance import variance_notes, variance_record
 from judgekit.analysis.slices import Clusters
 from judgekit.core.cases import Case
-from judgekit.core.repeats import ALL_PASS, ANY_PASSES, REPEATS_TOGETHER, asked_id
+from judgekit.core.repeats import ALL_PASS, ANY_PASSES, REPEAT_OF, REPEATS_TOGETHER, asked_id
 from judgekit.core.runs import Notices
 from judgekit.core.scores import Column, Estimate, Failed, Outcomes
 from judgekit.stats.bootstrap import Interval, Resampling, Row, bootstrap_mean
@@ -35,9 +35,12 @@ def numbers_drawn(n_answers: int) -> list[int]:
     return [*range(1, min(n_answers, MOST_K) + 1), *([n_answers] if n_answers > MOST_K else [])]
 
 
-def most_answers(cases: Iterable[Case]) -> int:
+def most_answers(cases: Collection[Case]) -> int:
     """Answers to the case that has most."""
-    return max(Counter(map(asked_id, cases)).values(), default=0)
+    found = Counter(asked_id(case) for case in cases if REPEAT_OF in case.metadata)
+    if found:
+        found.update(case.id for case in cases if REPEAT_OF not in case.metadata and case.id in found)
+    return max(found.values(), default=min(len(cases), 1))
 
 
 def can_pass(column: Column) -> bool:

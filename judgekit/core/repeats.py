@@ -1,7 +1,7 @@
 """Several answers to one case: each is a case of its own, and `metadata.repeat_of` says what it repeats."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator
 
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError
@@ -18,30 +18,38 @@ ALL_PASS, ANY_PASSES = "pass^", "pass@"
 _OF_ANSWERS = re.compile(r"(.+)\.pass[\^@](\d+)")
 
 
-def repeated(cases: Sequence[Case], n: int) -> list[Case]:
-    """Each case as often as it is asked: `q1`, `q1#2`, `q1#3`, one after the other.
+def check_repeats(cases: Collection[Case], n: int) -> None:
+    """Refuse to ask about each case several times if the answers could not be told apart.
 
     Args:
         cases: the cases of the file.
-        n: answers for each; with 1 the cases are as they were.
+        n: answers for each.
 
     Raises:
         ConfigError: the cases hold repeats already, or an id is one that a repeat would have.
     """
-    if n == 1:
-        return list(cases)
     ids = {case.id for case in cases}
-    found = []
     for case in cases:
         if REPEAT_OF in case.metadata:
             raise ConfigError(f"repeats: case {case.id!r} has metadata.{REPEAT_OF} already; leave `repeats` out")
-        for number in range(1, n + 1):
-            own = case.id if number == 1 else f"{case.id}#{number}"
-            if number > 1 and own in ids:
-                raise ConfigError(f"repeats: {own!r} is the id of a case, and of a repeat of {case.id!r}; rename it")
-            update = {"id": own, "metadata": {**case.metadata, REPEAT_OF: case.id}}
-            found.append(case.model_copy(update=update))
-    return found
+        taken = next((own for own in _ids(case, n)[1:] if own in ids), None)
+        if taken is not None:
+            raise ConfigError(f"repeats: {taken!r} is the id of a case, and of a repeat of {case.id!r}; rename it")
+
+
+def answers_to(case: Case, n: int) -> Iterator[Case]:
+    """A case as often as it is asked: `q1`, `q1#2`, `q1#3`.
+
+    Args:
+        case: a case of the file.
+        n: answers, more than 1.
+    """
+    for own in _ids(case, n):
+        yield case.model_copy(update={"id": own, "metadata": {**case.metadata, REPEAT_OF: case.id}})
+
+
+def _ids(case: Case, n: int) -> list[str]:
+    return [case.id, *(f"{case.id}#{number}" for number in range(2, n + 1))]
 
 
 def asked_id(case: Case) -> str:

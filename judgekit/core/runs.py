@@ -2,9 +2,10 @@
 
 import difflib
 import hashlib
+import heapq
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from judgekit.core.cases import Case, SystemOutput
@@ -13,6 +14,7 @@ from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.repeats import asked_id
 from judgekit.core.scores import Estimate, Frozen, Scale
+from judgekit.core.streams import Streamed
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
@@ -142,7 +144,7 @@ class CasePart:
     case_ids: tuple[str, ...] | None = None
     """These cases, each with all its answers."""
 
-    def of(self, cases: Sequence[Case]) -> list[Case]:
+    def of(self, cases: Collection[Case]) -> Collection[Case]:
         """The cases of this part, in the order of the file; of a case with several answers all of them or none.
 
         A sample consists of the cases with the smallest hashes of seed and id. So it depends neither on the order of
@@ -156,22 +158,36 @@ class CasePart:
             raise ConfigError("--case names the cases; leave out --limit, --sample and --shard")
         if self.limit is not None and self.sample is not None:
             raise ConfigError("--limit and --sample: choose one; --sample draws at random, --limit takes the first")
+        number, n_shards = (1, 1) if self.shard is None else shard_numbers(self.shard)
+        chosen = self._chosen(cases)
+        if chosen is None and n_shards == 1:
+            return cases
+
+        def is_taken(case: Case) -> bool:
+            case_id = asked_id(case)
+            return (chosen is None or case_id in chosen) and (n_shards == 1 or shard_of(case_id, n_shards) == number)
+
+        return Streamed(lambda: filter(is_taken, cases), sum(map(is_taken, cases)))
+
+    def _chosen(self, cases: Iterable[Case]) -> frozenset[str] | None:
+        """Ids of the cases that are taken before they are shared out to shards; None: all."""
+        if (self.limit, self.sample, self.case_ids) == (None, None, None):
+            return None
         asked = list(dict.fromkeys(map(asked_id, cases)))
-        found = asked[: self.limit] if self.case_ids is None else _named(self.case_ids, asked)
-        if self.sample is not None and self.sample < len(asked):
-            drawn = set(sorted(asked, key=self._draw)[: self.sample])
-            found = [case_id for case_id in asked if case_id in drawn]
-        if self.shard is not None:
-            number, n_shards = shard_numbers(self.shard)
-            found = [case_id for case_id in found if shard_of(case_id, n_shards) == number]
-        taken = set(found)
-        return [case for case in cases if asked_id(case) in taken]
+        if self.case_ids is not None:
+            return frozenset(_named(self.case_ids, asked))
+        if self.sample is not None:
+            return frozenset(heapq.nsmallest(self.sample, asked, key=self._draw))
+        return frozenset(asked[: self.limit])
 
     def _draw(self, case_id: str) -> bytes:
         return hashlib.sha256(f"{self.sample_seed or 0} {case_id}".encode("utf-8", "replace")).digest()
 
-    def where_it_cuts(self, n_cases: int) -> "CasePart":
-        """The same without a limit or sample that leaves nothing out."""
+    def where_it_cuts(self, cases: Collection[Case]) -> "CasePart":
+        """The same without a limit or sample that leaves nothing out of the cases of the file."""
+        if (self.limit, self.sample, self.case_ids) == (None, None, None):
+            return replace(self, sample_seed=None)
+        n_cases = len(set(map(asked_id, cases)))
         limit = None if self.limit is None or self.limit >= n_cases else self.limit
         sample = None if self.sample is None or self.sample >= n_cases else self.sample
         case_ids = None if self.case_ids is None or len(set(self.case_ids)) >= n_cases else self.case_ids

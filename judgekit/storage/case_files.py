@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -13,7 +14,7 @@ from judgekit.core.answers import INVALID
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.collector import collector_paused
 from judgekit.core.data_files import DataFile
-from judgekit.core.errors import InputError
+from judgekit.core.errors import InputError, StorageError
 from judgekit.core.protocols import AskError
 from judgekit.storage.column_names import advice
 from judgekit.storage.dotted import EACH, field_heads
@@ -24,6 +25,7 @@ from judgekit.storage.id_lists import RETRIEVED_IDS
 from judgekit.storage.problems import MISSING, Location, line_of, one_line, problems
 from judgekit.storage.reading import reading_of
 from judgekit.storage.rows import Notices, Row, is_folder, read_text
+from judgekit.storage.sqlite_files import scratch_database
 
 M = TypeVar("M", Case, SystemOutput)
 
@@ -39,12 +41,14 @@ def load_cases(source: DataFile, path: Path, notices: Notices | None = None) -> 
     Raises:
         InputError: one line for each problem (20 at most, then a count), duplicate ids among them.
     """
-    return list(iterate_cases(source, path, notices))
+    with collector_paused():
+        return list(iterate_cases(source, path, notices))
 
 
 def load_outputs(source: DataFile, path: Path, notices: Notices | None = None) -> list[SystemOutput]:
     """All outputs of a file or folder, in order; arguments and errors as for `load_cases`."""
-    return list(iterate_outputs(source, path, notices))
+    with collector_paused():
+        return list(iterate_outputs(source, path, notices))
 
 
 def iterate_cases(source: DataFile, path: Path, notices: Notices | None = None) -> Iterator[Case]:
@@ -127,12 +131,11 @@ def _iterate(
     reading = reading_of(source, path)
     intake = Intake(source, path)
     said: Notices = [] if notices is None else notices
-    with collector_paused():
-        for row in reading.rows(kind, said):
-            found = record_of(row, mapping, model)
-            made = intake.take(row, found if isinstance(found, list) else (_key(found), found))
-            if made is not None:
-                yield made
+    for row in reading.rows(kind, said):
+        found = record_of(row, mapping, model)
+        made = intake.take(row, found if isinstance(found, list) else (_key(found), found))
+        if made is not None:
+            yield made
     intake.close(mapping.unmatched())
     said += [(code, f"{path.name}: {message}") for code, message in mapping.notices()]
 
@@ -200,8 +203,8 @@ class Intake:
             id_name: what messages call the id of a record.
         """
         self._file, self._path, self._id_name = file, series_folder(path), id_name
-        self._places: dict[str, Row | int] = {}
-        """Where each id was met first."""
+        self._places = scratch_database("CREATE TABLE places (id BLOB UNIQUE, line INTEGER, path TEXT, file TEXT)")
+        self._places.execute("BEGIN")
         self._wrong: list[tuple[Row | None, str]] = []
 
     def take(self, row: Row, found: tuple[str, T] | list[str]) -> T | None:
@@ -210,14 +213,24 @@ class Intake:
             self._wrong += [(row, problem) for problem in found]
             return None
         key, made = found
-        if key in self._places:
-            self._wrong.append((row, f"{row.path}: {self._id_name} {key!r} is already {_place(self._places[key])}"))
+        met = self._met(key, row)
+        if met is not None:
+            self._wrong.append((row, f"{row.path}: {self._id_name} {key!r} is already {met}"))
             return None
-        if row.line and row.path == "$" and not row.file:
-            self._places[key] = row.line
-        else:
-            self._places[key] = Row(row.line, row.path, None, file=row.file)
         return None if self._wrong else made
+
+    def _met(self, key: str, row: Row) -> str | None:
+        """Where an id was met before; None if it is new."""
+        name = key.encode("utf-8", "surrogatepass")
+        place = None if row.path == "$" else row.path
+        try:
+            self._places.execute("INSERT INTO places VALUES (?, ?, ?, ?)", (name, row.line, place, row.file or None))
+        except sqlite3.IntegrityError:
+            sql = "SELECT line, path, file FROM places WHERE id = ?"
+            return _place(*self._places.execute(sql, (name,)).fetchone())
+        except sqlite3.Error as error:
+            raise StorageError(f"{self._path}: its ids cannot be kept in a temporary file: {error}") from None
+        return None
 
     def close(self, unmatched: Sequence[str] = ()) -> None:
         """Say what is wrong.
@@ -228,6 +241,7 @@ class Intake:
         Raises:
             InputError: one line for each thing (20 at most, then a count).
         """
+        self._places.close()
         # Readers differ in what they come upon first.
         in_order = sorted(self._wrong, key=lambda one: (one[0].file, one[0].line) if one[0] is not None else ("", 0))
         wrong = [*((None, problem) for problem in unmatched), *in_order]
@@ -286,10 +300,8 @@ def _others(rows: list[Row]) -> str:
     return f" ({said}, on line{'s' * (len(numbers) > 1)} {shown})" if numbers else f" ({said})"
 
 
-def _place(row: Row | int) -> str:
-    if isinstance(row, int):
-        return f"on line {row}"
-    if not row.line:
-        return f"at {row.path}" + f" of {row.file}" * bool(row.file)
-    where = f"on line {row.line}" + f" of {row.file}" * bool(row.file)
-    return where if row.path == "$" else f"{where} ({row.path})"
+def _place(line: int, path: str | None, file: str | None) -> str:
+    in_file = f" of {file}" if file else ""
+    if not line:
+        return f"at {path or '$'}{in_file}"
+    return f"on line {line}{in_file}" + (f" ({path})" if path else "")

@@ -10,9 +10,7 @@ import msgspec
 
 from judgekit.core.errors import StorageError
 from judgekit.storage.run_files import damaged_line, disk_faults_named, whole_line
-
-_CACHE_KIB = 4096
-"""Memory for the pages of one index; what does not fit goes to a temporary file of SQLite's."""
+from judgekit.storage.sqlite_files import scratch_database
 
 
 class _Head(msgspec.Struct):
@@ -47,12 +45,11 @@ class RecordIndex:
         self._stream: IO[bytes] | None = None
         self.names: dict[str, None] = {}
         """Values of `name`, in the order in which they first come."""
-        # A database without a name is a temporary file, which is gone once it is closed.
-        self._places = sqlite3.connect("", isolation_level=None)
+        with self._faults_named():
+            self._places = scratch_database(
+                "CREATE TABLE places (case_id TEXT, judge TEXT, start INTEGER, length INTEGER)"
+            )
         with self._closed_on_failure(), self._faults_named():
-            self._places.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-            self._places.execute("PRAGMA journal_mode = OFF")
-            self._places.execute("CREATE TABLE places (case_id TEXT, judge TEXT, start INTEGER, length INTEGER)")
             self._places.execute("BEGIN")
             self._places.executemany("INSERT INTO places VALUES (?, ?, ?, ?)", self._found(only))
             self._places.execute("CREATE INDEX by_case ON places (case_id, start)")

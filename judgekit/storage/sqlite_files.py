@@ -56,6 +56,26 @@ def set_journal(connection: sqlite3.Connection, folder: Path) -> None:
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if mode == 'wal' else 'FULL'}").close()
 
 
+_SCRATCH_KIB = 4096
+
+
+def scratch_database(schema: str) -> sqlite3.Connection:
+    """A database for the time of its connection: what does not fit into 4 MiB goes to a temporary file of SQLite's.
+
+    Raises:
+        sqlite3.Error: it cannot be made.
+    """
+    connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute(f"PRAGMA cache_size = -{_SCRATCH_KIB}")
+        connection.execute("PRAGMA journal_mode = OFF").fetchone()
+        connection.execute(schema)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _file_system(folder: Path) -> str:
     """The type of the file system that a folder is on, as Linux calls it; blank if that cannot be told."""
     try:

@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -42,11 +42,10 @@ def _fault(warnings: Notices, name: str, case_id: str, error: Exception) -> Fail
 def judge_inputs(
     judges: Sequence[Judge], pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged, warnings: Notices
 ) -> Iterator[JudgeInput]:
-    """What each judge is asked, judge by judge; why a case is not put before a judge goes to `unjudged`."""
-    pairs = list(pairs)
-    for judge in judges:
-        reasons = unjudged.setdefault(judge.name, {})
-        for case, output in pairs:
+    """What each judge is asked, case by case; why a case is not put before a judge goes to `unjudged`."""
+    by_judge = [(judge, unjudged.setdefault(judge.name, {})) for judge in judges]
+    for case, output in pairs:
+        for judge, reasons in by_judge:
             built: JudgeInput | NotApplicable | Failed
             try:
                 built = judge.build_input(case, output)
@@ -93,7 +92,7 @@ class Scored:
 def score_cases(
     scorers: CaseScorers,
     folder: RunFolder,
-    cases: Iterable[Case],
+    cases: Collection[Case],
     unjudged: Mapping[str, Mapping[str, NotApplicable | Failed]],
     judgments: StoredJudgments,
 ) -> Scored:
@@ -106,7 +105,7 @@ def score_cases(
         unjudged: why cases were not put before a judge.
         judgments: the judgment that counts for each question.
     """
-    metrics = _settled(scorers.metrics, cases := list(cases), folder)
+    metrics = _settled(scorers.metrics, cases, folder)
     components = [*metrics, *scorers.judges]
     columns = [column for component in components for column in component.columns()]
     columns += (joint := joint_columns(columns))
@@ -162,7 +161,7 @@ def _scales(columns: Iterable[Column], pooled: Iterable[Pooled]) -> dict[str, Sc
     return found | {figure.name: figure.scale for figure in pooled}
 
 
-def _settled(metrics: Sequence[Metric], cases: Sequence[Case], folder: RunFolder) -> list[Metric]:
+def _settled(metrics: Sequence[Metric], cases: Iterable[Case], folder: RunFolder) -> list[Metric]:
     """The metrics with their columns fixed, which those of a user's function are only once it has seen the cases."""
     with redirect_stdout(sys.stderr):  # what a function of the user prints must not come between the lines of --json
         return [metric.settled(zip(cases, folder.outputs(), strict=False)) for metric in metrics]

@@ -5,13 +5,13 @@ question five times. Nothing is written, and no reply is taken from the cache or
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from judgekit.core.cases import SystemOutput
+from judgekit.core.cases import Case, OutputError, SystemOutput
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError
 from judgekit.core.judgments import JudgeInput, ModelRequest, ModelResponse
@@ -22,7 +22,7 @@ from judgekit.reports.doctor_text import finding
 from judgekit.storage.config_files import load_config
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.models import Options, build_model, price_models
-from judgekit.workflows.preflight import check_applies, check_data, in_words, missing_fields
+from judgekit.workflows.preflight import DataCheck, check_applies, in_words
 from judgekit.workflows.setup import Setup, set_up
 
 _SCHEMA = {
@@ -101,14 +101,19 @@ def _lacks(config_path: Path, options: Options, found: _Findings) -> list[dict[s
         return []
     found.notes += [message for _, message in setup.warnings]
     system = setup.system
-    outputs = [system.output(case) for case in setup.cases] if isinstance(system, Recorded) else []
-    missing = missing_fields(setup, outputs)
+    check = DataCheck(setup)
+    try:
+        for case in setup.cases:
+            check.add(case, system.output(case) if isinstance(system, Recorded) else _not_asked(case))
+    except ConfigError as error:
+        found.add("data", error)
+    missing = check.missing_fields()
     if isinstance(system, Recorded):
         try:
-            found.notes += [message for _, message in check_data(setup, outputs)]
+            found.notes += [message for _, message in check.notices()]
         except ConfigError as error:
             found.add("data", error)
-        _judges_that_apply(setup, outputs, {component.name for component, _ in missing}, found)
+        _judges_that_apply(setup, system, check, {component.name for component, _ in missing}, found)
     else:
         found.notes.append(f"system {system.name} is not asked, so fields of its outputs are not looked at")
     named = {judge.name for judge in setup.judge_components}
@@ -123,16 +128,21 @@ def _lacks(config_path: Path, options: Options, found: _Findings) -> list[dict[s
     ]
 
 
-def _judges_that_apply(setup: Setup, outputs: Sequence[SystemOutput], without: Iterable[str], found: _Findings) -> None:
+def _not_asked(case: Case) -> SystemOutput:
+    return SystemOutput(case_id=case.id, error=OutputError(kind="not_asked"))
+
+
+def _judges_that_apply(
+    setup: Setup, system: Recorded, check: DataCheck, without: Iterable[str], found: _Findings
+) -> None:
     """Note judges that apply to no case for another reason than a missing field."""
     for judge in setup.judge_components:
         if judge.name in without:
             continue
-        pairs = zip(setup.cases, outputs, strict=True)
-        built = {case.id: judge.build_input(case, output) for case, output in pairs}
+        built = {case.id: judge.build_input(case, system.output(case)) for case in setup.cases}
         reasons = {case_id: item for case_id, item in built.items() if not isinstance(item, JudgeInput)}
         try:
-            found.notes += [message for _, message in check_applies(judge, reasons, outputs)]
+            found.notes += [message for _, message in check_applies(judge, reasons, check)]
         except ConfigError as error:
             found.add("data", error)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from judgekit.core.request_fields import is_local
 from judgekit.core.runs import Notices
 from judgekit.core.scores import Failed, NotApplicable
 from judgekit.core.spot_checks import sample_size
+from judgekit.core.streams import Streamed
 from judgekit.core.verdict_kinds import Preference
 from judgekit.engine.budget import CHARACTERS_PER_TOKEN
 from judgekit.engine.judgment_draft import cached_reply
@@ -23,7 +24,7 @@ from judgekit.storage.cache_entries import CacheReader, open_reader
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.judge_reliability import MOST_ROWS
 from judgekit.workflows.models import Options
-from judgekit.workflows.preflight import check_applies, check_data, one_version
+from judgekit.workflows.preflight import DataCheck, check_applies
 from judgekit.workflows.selectors import cache_folder, results_dir_of
 from judgekit.workflows.setup import Setup
 
@@ -65,12 +66,17 @@ async def dry_run(setup: Setup, options: Options) -> dict[str, Any]:
 
 async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) -> dict[str, Any]:
     system = setup.system
+    outputs: Collection[SystemOutput]
     if isinstance(system, Recorded):
-        outputs = [system.output(case) for case in setup.cases]
-        one_version(setup.config.versions, outputs)
-        notices = [*system.warnings(), *check_data(setup, outputs), *_missing_source(setup, outputs)]
+        outputs = Streamed(lambda: map(system.output, setup.cases), len(setup.cases))
     else:
         outputs = [SystemOutput(case_id=case.id, answer="?", retrieved=(Hit(text="?"),)) for case in setup.cases]
+    check = DataCheck(setup)
+    for case, output in zip(setup.cases, outputs, strict=True):
+        check.add(case, output)
+    if isinstance(system, Recorded):
+        notices = [*system.warnings(), *check.notices(), *_missing_source(setup, outputs)]
+    else:
         notices = [("outputs_not_known", _OUTPUTS_NOT_KNOWN.format(n=len(outputs), system=system.name))]
     judges = {}
     for plan in setup.judges:
@@ -80,7 +86,7 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
         n_inputs, n, n_asked, length = _count(plan, _inputs(plan, setup, outputs, reasons), is_asked)
         n_cached = None if look_up is None else n - n_asked
         judges[plan.label] = {"n_inputs": n_inputs, "n_cached": n_cached, **_costs(plan, n_asked, length, reasons)}
-        notices += check_applies(plan.judge, reasons, outputs)
+        notices += check_applies(plan.judge, reasons, check)
     spot_checks = {}
     for spot_check in setup.spot_checks:
         reasons, plan, wanted = {}, spot_check.second, spot_check.wanted
@@ -122,7 +128,7 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
     }
 
 
-def _missing_source(setup: Setup, outputs: Sequence[SystemOutput]) -> Notices:
+def _missing_source(setup: Setup, outputs: Collection[SystemOutput]) -> Notices:
     """What a run lacks to say which outputs are abstentions."""
     judges = {plan.judge.name for plan in setup.judges if not isinstance(plan.judge.kind, Preference)}
     is_wanted = judges or any(case.answerable is not None for case in setup.cases)
@@ -136,7 +142,7 @@ def _missing_source(setup: Setup, outputs: Sequence[SystemOutput]) -> Notices:
     return [("abstention_by_rule", text)]
 
 
-def _inputs(plan: JudgePlan, setup: Setup, outputs: Sequence[SystemOutput], reasons: Reasons) -> Iterator[JudgeInput]:
+def _inputs(plan: JudgePlan, setup: Setup, outputs: Collection[SystemOutput], reasons: Reasons) -> Iterator[JudgeInput]:
     """What the judge is asked; fills `reasons`."""
     for case, output in zip(setup.cases, outputs, strict=True):
         built = plan.judge.build_input(case, output)

@@ -1,6 +1,6 @@
 """The data that a config names: its cases, a system with an output for each, and what is known of the corpus."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,21 +10,29 @@ from pydantic import ValidationError
 import judgekit.systems
 from judgekit.analysis.indexing_coverage import indexing_coverage
 from judgekit.analysis.input_mismatches import check_positions
-from judgekit.core.cases import Case
+from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import find, names_of
 from judgekit.core.config import RunConfig, SystemConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.protocols import Surroundings, System
-from judgekit.core.repeats import repeated
+from judgekit.core.repeats import answers_to, check_repeats
 from judgekit.core.runs import Notices
-from judgekit.metrics.gold_evidence import delimiter_notice, delimiter_of, split_case, split_output
-from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
+from judgekit.core.streams import Streamed
+from judgekit.metrics.gold_evidence import (
+    delimiter_notice,
+    heading_texts,
+    recognised_delimiter,
+    split_case,
+    split_output,
+)
+from judgekit.storage.case_files import data_sha256, file_sha256, iterate_cases, iterate_outputs
 from judgekit.storage.id_lists import load_ids
 from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.reading import missing_is_empty
 from judgekit.storage.record_formats import NO_ID
 from judgekit.storage.remote_files import local_data
+from judgekit.storage.recorded_outputs import RecordedOutputs
 from judgekit.systems.recorded import Recorded
 
 RECORDED = "recorded"
@@ -35,7 +43,7 @@ RECORDED = "recorded"
 class JudgedData:
     """What a run works on, loaded: all its cases, and the system that has an output for each."""
 
-    cases: Sequence[Case]
+    cases: Collection[Case]
     system: Recorded | System
     files: Mapping[str, Mapping[str, Any]]
     """By what they hold: sha256 and number of records of the files."""
@@ -63,13 +71,11 @@ def judged_data(config: RunConfig, surroundings: Surroundings, instead: System |
     base = surroundings.folder
     cases_path = local_data(base, config.cases_file.path)
     notices: Notices = []
-    all_cases = load_cases(config.cases_file, cases_path, notices)
-    delimiter = _heading_delimiter(config.match.heading_delimiter, all_cases, notices)
-    all_cases = repeated([split_case(case, delimiter) for case in all_cases], config.repeats or 1)
+    all_cases, delimiter = _cases(config, cases_path, notices)
     system: Recorded | System
     facts: Mapping[str, Any] = {}
     if instead is None and config.system.name == RECORDED:
-        system, record = _recorded(config, base, [case.id for case in all_cases], notices, delimiter)
+        system, record = _recorded(config, base, all_cases, notices, delimiter)
         files = {"outputs": record}
     else:
         system = instead or live_system(config.system)
@@ -106,17 +112,31 @@ def live_system(wanted: SystemConfig) -> System:
         raise ConfigError(f"system ({wanted.name}): {first_problem(error)}") from None
 
 
-def _heading_delimiter(wanted: str | None, cases: Sequence[Case], notices: Notices) -> str | None:
-    """Where headings that are one text are split beside ` > `: as the config says, else as the gold does throughout."""
-    if wanted is not None:
-        return wanted
-    found = delimiter_of(cases)
-    notices += [] if found is None else [delimiter_notice(found)]
-    return found
+def _cases(config: RunConfig, path: Path, notices: Notices) -> tuple[Collection[Case], str | None]:
+    """The cases of the file, read through once, and where headings that are one text are split beside ` > `.
+
+    That is as the config says, else as the gold does throughout.
+    """
+    n, headings = 0, set[str]()
+    for case in iterate_cases(config.cases_file, path, notices):
+        n += 1
+        headings.update(heading_texts(case))
+    delimiter = config.match.heading_delimiter
+    if delimiter is None:
+        delimiter = recognised_delimiter(headings)
+        notices += [] if delimiter is None else [delimiter_notice(delimiter)]
+    cases = Streamed(lambda: (split_case(case, delimiter) for case in iterate_cases(config.cases_file, path)), n)
+    if config.repeats is None or config.repeats == 1:
+        return cases, delimiter
+    n_answers = config.repeats
+    check_repeats(cases, n_answers)
+    return Streamed(
+        lambda: (answer for case in cases for answer in answers_to(case, n_answers)), n * n_answers
+    ), delimiter
 
 
 def _recorded(
-    config: RunConfig, base: Path, case_ids: list[str], notices: Notices, delimiter: str | None
+    config: RunConfig, base: Path, cases: Collection[Case], notices: Notices, delimiter: str | None
 ) -> tuple[Recorded, dict[str, Any]]:
     """The outputs that were recorded before, and what a run stores of their file."""
     try:
@@ -125,18 +145,21 @@ def _recorded(
         raise ConfigError(f"system (recorded): {first_problem(error)}") from None
     path = local_data(base, source.path)
     said: Notices = []
-    outputs = load_outputs(source, path, said)
+
+    def read() -> Iterator[SystemOutput]:
+        said.clear()
+        return (split_output(output, delimiter) for output in iterate_outputs(source, path, said))
+
+    outputs = RecordedOutputs(path, read, (case.id for case in cases))
     numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
-    check_positions(case_ids, [output.case_id for output in outputs], numbered, path.name)
+    system = Recorded(outputs, path.name, missing_is_empty=missing_is_empty(source, path))
+    if not outputs.is_in_order:
+        case_ids = [case.id for case in cases]
+        check_positions(case_ids, outputs, numbered, path.name)
+        system.check(case_ids)
     notices += said
     if path.resolve() == local_data(base, config.cases_file.path).resolve():  # positions of one file cannot differ
         notices[:] = [notice for notice in notices if notice[0] != NO_ID]
-    system = Recorded(
-        {output.case_id: split_output(output, delimiter) for output in outputs},
-        path.name,
-        missing_is_empty=missing_is_empty(source, path),
-    )
-    system.check(case_ids)
     return system, {"sha256": data_sha256(source, path), "n": len(outputs)}
 
 

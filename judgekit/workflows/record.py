@@ -18,8 +18,8 @@ from judgekit.systems.recorded import Recorded
 from judgekit.workflows.job import RunJob
 
 
-async def collect_outputs(job: RunJob, observer: Observer) -> list[SystemOutput]:
-    """The output of each case, in the order of the cases; what is on disk already is not asked again.
+async def collect_outputs(job: RunJob, observer: Observer) -> None:
+    """Write the output of each case, in the order of the cases; what is on disk already is not asked again.
 
     In a run that stopped before it had all outputs, failures are asked again that may pass, such as a time-out, and
     those over which it stopped.
@@ -32,10 +32,11 @@ async def collect_outputs(job: RunJob, observer: Observer) -> list[SystemOutput]
     system, n_kept = job.system, characters_kept(job.config.store_text)
     if isinstance(system, Recorded):
         job.warnings.extend(system.warnings())
-        return [as_stored(system.output(case), n_kept) for case in job.cases]
+        job.folder.write_lines(OUTPUTS, (output_line(as_stored(system.output(case), n_kept)) for case in job.cases))
+        return
     folder = job.folder
     if folder.has(OUTPUTS):
-        return list(folder.outputs())
+        return
     folder.repair_tail(PARTIAL_OUTPUTS)
     done = {output.case_id: output for output in _kept(list(folder.outputs(PARTIAL_OUTPUTS)))}
     left = [case for case in job.cases if case.id not in done]
@@ -56,12 +57,16 @@ async def collect_outputs(job: RunJob, observer: Observer) -> list[SystemOutput]
         finally:
             sink.close()
     outputs = [split_output(done[case.id], job.heading_delimiter) for case in job.cases]
-    folder.write_lines(OUTPUTS, (output.model_dump_json(exclude_defaults=True).encode() for output in outputs))
+    folder.write_lines(OUTPUTS, map(output_line, outputs))
     with suppress(OSError):
         (folder.path / PARTIAL_OUTPUTS).unlink(missing_ok=True)
     record = _system_record(calls, outputs)
     job.manifest = job.manifest.model_copy(update={"system": record})
-    return outputs
+
+
+def output_line(output: SystemOutput) -> bytes:
+    """An output as a line of outputs.jsonl."""
+    return output.model_dump_json(exclude_defaults=True).encode()
 
 
 def failure_notices(system: Mapping[str, Any], n_cases: int) -> Notices:

@@ -15,6 +15,7 @@ from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitE
 from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
 from judgekit.core.shard_tasks import Executor
+from judgekit.core.streams import Streamed
 from judgekit.engine.budget import Spending
 from judgekit.engine.passes import Done, Observer, Passes, Wanted, models_left
 from judgekit.engine.pinning import Seen
@@ -32,7 +33,7 @@ from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
 from judgekit.workflows.merge import as_final, check_keys, take_over
 from judgekit.workflows.panel_rulings import rule, says_the_same
-from judgekit.workflows.preflight import check_applies, check_data, one_version
+from judgekit.workflows.preflight import DataCheck, check_applies
 from judgekit.workflows.record import collect_outputs
 from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
@@ -133,33 +134,33 @@ async def prepare(job: RunJob, observer: Observer, executor: Executor | None = N
     if job.corpus_chunk_ids is not None:
         folder.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
     folder.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
+    job.cases = Streamed(folder.cases, len(job.cases))
     if executor is not None:
         job.is_begun = True  # what was committed is kept, whatever comes later
         await judge_shards(job, executor, observer)
     if job.shards:
         take_over(job)
-    outputs = await collect_outputs(job, observer)
-    versions = one_version(job.config.versions, outputs)
+    await collect_outputs(job, observer)
+    check = DataCheck(job)
+    pairs = check.checked(zip(job.cases, folder.outputs(), strict=True))
     try:
-        job.warnings.extend(check_data(job, outputs))
+        if job.parent is None:
+            inputs = judge_inputs(job.judge_components, pairs, job.unjudged, job.warnings)
+        else:
+            inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
+            copy_judgments(job, job.parent)
+        folder.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
+        job.warnings.extend(check.notices())
     except InputError as error:
         if isinstance(job.system, Recorded):
             raise
         kept = f"the system's outputs are kept; name them as system.path: {folder.path / OUTPUTS}"
         raise InputError(f"{error}\n{kept}") from None
-    job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **versions}})
-    folder.write_lines(OUTPUTS, (_line(output.model_dump(exclude_defaults=True)) for output in outputs))
-    pairs = zip(job.cases, outputs, strict=True)
-    if job.parent is None:
-        inputs = judge_inputs(job.judge_components, pairs, job.unjudged, job.warnings)
-    else:
-        inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
-        copy_judgments(job, job.parent)
-    folder.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
+    job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **check.versions}})
     job.is_prepared = True
     is_shard = job.manifest.shard is not None
     for component in job.judge_components:
-        job.warnings.extend(check_applies(component, job.unjudged[component.name], outputs, is_shard=is_shard))
+        job.warnings.extend(check_applies(component, job.unjudged[component.name], check, is_shard=is_shard))
     job.is_begun = True
 
 

@@ -23,7 +23,7 @@ from judgekit.metrics.gold_positions import Gold, Ids, empty_positions, position
 from judgekit.metrics.ranking_columns import RankingColumns
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
-from judgekit.storage.case_files import data_sha256, iterate_cases, iterate_outputs
+from judgekit.storage.case_files import data_sha256, iterate_outputs, load_cases
 from judgekit.storage.encodings import Hashes
 from judgekit.storage.formats.trec import Scattered
 from judgekit.storage.ranked_files import Placed, iterate_positions, load_gold
@@ -196,7 +196,7 @@ def _asks_for_a_look(columns: RankingColumns, gold: Mapping[str, Gold]) -> bool:
 
 def _records(cases: DataFile, outputs: DataFile, delimiter: str | None) -> Iterator[tuple[Case, SystemOutput]]:
     """Each output with its case, their headings split at the delimiter that the cases use."""
-    found = {case.id: case for case in iterate_cases(cases, Path(cases.path))}
+    found = {case.id: case for case in load_cases(cases, Path(cases.path))}
     for output in iterate_outputs(outputs, Path(outputs.path)):
         if output.case_id in found:
             yield split_case(found[output.case_id], delimiter), split_output(output, delimiter)

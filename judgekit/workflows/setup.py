@@ -1,6 +1,6 @@
 """From a config file to everything that it names, loaded and checked; nothing is written yet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Surroundings, System
-from judgekit.core.repeats import asked_id
 from judgekit.core.runs import CasePart, Notices
 from judgekit.core.shard_tasks import Executor
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
@@ -62,7 +61,7 @@ class Setup:
 
     config: RunConfig
     config_path: Path
-    cases: Sequence[Case]
+    cases: Collection[Case]
     n_cases_in_file: int
     part: CasePart
     """Which of them are taken."""
@@ -188,7 +187,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         config_path=config_path,
         cases=cases,
         n_cases_in_file=len(all_cases),
-        part=part.where_it_cuts(len(set(map(asked_id, all_cases)))),
+        part=part.where_it_cuts(all_cases),
         system=data.system,
         system_facts=data.system_facts,
         surroundings=surroundings_of(config_path, options),
@@ -209,7 +208,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
 
 
 def _judged(
-    config: RunConfig, system: Recorded | System, judges: Sequence[JudgePlan], cases: Sequence[Case]
+    config: RunConfig, system: Recorded | System, judges: Sequence[JudgePlan], cases: Collection[Case]
 ) -> dict[str, list[str]]:
     """By judge, the cases whose recorded outputs it is asked about."""
     if not cases or not isinstance(system, Recorded):

@@ -1,0 +1,86 @@
+"""Recorded outputs by case id, in memory that does not grow with their number."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from judgekit.core.cases import SystemOutput
+from judgekit.core.errors import StorageError
+from judgekit.storage.sqlite_files import scratch_database
+
+
+class RecordedOutputs(Mapping[str, SystemOutput]):
+    """The outputs of a file by case id, read from it as they are asked for.
+
+    Outputs in the order of the cases are read side by side with them. Others go to a temporary file first, which is
+    gone with this object.
+    """
+
+    def __init__(self, path: Path, read: Callable[[], Iterator[SystemOutput]], case_ids: Iterable[str]) -> None:
+        """Read the outputs once.
+
+        Args:
+            path: names the file in messages.
+            read: gives all outputs in the order of the file, as often as it is called; each case id comes once.
+            case_ids: ids of the cases, in their order.
+
+        Raises:
+            InputError: whatever is wrong with the file or with a record.
+        """
+        self._path = path
+        self._read = read
+        self._stream: Iterator[SystemOutput] = iter(())
+        self._n = 0
+        self.is_in_order = True
+        """There is an output for each case, in the order of the cases, and no other."""
+        wanted = iter(case_ids)
+        for output in read():
+            self._n += 1
+            self.is_in_order = self.is_in_order and next(wanted, None) == output.case_id
+        self.is_in_order = self.is_in_order and next(wanted, None) is None
+        self._stored = None if self.is_in_order else self._written()
+
+    def __getitem__(self, case_id: str) -> SystemOutput:
+        if self._stored is not None:
+            with self._faults_named():
+                row = self._stored.execute("SELECT record FROM outputs WHERE case_id = ?", (case_id,)).fetchone()
+            if row is None:
+                raise KeyError(case_id)
+            return SystemOutput.model_validate_json(row[0])
+        for stream in (self._stream, self._read()):
+            self._stream = stream
+            for output in stream:
+                if output.case_id == case_id:
+                    return output
+        raise KeyError(case_id)
+
+    def __iter__(self) -> Iterator[str]:
+        if self._stored is None:
+            yield from (output.case_id for output in self._read())
+            return
+        with self._faults_named():
+            for (case_id,) in self._stored.execute("SELECT case_id FROM outputs ORDER BY rowid"):
+                yield case_id
+
+    def __len__(self) -> int:
+        return self._n
+
+    def _written(self) -> sqlite3.Connection:
+        with self._faults_named():
+            stored = scratch_database("CREATE TABLE outputs (case_id TEXT UNIQUE, record BLOB)")
+            stored.execute("BEGIN")
+            stored.executemany("INSERT INTO outputs VALUES (?, ?)", map(_row, self._read()))
+            stored.execute("COMMIT")
+            return stored
+
+    @contextmanager
+    def _faults_named(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StorageError(f"{self._path}: cannot be put in the order of the cases: {error}; free space") from None
+
+
+def _row(output: SystemOutput) -> tuple[str, bytes]:
+    return output.case_id, output.model_dump_json(exclude_defaults=True).encode("utf-8", "replace")

@@ -5,7 +5,7 @@ outputs of two versions of the system, judges that apply to no case.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from judgekit.analysis.input_mismatches import NameForms
@@ -40,19 +40,18 @@ class DataCheck:
         self._utf16 = _Found()
         self._ambiguous = _Found()
 
-    def checked(self, pairs: Iterable[tuple[Case, SystemOutput]]) -> Iterator[tuple[Case, SystemOutput]]:
-        """The pairs as they come, each looked at.
+    def add_all(self, cases: Iterable[Case], outputs: Iterable[SystemOutput]) -> None:
+        """Look at all cases, each with its output; errors as of `add`."""
+        for case, output in zip(cases, outputs, strict=True):
+            self.add(case, output)
+
+    def add(self, case: Case, output: SystemOutput) -> None:
+        """Look at one case and its output.
 
         Raises:
             InputError: the text of an expected span is not what a hit has at this place, or outputs name two versions
                 of one thing.
         """
-        for case, output in pairs:
-            self.add(case, output)
-            yield case, output
-
-    def add(self, case: Case, output: SystemOutput) -> None:
-        """Look at one case and its output; errors as of `checked`."""
         self.n += 1
         self._n_without_text += output.answer_left_out
         self._n_answered += output.error is None

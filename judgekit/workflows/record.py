@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from typing import Any
 
@@ -16,26 +16,38 @@ from judgekit.metrics.gold_evidence import split_output
 from judgekit.storage.recorder import Recorder
 from judgekit.systems.recorded import Recorded
 from judgekit.workflows.job import RunJob
+from judgekit.workflows.preflight import DataCheck
 
 
-async def collect_outputs(job: RunJob, observer: Observer) -> None:
-    """Write the output of each case, in the order of the cases; what is on disk already is not asked again.
+async def collect_outputs(job: RunJob, observer: Observer, check: DataCheck) -> None:
+    """Write the output of each case, in the order of the cases, and have it looked at.
+
+    What is on disk already is not asked again.
 
     In a run that stopped before it had all outputs, failures are asked again that may pass, such as a time-out, and
     those over which it stopped.
 
     Raises:
         ConfigError: the system cannot be asked so.
+        InputError: an output does not fit its case or the others.
         ProviderError: it cannot be reached, or failed too often in a row.
         StorageError: an output cannot be written.
     """
     system, n_kept = job.system, characters_kept(job.config.store_text)
     if isinstance(system, Recorded):
         job.warnings.extend(system.warnings())
-        job.folder.write_lines(OUTPUTS, (output_line(as_stored(system.output(case), n_kept)) for case in job.cases))
+
+        def lines() -> Iterator[bytes]:
+            for case in job.cases:
+                output = as_stored(system.output(case), n_kept)
+                check.add(case, output)
+                yield _line(output)
+
+        job.folder.write_lines(OUTPUTS, lines())
         return
     folder = job.folder
     if folder.has(OUTPUTS):
+        check.add_all(job.cases, folder.outputs())
         return
     folder.repair_tail(PARTIAL_OUTPUTS)
     done = {output.case_id: output for output in _kept(list(folder.outputs(PARTIAL_OUTPUTS)))}
@@ -57,15 +69,15 @@ async def collect_outputs(job: RunJob, observer: Observer) -> None:
         finally:
             sink.close()
     outputs = [split_output(done[case.id], job.heading_delimiter) for case in job.cases]
-    folder.write_lines(OUTPUTS, map(output_line, outputs))
+    folder.write_lines(OUTPUTS, map(_line, outputs))
     with suppress(OSError):
         (folder.path / PARTIAL_OUTPUTS).unlink(missing_ok=True)
     record = _system_record(calls, outputs)
     job.manifest = job.manifest.model_copy(update={"system": record})
+    check.add_all(job.cases, outputs)
 
 
-def output_line(output: SystemOutput) -> bytes:
-    """An output as a line of outputs.jsonl."""
+def _line(output: SystemOutput) -> bytes:
     return output.model_dump_json(exclude_defaults=True).encode()
 
 

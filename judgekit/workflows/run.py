@@ -140,16 +140,9 @@ async def prepare(job: RunJob, observer: Observer, executor: Executor | None = N
         await judge_shards(job, executor, observer)
     if job.shards:
         take_over(job)
-    await collect_outputs(job, observer)
     check = DataCheck(job)
-    pairs = check.checked(zip(job.cases, folder.outputs(), strict=True))
     try:
-        if job.parent is None:
-            inputs = judge_inputs(job.judge_components, pairs, job.unjudged, job.warnings)
-        else:
-            inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
-            copy_judgments(job, job.parent)
-        folder.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
+        await collect_outputs(job, observer, check)
         job.warnings.extend(check.notices())
     except InputError as error:
         if isinstance(job.system, Recorded):
@@ -157,6 +150,13 @@ async def prepare(job: RunJob, observer: Observer, executor: Executor | None = N
         kept = f"the system's outputs are kept; name them as system.path: {folder.path / OUTPUTS}"
         raise InputError(f"{error}\n{kept}") from None
     job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **check.versions}})
+    pairs = zip(job.cases, folder.outputs(), strict=True)
+    if job.parent is None:
+        inputs = judge_inputs(job.judge_components, pairs, job.unjudged, job.warnings)
+    else:
+        inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
+        copy_judgments(job, job.parent)
+    folder.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
     job.is_prepared = True
     is_shard = job.manifest.shard is not None
     for component in job.judge_components:

@@ -1,6 +1,7 @@
 """Several answers to one case: they are cases of their own that stay together."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,15 @@ import pytest
 
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError
-from judgekit.core.repeats import asked_id, repeated
+from judgekit.core.repeats import answers_to, asked_id, check_repeats
 from judgekit.core.runs import CasePart
 from judgekit.workflows.models import Options
 from judgekit.workflows.setup import set_up
+
+
+def repeated(cases: Sequence[Case], n: int) -> list[Case]:
+    check_repeats(cases, n)
+    return [answer for case in cases for answer in answers_to(case, n)]
 
 
 def test_each_case_is_asked_n_times_under_ids_of_its_own() -> None:
@@ -19,10 +25,6 @@ def test_each_case_is_asked_n_times_under_ids_of_its_own() -> None:
     assert [case.id for case in found] == ["q1", "q1#2", "q1#3", "q2", "q2#2", "q2#3"]
     assert found[1].metadata == {"topic": "a", "repeat_of": "q1"}
     assert [asked_id(case) for case in found] == ["q1"] * 3 + ["q2"] * 3
-
-
-def test_once_is_no_repeat() -> None:
-    assert repeated([Case(id="q1")], 1) == [Case(id="q1")]
 
 
 def test_an_id_that_a_repeat_would_have_is_refused() -> None:

@@ -31,8 +31,8 @@ from judgekit.storage.id_lists import load_ids
 from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.reading import missing_is_empty
 from judgekit.storage.record_formats import NO_ID
-from judgekit.storage.remote_files import local_data
 from judgekit.storage.recorded_outputs import RecordedOutputs
+from judgekit.storage.remote_files import local_data
 from judgekit.systems.recorded import Recorded
 
 RECORDED = "recorded"

@@ -218,8 +218,9 @@ def say_error(text: str) -> None:
 def say(text: str) -> None:
     """A line on stderr that is not an error."""
     from judgekit.reports.safe_text import printable
+    from judgekit.storage.remote_files import with_addresses
 
-    typer.echo(printable(text), err=True)
+    typer.echo(printable(with_addresses(text)), err=True)
 
 
 def say_notices(notices: Any) -> None:

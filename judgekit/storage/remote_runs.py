@@ -130,10 +130,10 @@ def _list_run(store: Any, path: Path, found: Mapping[str, Listed]) -> None:
             return
         wanted = {name: found[name] for name in _LISTED if name in found}
         with faults_of(url, "read"):
-            _bring(store, path, state, wanted)
-        if (path / MANIFEST).exists():
+            is_new = _bring(store, path, state, wanted)
+        if is_new:
             state.manifest = sha256_of((path / MANIFEST).read_bytes())
-        write_state(path, state)
+            write_state(path, state)
 
 
 def fetch_run(path: Path) -> None:
@@ -186,25 +186,32 @@ def _fetched(store: Any, root: str, path: Path, url: str) -> bool:
     return True
 
 
-def _bring(store: Any, path: Path, state: RemoteState, found: Mapping[str, Listed]) -> None:
-    """Fetch files that differ from those here."""
+def _bring(store: Any, path: Path, state: RemoteState, found: Mapping[str, Listed]) -> bool:
+    """Fetch files that differ from those here, at once where the store can; whether there were any."""
+    versions = {name: version_of(info) for name, (_, info) in found.items()}
+    wanted = [
+        name
+        for name, version in versions.items()
+        if version is None or name not in state.stamps or state.versions.get(name) != version
+    ]
+    if not wanted and not state.is_fetching:
+        return False
     state.is_fetching = True
     write_state(path, state)
-    for name, (remote, info) in found.items():
-        version = version_of(info)
-        if version is not None and state.versions.get(name) == version and name in state.stamps:
-            continue
-        local = inside(path, name)
-        with disk_faults_named(local, "cannot be written"):
-            local.parent.mkdir(parents=True, exist_ok=True)
-        temporary = local.with_name(f".{local.name}.tmp")
-        try:
-            store.get_file(remote, str(temporary))
-            temporary.replace(local)
-        finally:
-            temporary.unlink(missing_ok=True)
-        state.stamps[name], state.versions[name] = stamp_of(local), version
+    temporary = {name: inside(path, name).with_name(f".{inside(path, name).name}.tmp") for name in wanted}
+    try:
+        for place in temporary.values():
+            with disk_faults_named(place, "cannot be written"):
+                place.parent.mkdir(parents=True, exist_ok=True)
+        store.get([found[name][0] for name in wanted], [str(place) for place in temporary.values()])
+        for name in wanted:
+            temporary[name].replace(inside(path, name))
+            state.stamps[name], state.versions[name] = stamp_of(inside(path, name)), versions[name]
+    finally:
+        for place in temporary.values():
+            place.unlink(missing_ok=True)
     state.is_fetching = False
+    return True
 
 
 def claim_run(path: Path) -> None:

@@ -108,6 +108,8 @@ def test_a_run_on_addresses_is_the_run_on_files(
     assert said("runs", "show", "latest", "--results-dir", RUNS)[0] == 0
     assert said("report", f"{RUNS}/r", "--format", "csv", "--out", str(tmp_path / "scores.csv"))[0] == 0
     assert stored() == before, "reading changes nothing"
+    note = f"note: 1 run in {RUNS} not in the results database; `judgekit runs reindex` adds them\n"
+    assert said("runs", "list", "--results-dir", RUNS)[2] == note
 
     assert said("runs", "tag", f"{RUNS}/r", "base")[2] == f"uploaded {RUNS}/r\n"
     assert said("rejudge", "latest:base", "--results-dir", RUNS, "--run-id", "again", "--quiet")[0] == 0

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -64,7 +65,8 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[tuple[Locat
         elif detail["type"] == "literal_error" and location in expected:
             expected[location].append(str(detail["ctx"]["expected"]))
         else:
-            location, message = _narrowed(location, _message(detail, location, model), model)
+            absent = [place[-1] for place, said in messages.items() if said == MISSING and place[:-1] == location[:-1]]
+            location, message = _narrowed(location, _message(detail, location, model, absent), model)
             messages.setdefault(location, message)
     for location, shapes in expected.items():
         messages.setdefault(location, f"expected {' or '.join(shapes)}{found[location]}")
@@ -111,11 +113,13 @@ def _found(value: object, shape: str) -> str:
     return f", found {kind}" if kind != shape and not shape.endswith(kind.removeprefix("a ")) else ""
 
 
-def _message(detail: Any, location: Location, model: type[BaseModel]) -> str:
+def _message(detail: Any, location: Location, model: type[BaseModel], absent: Sequence[str | int]) -> str:
     if detail["type"] == "missing":
         return MISSING
     if detail["type"] == "extra_forbidden":
-        return f"unknown key{did_you_mean(str(location[-1]), known_keys(model, location[:-1]))}"
+        # A required key that is missing beside it is the likeliest to be meant.
+        near = get_close_matches(str(location[-1]), map(str, absent), n=1)
+        return f"unknown key{did_you_mean(str(location[-1]), near or known_keys(model, location[:-1]))}"
     if detail["type"] == "string_pattern_mismatch" and detail["ctx"]["pattern"] == r"\S":
         return "is blank"
     message = str(detail["msg"]).removeprefix("Value error, ")

@@ -213,9 +213,8 @@ class JudgingPass:
                         f'{error}; correct it there, or set "reply_format": "json_object" for the model'
                     ) from None
                 draft.spent.add(error.n_requests, error.bill if isinstance(error, BilledError) else None)
-                judged = draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
-                judged.by_batch = isinstance(error, BatchError)
-                return judged
+                draft.by_batch = isinstance(error, BatchError)
+                return draft.failed(JudgeFailure(kind=error.kind, message=str(error)))
             except VerdictError as error:
                 # The flight stays: an equal question later in this run gets the same reply without a call of its own.
                 failure = JudgeFailure(kind=error.kind, message=str(error))
@@ -328,6 +327,7 @@ class JudgingPass:
         await runtime.identified()
         hold = self._spending.hold_for(runtime, request)
         found = None if runtime.desk is None else self._from_batch(runtime.desk, draft, hold)
+        draft.by_batch = found is not None
         response, bill = found or await self._called(request, hold)
         await runtime.identified_again()
         pinned = runtime.guard.check_reply(response)

@@ -57,7 +57,7 @@ class Judged:
     to_cache: tuple[str, str] | None = None
     committed: Callable[[], None] | None = None
     by_batch: bool = False
-    """It failed for what a batch says, and not in a call just now."""
+    """What it rests on came by batch, so that it says nothing of calls that are still to be made."""
 
 
 @dataclass
@@ -74,6 +74,8 @@ class JudgmentDraft:
     reply: Reply | None = None
     probability_flag: ProbabilityFlag | None = None
     """Why there are no probabilities, if the judge takes them."""
+    by_batch: bool = False
+    """Its reply, or that there is none, came by batch."""
     spent: Spent = field(default_factory=Spent)
 
     def judged(self, parsed: ParsedReply) -> Judged:
@@ -125,7 +127,7 @@ class JudgmentDraft:
             failure=failure,
             parse_path=parse_path,
         )
-        return Judged(_encode(fields), failure, from_cache)
+        return Judged(_encode(fields), failure, from_cache, by_batch=self.by_batch)
 
     def _flags(self, verdict: Verdict | None, failure: JudgeFailure | None) -> tuple[str, ...]:
         flags = []
@@ -197,7 +199,8 @@ def joined(kind: Kind, judge_input: JudgeInput, parts: Sequence[Judged]) -> Judg
         "latency_seconds": sum(waits) if waits else None,
         "created_at": max(record["created_at"] for record in records),
     }
-    return Judged(_encode(fields), failure, all(part.from_cache for part in parts))
+    from_cache, by_batch = all(part.from_cache for part in parts), any(part.by_batch for part in parts)
+    return Judged(_encode(fields), failure, from_cache, by_batch=by_batch)
 
 
 def _is_free(record: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ Once it is resumed, the run parses the replies, holds them against the pins and 
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,21 @@ from judgekit.core.errors import ConfigError, InputError
 from judgekit.core.judgments import ModelRequest, last_judgments
 from judgekit.core.protocols import Capabilities
 from judgekit.core.request_fields import is_local
-from judgekit.core.runs import JUDGE_INPUTS, JUDGMENTS
+from judgekit.core.runs import JUDGE_INPUTS
 from judgekit.engine.batch_desk import request_name
 from judgekit.engine.batch_jobs import BatchJobs
 from judgekit.engine.batch_replies import ReplyReader
 from judgekit.engine.judgment_draft import cached_reply
 from judgekit.engine.model_runtime import ModelRuntime
-from judgekit.engine.passes import Observer, pending
-from judgekit.engine.requests import RequestMaker
+from judgekit.engine.passes import Observer, pending, unanswered
+from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.providers.batch_lines import received, request_line
 from judgekit.storage.batch_store import BatchStore, PartWriter
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.job import RunJob
-from judgekit.workflows.models import Options
-from judgekit.workflows.resuming import resume_job
+from judgekit.workflows.models import Options, open_cache
+from judgekit.workflows.rejudge import plans_of
 from judgekit.workflows.selectors import find_run
+from judgekit.workflows.stored import StoredRun, open_stored
 
 
 @dataclass
@@ -80,19 +80,21 @@ def export_batch(run: str, out: Path | None, model: str | None, options: Options
         ConfigError: the run has nothing left to ask, or asks a model that batches are not for.
         StorageError: a file cannot be written.
     """
-    job = _opened(run, options)
-    runtime = _model(job, model)
-    first = out or job.folder.path / f"batch-{runtime.model_id}.jsonl"
-    settings = runtime.config.batches
+    stored, plans = _asked(run, options)
+    runtime = _model(plans, model)
+    folder, settings = stored.folder, runtime.config.batches
+    cache, _ = open_cache(options.cache_dir or folder.path.parent, {runtime.model_id: runtime}, options)
+    first = out or folder.path / f"batch-{runtime.model_id}.jsonl"
     exported = Exported([])
-    with _held(job.folder) as store:
+    with closing(cache) if cache is not None else nullcontext(), _held(folder) as store:
+        takes = _takes(runtime)
         part = BatchPart(number=0, model_id=runtime.model_id, status="exported")
         writer = PartWriter(store, _names_after(first), part, (settings.max_requests, settings.max_bytes))
         try:
-            for name, key, request in _requests(job, runtime):
+            for name, key, request in _requests(folder, plans, runtime, takes):
                 found = store.find(name)
                 is_answered = found is not None and found.line is not None and received(found.line).is_reply
-                if is_answered or (job.cache is not None and cached_reply(job.cache, key, runtime.guard) is not None):
+                if is_answered or (cache is not None and cached_reply(cache, key, runtime.guard) is not None):
                     exported.n_cached += 1
                 elif found is not None and found.part.is_open:
                     raise ConfigError(
@@ -105,8 +107,6 @@ def export_batch(run: str, out: Path | None, model: str | None, options: Options
         except BaseException:
             writer.discard()
             raise
-    if job.cache is not None:
-        job.cache.close()
     return exported
 
 
@@ -162,16 +162,17 @@ async def cancel_batches(run: str, options: Options) -> int:
         ConfigError: no such run, or it has no batches.
         ProviderError: the server cannot be reached.
     """
-    job = _opened(run, options)
-    if not BatchStore.is_there(job.folder.path):
-        raise ConfigError(f"{job.folder.path}: has no batches")
-    with _held(job.folder) as store:
-        jobs = BatchJobs(store, job.models, job.manifest.run_id, Observer())
+    stored, plans = _asked(run, options)
+    models = {plan.runtime.model_id: plan.runtime for plan in plans}
+    if not BatchStore.is_there(stored.folder.path):
+        raise ConfigError(f"{stored.folder.path}: has no batches")
+    with _held(stored.folder) as store:
+        jobs = BatchJobs(store, models, stored.manifest.run_id, Observer())
         n_open = jobs.n_open
         try:
             await jobs.cancel()
         finally:
-            for runtime in job.models.values():
+            for runtime in models.values():
                 await runtime.provider.close()
     return n_open
 
@@ -187,16 +188,23 @@ def _held(folder: RunFolder) -> Iterator[BatchStore]:
             store.close()
 
 
-def _opened(run: str, options: Options) -> RunJob:
-    job = resume_job(run, None, options)
-    if not job.folder.has(JUDGE_INPUTS):
-        raise ConfigError(f"{job.folder.path}: its outputs are not recorded yet: judgekit run --resume {run}")
-    return job
+def _asked(run: str, options: Options) -> tuple[StoredRun, list[JudgePlan]]:
+    """A run and the judges that it asks, by what it has stored, so that its cases need not be in memory."""
+    stored = open_stored(run, options)
+    folder, config, manifest = stored.folder, stored.config, stored.manifest
+    if not folder.has(JUDGE_INPUTS):
+        raise ConfigError(f"{folder.path}: its outputs are not recorded yet: judgekit run --resume {run}")
+    if manifest.status == "complete" and not unanswered(folder, config, manifest):
+        raise ConfigError(f"{folder.path}: this run is complete; nothing is left to ask")
+    is_rejudge = manifest.kind == "rejudge"
+    judges = [judge for judge in config.judges if not is_rejudge or judge.name in manifest.rejudged]
+    wordings = {judge.name: stored.prompt(judge.name, judge.prompt_version) for judge in config.judges}
+    return stored, plans_of(stored, config, [judge.name for judge in judges], wordings, options)
 
 
-def _model(job: RunJob, wanted: str | None) -> ModelRuntime:
-    """The model whose requests are meant, with what it takes."""
-    asked = {plan.runtime.model_id: plan.runtime for plan in job.judges}
+def _model(plans: Sequence[JudgePlan], wanted: str | None) -> ModelRuntime:
+    """The model whose requests are meant."""
+    asked = {plan.runtime.model_id: plan.runtime for plan in plans}
     batched = {name: runtime for name, runtime in asked.items() if runtime.provider.batches() is not None}
     if wanted is not None and wanted not in batched:
         raise ConfigError(f"--model {wanted!r}: known: {', '.join(batched) or 'none'}")
@@ -210,20 +218,26 @@ def _model(job: RunJob, wanted: str | None) -> ModelRuntime:
             f"models.{runtime.model_id}.pin.build_hash: a local server is known by what it has loaded, which is a part "
             "of each request's key; set what `judgekit pin` prints"
         )
-    if runtime.remembered() is None:
-        runtime.assume(Capabilities(response_format=runtime.config.reply_format or "json_schema"))
     return runtime
 
 
-def _requests(job: RunJob, runtime: ModelRuntime) -> Iterator[tuple[str, str, ModelRequest]]:
+def _takes(runtime: ModelRuntime) -> Capabilities:
+    """What the model takes as far as it is known, else what most take, for the run that is resumed too."""
+    if runtime.remembered() is None:
+        runtime.assume(Capabilities(response_format=runtime.config.reply_format or "json_schema"))
+    return runtime.remembered() or Capabilities()
+
+
+def _requests(
+    folder: RunFolder, plans: Sequence[JudgePlan], runtime: ModelRuntime, takes: Capabilities
+) -> Iterator[tuple[str, str, ModelRequest]]:
     """Name, key and request of each open question. Second opinions are drawn later, and not among them."""
-    done = last_judgments(job.folder.judgments()) if job.folder.has(JUDGMENTS) else {}
-    takes = runtime.remembered() or Capabilities()
-    for plan in job.judges:
-        if plan.runtime is not runtime or plan.judge.name in job.kept:
+    done = last_judgments(folder.judgments())
+    for plan in plans:
+        if plan.runtime is not runtime:
             continue
         maker = RequestMaker(plan, takes)
-        for judge_input in pending(job.folder, plan, None, done):
+        for judge_input in pending(folder, plan, None, done):
             for part in plan.judge.parts(judge_input):
                 request = maker.request(part)
                 key = maker.key_and_parts(request)[0]

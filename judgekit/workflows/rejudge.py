@@ -103,7 +103,7 @@ def rejudge_job(
         ConfigError, StorageError: as of `open_rejudge`.
     """
     _check_kept(parent)
-    plans, metrics = _plans(parent, config, names, wordings, options), parent.metrics()
+    plans, metrics = plans_of(parent, config, names, wordings, options), parent.metrics()
     for plan in plans:
         if plan.judge.name in names:
             parent.check_wording(plan.judge.name, plan.prompt)
@@ -145,7 +145,7 @@ def resume_rejudge(child: StoredRun, options: Options) -> RunJob:
     parent = open_stored(str(_parent_folder(child)), options)
     _check_kept(parent)
     wordings = {judge.name: child.prompt(judge.name, judge.prompt_version) for judge in child.config.judges}
-    plans = _plans(child, child.config, manifest.rejudged, wordings, options)
+    plans = plans_of(child, child.config, manifest.rejudged, wordings, options)
     for plan in plans:
         name = f"{plan.prompt.judge}/{plan.prompt.version}"
         if child.resolved["prompts"].get(name) != plan.prompt.sha256:
@@ -202,9 +202,21 @@ def _added(parent: StoredRun, names: Sequence[str], wanted: RejudgeWanted) -> di
     return models
 
 
-def _plans(
+def plans_of(
     stored: StoredRun, config: RunConfig, names: Sequence[str], wordings: Wordings, options: Options
 ) -> list[JudgePlan]:
+    """The judges with these names as they are asked, by what a run has stored.
+
+    Args:
+        stored: the run.
+        config: its config, or that of the run that judges it again.
+        names: of the judges.
+        wordings: by judge.
+        options: whether keys are needed.
+
+    Raises:
+        ConfigError: a judge or its model cannot be built.
+    """
     asked = {model for judge in config.judges if judge.name in names for model in judge.asked}
     options = replace(options, most_connections=most_connections(len(asked)))
     used = dict.fromkeys(model for judge in config.judges for model in judge.asked)

@@ -16,7 +16,7 @@ from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
 from judgekit.reports.run_text import dry_run_text
 from judgekit.storage.batch_store import BatchStore
-from judgekit.testing import BatchFaults, FaultServer, Reply, Request, as_responder, verdict
+from judgekit.testing import BatchFaults, FaultServer, Reply, Request, as_responder, truncated_reply, verdict
 from judgekit.workflows.batch import cancel_batches
 from judgekit.workflows.dry_run import dry_run
 from judgekit.workflows.job import start
@@ -273,6 +273,18 @@ def test_a_second_opinion_is_a_request_of_its_own(tmp_path: Path) -> None:
         path = suite(tmp_path, server, spot_check={"n": 3, "repeat": True}, seed=1)
         assert begun(path).status == "complete"
         assert (server.batch.n_created, len(server.batch.asked), server.batch.asked.total()) == (2, 9, 9)
+
+
+@pytest.mark.slow
+def test_replies_that_were_paid_for_are_all_read_even_if_the_first_twenty_are_useless(tmp_path: Path) -> None:
+    def cut_off(request: Request) -> Reply:
+        return truncated_reply() if "c24" not in request.text else as_responder(GOOD)(request)
+
+    with FaultServer(cut_off) as server:
+        rows = [output(f"c{number}") | {"answer": f"answer c{number}"} for number in range(25)]
+        path = suite(tmp_path, server, n_cases=25, output_rows=rows)
+        found = begun(path).judges["groundedness"]
+        assert (found["failures"], found["n_judged"]) == ({"truncated": 24}, 1)
 
 
 def test_a_dry_run_says_half_the_price(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ ELSEWHERE = {
     r"judgekit run --resume": "takes a run that stopped: tests/cli/test_kill_and_resume.py",
     r"judgekit cache (why|export|import)": "the baseline needs no cache: tests/cli/test_cache_commands.py",
     r"judgekit prefer|label NEW_RUN": "the baseline judges no pairs: tests/workflows/test_prefer.py",
-    r"judgekit batch|judgekit record": "is about hosted models: tests/workflows/test_batch.py",
+    r"judgekit batch|judgekit record|vllm run-batch": "is about hosted models: tests/workflows/test_batch.py",
     r"judgekit run config\.yaml": "the config is that of the page: tests/cli/test_coming_from_page.py",
     r"vllm run-batch": "needs vLLM; what it writes: tests/workflows/test_batch.py",
     r"--dataset adc514": "names the hash of somebody's data: tests/cli/test_stored_run_commands.py",

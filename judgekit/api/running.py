@@ -329,8 +329,7 @@ def calibrate(
     Raises:
         JudgekitError: see `judgekit.core.errors`.
     """
-    from judgekit.reports.calibration_report import calibration_lines, calibration_sentences
-    from judgekit.reports.finding_sentences import with_sentence
+    from judgekit.reports.calibration_report import calibration_document, calibration_lines
     from judgekit.workflows.calibrate import CalibrationWanted
     from judgekit.workflows.calibrate import calibrate as calibrate_workflow
 
@@ -340,8 +339,7 @@ def calibrate(
         labels = write_labels(find_run(_name(run), options).parent, labels)
     wanted = CalibrationWanted(_path(labels), judge, cluster_by, baseline=before)
     folder, found = calibrate_workflow(_name(run), wanted, options, Observer())
-    document = with_sentence(found, *calibration_sentences(found))
-    return Finding("\n".join(calibration_lines(found)), document, folder)
+    return Finding("\n".join(calibration_lines(found)), calibration_document(found), folder)
 
 
 @uploading

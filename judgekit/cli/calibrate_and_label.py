@@ -63,14 +63,14 @@ def calibrate_command(
 ) -> None:
     """Compare the judges of a run with human labels. The result is written into the run."""
     from judgekit.cli.progress import ProgressObserver
-    from judgekit.reports.calibration_report import calibration_lines, calibration_sentences
-    from judgekit.reports.finding_sentences import with_sentence
+    from judgekit.reports.calibration_report import calibration_document, calibration_lines
     from judgekit.workflows.calibrate import CalibrationWanted, calibrate
 
     wanted = CalibrationWanted(labels, judge, cluster_by, width, baseline, scores_are)
     folder, found = calibrate(run, wanted, shared.options(), ProgressObserver(quiet=False))
-    document = with_sentence(found, *calibration_sentences(found))
-    shared.show(document, lambda: "\n".join([*calibration_lines(found, stats=shared.stats), str(folder)]))
+    shared.show(
+        calibration_document(found), lambda: "\n".join([*calibration_lines(found, stats=shared.stats), str(folder)])
+    )
 
 
 @command(app, "label", panel=TRUST, epilog=LABEL_EPILOG)

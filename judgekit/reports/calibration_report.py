@@ -6,7 +6,7 @@ from typing import Any
 from judgekit.core.scores import stored_scale
 from judgekit.reports.charts import agreement_rows, bias_row, count_rows, share_row
 from judgekit.reports.figures import by_judge, compared_text, number, p_value, percent
-from judgekit.reports.finding_sentences import calibration_sentence
+from judgekit.reports.finding_sentences import calibration_sentence, with_sentence
 from judgekit.reports.safe_text import printable_line
 from judgekit.reports.tables import aligned, bullets, cell, section, table
 
@@ -76,15 +76,19 @@ def _is_yes_no(compared: Part) -> bool:
     return compared["pass_score"] is None
 
 
-def calibration_sentences(found: Part) -> list[str]:
-    """What the labels say of each judge, from what `calibrate` found."""
+def _sentences(found: Part) -> list[str]:
     return [calibration_sentence(name, report, found["run_id"]) for name, report in found["judges"].items()]
+
+
+def calibration_document(found: Part) -> dict[str, Any]:
+    """What `judgekit calibrate --json` prints: calibration.json of these judges, with what it says in words."""
+    return with_sentence(found, *_sentences(found))
 
 
 def calibration_lines(found: Part, *, stats: bool = True) -> list[str]:
     """The same for a terminal; with `stats` every statistic, the confusion and the table of thresholds."""
     judges: Mapping[str, Part] = found["judges"]
-    lines = [*calibration_sentences(found), ""]
+    lines = [*_sentences(found), ""]
     rows = [row for name, report in judges.items() for row in _short_rows(name, report)]
     if not stats:
         notes = [f"note: {note}" for report in judges.values() for note in report["anchors"]["notes"]]

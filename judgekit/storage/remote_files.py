@@ -129,7 +129,8 @@ def faults_of(url: str, what: str) -> Iterator[None]:
     except JudgekitError:
         raise
     except FileNotFoundError:
-        raise ConfigError(f"{url}: cannot be {what}: nothing is there") from None
+        why = "nothing is there" if what == "read" else "there is no such bucket or folder"
+        raise ConfigError(f"{url}: cannot be {what}: {why}") from None
     except PermissionError as error:
         raise StorageError(f"{url}: cannot be {what}: access denied{_detail(error)}") from None
     except Exception as error:  # noqa: BLE001  # each store's package has its own
@@ -276,6 +277,8 @@ def read_file(store: Any, remote: str) -> bytes | None:
 def listed_files(store: Any, root: str) -> dict[str, Listed]:
     """The files below an address by name, each with its full name and what the store says of it; not hidden ones."""
     store.invalidate_cache()
+    if not store.exists(root):
+        return {}
     found = {os.path.relpath(remote, root): (remote, info) for remote, info in store.find(root, detail=True).items()}
     return {name: there for name, there in found.items() if not name.rpartition("/")[2].startswith(".")}
 

@@ -72,7 +72,7 @@ def _upload(path: Path, say: Callable[[str], None]) -> None:
         try:
             with faults_of(url, "uploaded"):
                 _send(store, root, path, url, state)
-        except StorageError as error:
+        except JudgekitError as error:
             raise StorageError(
                 f"{error}; the run is in the {LOCAL}{path}, and the next command about it uploads it"
             ) from None
@@ -83,12 +83,13 @@ def _send(store: Any, root: str, path: Path, url: str, state: RemoteState) -> No
     """Upload what is new: the manifest last, and one of a complete run marked as changing before anything else."""
     there = remote_manifest(store, root)
     changed = changed_files(path, state)
-    listed = {} if there is None else listed_files(store, root)
+    listed = listed_files(store, root)
     if sha256_of(there) != state.manifest or any(_is_newer(listed, name, state) for name in changed):
         raise both_changed(path, url)
     if there is not None and not (known := json.loads(there)).get("changing") and known.get("status") == "complete":
         _send_manifest(store, root, path, state, json.dumps({**known, "changing": True}, indent=2).encode())
-    for name in changed:
+    lost = [name for name in state.stamps if name not in listed and name not in changed]
+    for name in [*changed, *lost]:
         if name == MANIFEST:
             continue
         local = path / name

@@ -53,7 +53,10 @@ class ProgressObserver(Observer):
             return
         if self._bars is None:
             self._bars = _open_bars()
-        self._tasks[label] = self._bars.add_task(label, total=n_total, note="", rate="")
+        if label in self._tasks:  # the same pass again, once a batch is answered
+            self._bars.reset(self._tasks[label], total=n_total, note="", rate="")
+        else:
+            self._tasks[label] = self._bars.add_task(label, total=n_total, note="", rate="")
 
     def advanced(self, label: str, tally: "Tally") -> None:
         """One more judgment of a pass is done."""

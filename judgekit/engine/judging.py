@@ -207,7 +207,7 @@ class JudgingPass:
             except CallError as error:
                 if error.fatal:
                     raise ProviderError(f"model {self.plan.runtime.model_id}: {error}") from None
-                if self._refuses_schema(error):
+                if not isinstance(error, BatchError) and self._refuses_schema(error):
                     raise ConfigError(
                         f"{self.plan.prompt.where}: model {self.plan.runtime.model_id} refuses its reply_schema: "
                         f'{error}; correct it there, or set "reply_format": "json_object" for the model'

@@ -58,8 +58,11 @@ class BatchStore:
             self._connection = sqlite3.connect(self._path, timeout=_LOCK_SECONDS, isolation_level=None)
             for statement in _SCHEMA:
                 self._connection.execute(statement)
+            # Of parts that a killed process did not come to end.
+            self._connection.execute("DELETE FROM request WHERE part NOT IN (SELECT number FROM part)")
             rows = self._connection.execute("SELECT record FROM part ORDER BY number").fetchall()
             self.parts = {part.number: part for part in (msgspec.json.decode(row[0], type=BatchPart) for row in rows)}
+        self._last_number = max(self.parts, default=0)
 
     @staticmethod
     def is_there(folder: Path) -> bool:
@@ -72,7 +75,8 @@ class BatchStore:
             yield
         except (sqlite3.Error, msgspec.MsgspecError, OSError) as error:
             why = "damaged" if isinstance(error, msgspec.MsgspecError) else "cannot be used"
-            raise StorageError(f"{self._path}: {why}: {error}") from None
+            step = "put back the file as it was, or delete it: then its requests are submitted, and paid for, again"
+            raise StorageError(f"{self._path}: {why}: {error}; {step}") from None
 
     def _do(self, statement: str, *values: Any) -> sqlite3.Cursor:
         with self._faults_named():
@@ -113,15 +117,20 @@ class BatchStore:
             return None
         return Found(self.parts[row[0]], row[1], row[2] is not None, row[2] == self._session)
 
-    def add(self, name: str, part: int) -> bool:
-        """Note that a request stands in a part; False if it stands there already."""
+    def part_of(self, name: str) -> int | None:
+        """Number of the part that a request stands in; None: it is in none, or may be asked again."""
+        row = self._do("SELECT part FROM request WHERE id = ? AND used_by IS NULL", name).fetchone()
+        return None if row is None else int(row[0])
+
+    def add(self, name: str, part: int) -> None:
+        """Note that a request stands in a part."""
         self.begin()
         statement = (
             "INSERT INTO request (id, part) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET part = excluded.part, "
             "line = NULL, source = NULL, used_by = NULL "
-            "WHERE NOT is_reply AND (part != excluded.part OR used_by IS NOT NULL)"
+            "WHERE NOT is_reply"
         )
-        return self._do(statement, name, part).rowcount > 0
+        self._do(statement, name, part)
 
     def use(self, name: str) -> None:
         """Note that the error of a request becomes a judgment; to be committed once the judgment is on disk."""
@@ -179,9 +188,10 @@ class BatchStore:
         """Keep what came of a file."""
         self._do("INSERT OR REPLACE INTO source VALUES (?, ?)", name, msgspec.json.encode(record).decode())
 
-    def next_number(self) -> int:
-        """Number of the next part."""
-        return max(self.parts, default=0) + 1
+    def new_number(self) -> int:
+        """Number of a new part, each once."""
+        self._last_number += 1
+        return self._last_number
 
 
 class PartWriter:
@@ -207,6 +217,7 @@ class PartWriter:
         self._stream: IO[bytes] | None = None
         self._digest = hashlib.sha256()
         self._number = self._n_requests = self._n_bytes = 0
+        self._numbers: set[int] = set()
 
     def add(self, name: str, line: bytes) -> bool:
         """Write a request; False if it is there already.
@@ -214,18 +225,20 @@ class PartWriter:
         Raises:
             StorageError: it cannot be written, or is larger than a file may be.
         """
+        if self._store.part_of(name) in self._numbers:
+            return False
         most_requests, most_bytes = self._limits
         if len(line) > most_bytes:
             raise StorageError(f"request {name[:12]} has {len(line):,} bytes, more than a batch file may have")
         if self._stream is not None and (self._n_requests >= most_requests or self._n_bytes + len(line) > most_bytes):
             self._end_part()
         if self._stream is None:
-            self._number = self._store.next_number()
+            self._number = self._store.new_number()
+            self._numbers.add(self._number)
             self._digest, self._n_requests, self._n_bytes = hashlib.sha256(), 0, 0
-        if not self._store.add(name, self._number):
-            return False
-        if self._stream is None:
-            self._stream = self._stack.enter_context(replacing(self._path_of(len(self.parts) + 1, self._number)))
+            path = self._path_of(len(self.parts) + 1, self._number)
+            self._stream = self._stack.enter_context(replacing(path))
+        self._store.add(name, self._number)
         self._stream.write(line)
         self._digest.update(line)
         self._n_requests += 1

@@ -276,6 +276,22 @@ def test_a_second_opinion_is_a_request_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_two_models_go_by_batch_beside_one_that_is_called(tmp_path: Path) -> None:
+    with FaultServer(GOOD) as server:
+        path = suite(tmp_path, server, n_cases=5)
+        document = json.loads(path.read_text())
+        batched = document["models"]["m"]
+        called = {name: value for name, value in batched.items() if name not in ("mode", "batch")}
+        document["models"] |= {"n": {**batched, "seed": 2}, "o": {**called, "seed": 3}}
+        document["judges"] = [{"name": "groundedness", "panel": {"models": ["m", "n", "o"]}}]
+        path.write_text(json.dumps(document))
+        assert begun(path).judges["groundedness"]["n_judged"] == 5
+        assert (server.batch.n_created, server.batch.asked.total()) == (2, 10)
+        roles = [(item["role"], item["model_id"]) for item in judgments(path)]
+        assert sorted(set(roles)) == [("member", "m"), ("member", "n"), ("member", "o"), ("primary", "panel")]
+
+
+@pytest.mark.slow
 def test_replies_that_were_paid_for_are_all_read_even_if_the_first_twenty_are_useless(tmp_path: Path) -> None:
     def cut_off(request: Request) -> Reply:
         return truncated_reply() if "c24" not in request.text else as_responder(GOOD)(request)

@@ -162,7 +162,7 @@ def _fetched(store: Any, root: str, path: Path, url: str) -> bool:
     with faults_of(url, "read"):
         before = remote_manifest(store, root)
         if changed_files(path, state):
-            if sha256_of(before) != state.manifest:
+            if not state.has_written(sha256_of(before)):
                 raise both_changed(path, url)
             return True
         if before is None:
@@ -182,6 +182,7 @@ def _fetched(store: Any, root: str, path: Path, url: str) -> bool:
             stream.write(before)
         state.manifest, state.stamps[MANIFEST] = sha256_of(before), stamp_of(path / MANIFEST)
         state.versions[MANIFEST] = version_of(manifest[1])
+        state.sending, state.manifest_sent = [], None
         write_state(path, state)
     return True
 

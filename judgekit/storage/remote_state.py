@@ -24,8 +24,16 @@ class RemoteState:
     """By file that is the same in both places: size and time of change of the local one."""
     versions: dict[str, str | None] = field(default_factory=dict)
     """By file that is the same in both places: what the store says of it."""
+    sending: list[str] = field(default_factory=list)
+    """Files that may be at the address as they were here, since an upload of them was begun."""
+    manifest_sent: str | None = None
+    """SHA-256 of the manifest whose upload was begun last."""
     is_fetching: bool = False
     """Files here are older and newer ones of the address, since a fetch was stopped; none was changed here."""
+
+    def has_written(self, manifest: str | None) -> bool:
+        """Whether a manifest at the address, by its SHA-256, is that last seen there, or one written from here."""
+        return manifest == self.manifest or (manifest is not None and manifest == self.manifest_sent)
 
 
 def changed_files(path: Path, state: RemoteState) -> list[str]:

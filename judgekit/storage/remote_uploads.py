@@ -84,8 +84,10 @@ def _send(store: Any, root: str, path: Path, url: str, state: RemoteState) -> No
     there = remote_manifest(store, root)
     changed = changed_files(path, state)
     listed = listed_files(store, root)
-    if sha256_of(there) != state.manifest or any(_is_newer(listed, name, state) for name in changed):
+    if not state.has_written(sha256_of(there)) or any(_is_newer(listed, name, state) for name in changed):
         raise both_changed(path, url)
+    state.sending = sorted({*state.sending, *changed})
+    write_state(path, state)
     if there is not None and not (known := json.loads(there)).get("changing") and known.get("status") == "complete":
         _send_manifest(store, root, path, state, json.dumps({**known, "changing": True}, indent=2).encode())
     lost = [name for name in state.stamps if name not in listed and name not in changed]
@@ -109,12 +111,13 @@ def _send(store: Any, root: str, path: Path, url: str, state: RemoteState) -> No
     state.stamps[MANIFEST] = stamp
     listed = listed_files(store, root)
     state.versions = {name: version_of(info) for name, (_, info) in listed.items() if name in state.stamps}
+    state.sending = []
     write_state(path, state)
 
 
 def _is_newer(listed: Mapping[str, Listed], name: str, state: RemoteState) -> bool:
     """Whether a file beside the manifest, such as tags or labels, was written at the address by somebody else."""
-    if name not in listed or name == MANIFEST:
+    if name not in listed or name == MANIFEST or name in state.sending:
         return False
     if name not in state.stamps:
         return True
@@ -123,6 +126,8 @@ def _is_newer(listed: Mapping[str, Listed], name: str, state: RemoteState) -> bo
 
 def _send_manifest(store: Any, root: str, path: Path, state: RemoteState, data: bytes) -> None:
     """Replace the manifest, in one step also where a store is a disk, which would show half of it."""
+    state.manifest_sent = sha256_of(data)
+    write_state(path, state)
     if getattr(store, "local_file", False):
         store.pipe_file(f"{root}/.{MANIFEST}.tmp", data)
         store.mv(f"{root}/.{MANIFEST}.tmp", f"{root}/{MANIFEST}")

@@ -146,6 +146,7 @@ def test_shards_of_several_machines_are_merged_at_their_address_and_are_a_baseli
     assert json.loads(stored("runs/gated")["metrics.json"])["gates"][0]["passed"] is True
 
 
+@pytest.mark.slow
 def test_python_runs_on_addresses_and_on_a_folder_that_is_one(config: str, tmp_path: Path) -> None:
     result = judgekit.run(config, run_id="r", results_dir=f"file://{tmp_path}/share")
     assert read_json(tmp_path / "share" / "r" / "manifest.json")["status"] == "complete"
@@ -194,6 +195,7 @@ def test_an_upload_that_breaks_leaves_no_manifest_and_the_next_command_goes_on(
     assert said("runs", "show", f"{RUNS}/r")[0] == 0
 
 
+@pytest.mark.slow
 def test_while_a_complete_run_is_uploaded_again_its_manifest_says_that_it_changes(
     config: str, monkeypatch: pytest.MonkeyPatch, second_machine: Callable[[], None], tmp_path: Path
 ) -> None:
@@ -219,6 +221,7 @@ def test_while_a_complete_run_is_uploaded_again_its_manifest_says_that_it_change
     assert said("runs", "show", f"{RUNS}/r")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -244,6 +247,7 @@ def test_a_file_that_is_lost_after_it_was_fetched_is_not_taken_from_here(config:
     assert said("runs", "show", f"{RUNS}/r")[0] == 4
 
 
+@pytest.mark.slow
 def test_of_two_runs_with_one_id_the_second_is_refused(config: str, second_machine: Callable[[], None]) -> None:
     run(config)
     before = stored()
@@ -254,6 +258,7 @@ def test_of_two_runs_with_one_id_the_second_is_refused(config: str, second_machi
     assert stored() == before
 
 
+@pytest.mark.slow
 def test_a_run_that_was_changed_in_both_places_is_never_overwritten(
     config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second_machine: Callable[[], None]
 ) -> None:

@@ -136,7 +136,6 @@ async def prepare(job: RunJob, observer: Observer, executor: Executor | None = N
     folder.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
     job.cases = Streamed(folder.cases, len(job.cases))
     if executor is not None:
-        job.is_begun = True  # what was committed is kept, whatever comes later
         await judge_shards(job, executor, observer)
     if job.shards:
         take_over(job)

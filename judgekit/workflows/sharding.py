@@ -69,6 +69,7 @@ class _Driver:
             self.observer.finished(PARTS)
 
     async def _hand_out(self, submit: Callable[[ShardTask], Future[Any]]) -> None:
+        self.job.is_begun = True  # what is committed is kept, whatever comes later
         most = min(self.executor.workers, _most_at_once(self.job))
         running: dict[asyncio.Future[Any], int] = {}
         while True:

@@ -39,7 +39,7 @@ class Dask(Executor):
                         n_workers=self.workers,
                         threads_per_worker=1,
                         memory_limit=None,
-                        dashboard_address=None,
+                        dashboard_address="127.0.0.1:0",
                         silence_logs=logging.CRITICAL,  # what befalls a worker is said by the run
                     )
                 )

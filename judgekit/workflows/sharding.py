@@ -100,7 +100,7 @@ class _Driver:
         self._return_leases(number)
         try:
             code, message = future.result()
-        except Exception as error:  # noqa: BLE001  # each engine has errors of its own
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # each engine has errors of its own
             code, message = LOST, f"its worker was lost: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         if any(self.parts.is_committed(name) for name in self.parts.attempts(number)):
             self.tally.n_done += 1

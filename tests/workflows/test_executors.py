@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -83,6 +83,11 @@ def lost_before(_: Work, task: ShardTask) -> Any:
     raise Lost("the worker was killed")
 
 
+def cancelled(_: Work, task: ShardTask) -> Any:
+    """The engine has lost its scheduler, and takes back what it was given."""
+    raise CancelledError
+
+
 def lost_under_way(work: Work, task: ShardTask) -> Any:
     """The worker has claimed its attempt and dies."""
     ShardParts(Path(task.parts_dir)).claim(task.shard)
@@ -127,6 +132,7 @@ def full_disk(work: Work, task: ShardTask) -> Any:
     [
         (lambda work, task: work(task), False),
         (lost_before, False),
+        (cancelled, False),
         (lost_under_way, True),
         (lost_before_commit, True),
         (lost_after_commit, False),

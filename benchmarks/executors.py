@@ -1,11 +1,9 @@
-"""What a killed worker costs: a run on an executor, at a server with latency and faults, beside one process.
+"""What a killed worker costs: a run on an executor, at a server with latency and faults.
 
-    python -m benchmarks.executors faults --executor dask [--cases 20000]    a worker is killed half-way
-    python -m benchmarks.executors sharing [--cases 20000]                   one process, shards merged, executors
+    python -m benchmarks.executors [--executor dask] [--cases 20000]
 
-`faults` asks a server that answers after 100 ms and plays a fault in 5% of its replies. `sharing` judges recorded
-answers
-by the word-overlap baseline, which no server holds up, and says wall time, CPU and peak memory of all processes.
+The server answers after 100 ms and plays a fault in 5% of its replies. Once a third of the shards are committed, one of
+the two workers is killed. Each input must be judged once in the result; what was answered twice was paid for twice.
 """
 
 import argparse
@@ -20,7 +18,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -178,43 +175,13 @@ def faults(executor: str, n_cases: int) -> dict[str, Any]:
     }
 
 
-def sharing(n_cases: int) -> list[dict[str, Any]]:
-    """One run of the same cases in each way, and whether the figures are the same."""
-    found = []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        model = {"provider": "lexical", "model": "overlap-2"}
-        path = write_suite(folder, n_cases, model)
-        found.append({"how": "one process", **Watch(["run", str(path), "--run-id", "plain"], folder).end()})
-        both = [Watch(["run", str(path), "--shard", f"{n}/2", "--run-id", f"s{n}"], folder) for n in (1, 2)]
-        halves = [watch.end() for watch in both]
-        merge = Watch(["merge", "s1", "s2", "--run-id", "merged", "--results-dir", "results"], folder).end()
-        found.append({"how": "2 shards, each", **halves[-1]})
-        found.append({"how": "merge", **merge})
-        runs = ["merged"]
-        for name in ("dask", "ray"):
-            if find_spec(name) is not None:
-                shared = {"name": name, "workers": 2, "shards": 2}
-                path = write_suite(folder, n_cases, model, executor=shared)
-                found.append({"how": name, **Watch(["run", str(path), "--run-id", name], folder).end()})
-                runs.append(name)
-        figures = [json.loads((folder / "results" / run / "metrics.json").read_text()) for run in ["plain", *runs]]
-    same = all(one[part] == figures[0][part] for one in figures for part in ("overall", "slices"))
-    return [*found, {"same figures": same}]
-
-
 def main() -> None:
     """Measure and print JSON lines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["faults", "sharing"])
     parser.add_argument("--executor", default="dask")
     parser.add_argument("--cases", type=int, default=20_000)
     arguments = parser.parse_args()
-    if arguments.what == "faults":
-        print(json.dumps(faults(arguments.executor, arguments.cases), indent=1))
-    else:
-        for line in sharing(arguments.cases):
-            print(json.dumps(line))
+    print(json.dumps(faults(arguments.executor, arguments.cases), indent=1))
 
 
 if __name__ == "__main__":

@@ -175,9 +175,26 @@ async def _session(executor: Executor) -> AsyncIterator[Callable[[ShardTask], Fu
     # One thread and one context, as some engines end only where they were started.
     with ThreadPoolExecutor(1) as thread:
         try:
-            yield await loop.run_in_executor(thread, context.run, stack.enter_context, executor.session(judge_shard))
+            yield await loop.run_in_executor(thread, context.run, _started, stack, executor, judge_shard)
         finally:
             await loop.run_in_executor(thread, context.run, stack.close)
+
+
+def _started(
+    stack: ExitStack, executor: Executor, work: Callable[[ShardTask], Any]
+) -> Callable[[ShardTask], Future[Any]]:
+    """What hands over tasks.
+
+    Raises:
+        ConfigError: the engine does not start.
+    """
+    try:
+        return stack.enter_context(executor.session(work))
+    except JudgekitError:
+        raise
+    except Exception as error:  # each engine has errors of its own
+        what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        raise ConfigError(f"executor {executor.name}: does not start: {what}") from error
 
 
 def _most_at_once(job: RunJob) -> int:

@@ -230,6 +230,19 @@ def test_a_part_that_was_cut_is_exit_code_4_and_judged_again_once_its_record_is_
     assert on_threads(resumed_job(path)).status == "complete"
 
 
+def test_an_engine_that_does_not_start_leaves_no_run_behind(tmp_path: Path) -> None:
+    class Broken(Threads):
+        def session(self, work: Work) -> Any:
+            raise RuntimeError("no workers\nare left")
+
+    path = suite(tmp_path)
+    job = new_job(path)
+    job.executor = Broken()
+    with pytest.raises(ConfigError, match=r"executor .*: does not start: RuntimeError: no workers are left"):
+        run_local(lambda: run(job, Observer()))
+    assert not (tmp_path / "results" / "whole").exists()
+
+
 def test_results_that_a_worker_writes_elsewhere_are_not_found(tmp_path: Path) -> None:
     path = suite(tmp_path)
     with pytest.raises(Interrupted, match=r"not into .*parts, which all workers must see"):

@@ -182,7 +182,7 @@ def _fetched(store: Any, root: str, path: Path, url: str) -> bool:
             stream.write(before)
         state.manifest, state.stamps[MANIFEST] = sha256_of(before), stamp_of(path / MANIFEST)
         state.versions[MANIFEST] = version_of(manifest[1])
-        state.sending, state.manifest_sent = [], None
+        state.sending, state.manifest_sent, state.is_fetching = [], None, False
         write_state(path, state)
     return True
 
@@ -195,9 +195,9 @@ def _bring(store: Any, path: Path, state: RemoteState, found: Mapping[str, Liste
         for name, version in versions.items()
         if version is None or name not in state.stamps or state.versions.get(name) != version
     ]
-    if not wanted and not state.is_fetching:
+    if not wanted:
         return False
-    state.is_fetching = True
+    was_fetching, state.is_fetching = state.is_fetching, True
     write_state(path, state)
     temporary = {name: inside(path, name).with_name(f".{inside(path, name).name}.tmp") for name in wanted}
     try:
@@ -211,7 +211,7 @@ def _bring(store: Any, path: Path, state: RemoteState, found: Mapping[str, Liste
     finally:
         for place in temporary.values():
             place.unlink(missing_ok=True)
-    state.is_fetching = False
+    state.is_fetching = was_fetching  # of a fetch of the whole run that was stopped before
     return True
 
 

@@ -88,6 +88,7 @@ def _send(store: Any, root: str, path: Path, url: str, state: RemoteState) -> No
         raise both_changed(path, url)
     state.sending = sorted({*state.sending, *changed})
     write_state(path, state)
+    state.stamps.pop(MANIFEST, None)  # whatever happens, it is to be sent at the end
     if there is not None and not (known := json.loads(there)).get("changing") and known.get("status") == "complete":
         _send_manifest(store, root, path, state, json.dumps({**known, "changing": True}, indent=2).encode())
     lost = [name for name in state.stamps if name not in listed and name not in changed]

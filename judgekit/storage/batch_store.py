@@ -16,7 +16,8 @@ import msgspec
 
 from judgekit.core.batches import BATCHES, BatchPart
 from judgekit.core.errors import StorageError
-from judgekit.storage.run_files import replacing
+from judgekit.storage.run_files import disk_faults_named, replacing
+from judgekit.storage.sqlite_files import is_broken
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS part (number INTEGER PRIMARY KEY, record TEXT NOT NULL)",
@@ -74,9 +75,10 @@ class BatchStore:
         try:
             yield
         except (sqlite3.Error, msgspec.MsgspecError, OSError) as error:
-            why = "damaged" if isinstance(error, msgspec.MsgspecError) else "cannot be used"
+            if not isinstance(error, msgspec.MsgspecError) and not is_broken(error, self._path):
+                raise StorageError(f"{self._path}: cannot be used: {error}; mend that, then --resume") from None
             step = "put back the file as it was, or delete it: then its requests are submitted, and paid for, again"
-            raise StorageError(f"{self._path}: {why}: {error}; {step}") from None
+            raise StorageError(f"{self._path}: damaged: {error}; {step}") from None
 
     def _do(self, statement: str, *values: Any) -> sqlite3.Cursor:
         with self._faults_named():
@@ -239,7 +241,8 @@ class PartWriter:
             path = self._path_of(len(self.parts) + 1, self._number)
             self._stream = self._stack.enter_context(replacing(path))
         self._store.add(name, self._number)
-        self._stream.write(line)
+        with disk_faults_named(self._path_of(len(self.parts) + 1, self._number), "cannot be written"):
+            self._stream.write(line)
         self._digest.update(line)
         self._n_requests += 1
         self._n_bytes += len(line)

@@ -1,6 +1,8 @@
 """The state of batches on disk: files of limited size, the first reply of each request, and nothing half done."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,22 @@ def test_a_file_ends_at_the_first_limit_and_knows_its_requests(
     assert last.part == found[-1]
     with pytest.raises(StorageError, match="request f has 1,001 bytes, more than a batch file may have"):
         writer(again, tmp_path, 2, 1000).add("f", b"x" * 1001)
+
+
+def test_a_full_disk_is_said_of_the_file_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = BatchStore(tmp_path)
+    parts = writer(store, tmp_path, 10, 100_000)
+    parts.add("a", b"1\n")
+
+    class Full:
+        def write(self, _: bytes) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(parts, "_stream", Full())
+    with pytest.raises(StorageError, match=r"requests-1.jsonl: cannot be written: No space left on device"):
+        parts.add("b", b"2\n")
+    parts.discard()
+    assert [path.name for path in tmp_path.iterdir()] == [BATCHES]
 
 
 def test_what_is_not_ended_is_not_there(tmp_path: Path) -> None:
@@ -80,8 +98,16 @@ def test_the_first_reply_counts_and_an_error_only_without_one(tmp_path: Path) ->
 
 def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / BATCHES).write_bytes(b"not a database" * 100)
-    with pytest.raises(StorageError, match=r"batches.sqlite: cannot be used: .*; put back the file as it was"):
+    with pytest.raises(StorageError, match=r"batches.sqlite: damaged: .*; put back the file as it was"):
         BatchStore(tmp_path)
+    (tmp_path / BATCHES).unlink()
+    store = BatchStore(tmp_path)
+    store._connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(StorageError, match=r"batches.sqlite: cannot be used: .*full; mend that, then --resume"):
+        for number in range(2, 2000):
+            store.save(BatchPart(number=number, model_id="m" * 500, status="written"))
+    store.rollback()
+    store.close()
     (tmp_path / BATCHES).unlink()
     store = BatchStore(tmp_path)
     store.save(BatchPart(number=1, model_id="m", status="written"))

@@ -97,7 +97,9 @@ class ProgressObserver(Observer):
 
     def _say(self, text: str) -> None:
         if self._bars is not None:
-            self._bars.console.print(text, markup=False, highlight=False)
+            from judgekit.reports.safe_text import printable
+
+            self._bars.console.print(printable(text), markup=False, highlight=False)
         else:
             say(text)
 

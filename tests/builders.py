@@ -72,7 +72,10 @@ def write_suite(
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a JSONL file."""
+    """The records of a JSONL file; of scores.jsonl one for every score, those that do not apply too."""
+    if path.name == "scores.jsonl":
+        scores = RunFolder(path.parent).scores()
+        return [score.model_dump(exclude=set() if score.source else {"source"}) for score in scores]
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 

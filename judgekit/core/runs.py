@@ -20,7 +20,7 @@ RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
 RunKind = Literal["run", "rejudge", "prefer"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Version of the run folder; raised when a reader of the old one would misread the new one."""
 
 CONFIG = "config.json"

@@ -16,9 +16,9 @@ from judgekit.storage.sqlite_files import scratch_database
 class _Head(msgspec.Struct):
     """What is read of a line to know whose it is."""
 
-    case_id: str = ""
+    case_id: str | None = ""
     id: str = ""
-    name: str = ""
+    name: str | None = ""
     judge: str = ""
     role: str = "primary"
 
@@ -26,7 +26,8 @@ class _Head(msgspec.Struct):
 class RecordIndex:
     """Byte ranges of a JSONL file by case id; neighbouring lines of one case are one range.
 
-    A torn last line of a file that is appended to is not a record. A file that is not there has no records.
+    Lines about no case are found under a blank id. A torn last line of a file that is appended to is not a record. A
+    file that is not there has no records.
 
     Whatever reads raises `StorageError` if the file cannot be read, or the temporary one cannot be written.
     """
@@ -71,12 +72,16 @@ class RecordIndex:
     def __len__(self) -> int:
         """Number of cases that have a record."""
         with self._faults_named():
-            return int(self._places.execute("SELECT COUNT(DISTINCT case_id) FROM places").fetchone()[0])
+            return int(
+                self._places.execute("SELECT COUNT(DISTINCT case_id) FROM places WHERE case_id != ''").fetchone()[0]
+            )
 
     def ids(self) -> Iterator[str]:
         """Case ids in the order in which they first come, streamed."""
         with self._faults_named():
-            found = self._places.execute("SELECT case_id FROM places GROUP BY case_id ORDER BY MIN(start)")
+            found = self._places.execute(
+                "SELECT case_id FROM places WHERE case_id != '' GROUP BY case_id ORDER BY MIN(start)"
+            )
             for (case_id,) in found:
                 yield case_id
 
@@ -113,7 +118,7 @@ class RecordIndex:
                     yield *last, first, end - first
                 last, first = here, start
             end = start + length
-            if only is not None and here[0] not in only:
+            if only is not None and here[0] and here[0] not in only:
                 last = None
         if last is not None:
             yield *last, first, end - first

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 from pydantic import BaseModel, ValidationError
 
 from judgekit.core.cases import Case, SystemOutput
@@ -43,6 +44,7 @@ from judgekit.storage.run_files import (
     replacing,
     whole_line,
 )
+from judgekit.storage.score_lines import ScoreReader
 from judgekit.storage.seals import SEALED, check_as_it_changes, seals_of
 
 M = TypeVar("M", bound=BaseModel)
@@ -252,8 +254,21 @@ class RunFolder:
         yield from self._records(name, SystemOutput)
 
     def scores(self) -> Iterator[Score]:
-        """Stored scores, streamed."""
-        yield from self._records(SCORES, Score)
+        """Stored scores, streamed: those of one case follow one another."""
+        number = 0
+
+        def lines() -> Iterator[bytes]:
+            nonlocal number
+            for place in self.lines(SCORES):
+                number, line = place
+                yield line
+
+        try:
+            for scores in ScoreReader().by_case(lines()):
+                for score in scores:
+                    yield Score(**msgspec.structs.asdict(score))
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise damaged_line(self.path / SCORES, number, error) from None
 
     def prompts(self) -> dict[str, PromptTemplate]:
         """The wordings that the run was judged with, by `judge/version`; empty in a run that did not keep them."""

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -18,13 +18,11 @@ from judgekit.core.slice_records import restored
 from judgekit.storage.database import RunRecord
 from judgekit.storage.run_files import disk_faults_named
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.stored_cases import StoredScore
+from judgekit.storage.score_lines import ScoreReader, StoredScore
 from judgekit.storage.stored_history import read_points
 
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What a tag may look like."""
-
-_CHUNK_BYTES = 1 << 22
 
 
 class _Result(msgspec.Struct):
@@ -87,27 +85,25 @@ def case_results(folder: RunFolder) -> Iterator[tuple[str, str]]:
     path = folder.path / SCORES
     if not path.exists():
         return
-    decode = msgspec.json.Decoder(StoredScore).decode_lines
-    case_id: str | None = None
-    found = _Result()
     try:
         with disk_faults_named(path, "cannot be read"), path.open("rb") as stream:
-            while lines := stream.readlines(_CHUNK_BYTES):
-                if not lines[-1].endswith(b"\n"):
-                    raise StorageError(
-                        f"{path}: damaged: the file ends in the middle of a line; make it again: judgekit rescore "
-                        f"{shlex.quote(str(folder.path))}"
-                    )
-                for score in decode(b"".join(lines)):
-                    if score.case_id != case_id:
-                        if case_id is not None:
-                            yield case_id, msgspec.json.encode(found).decode()
-                        case_id, found = score.case_id, _Result()
+            for scores in ScoreReader().by_case(_whole_lines(folder, stream)):
+                found = _Result()
+                for score in scores:
                     found.add(score)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                yield scores[0].case_id, msgspec.json.encode(found).decode()
+    except (msgspec.DecodeError, ValueError) as error:
         raise StorageError(f"{path}: damaged: {error}; `judgekit rescore` writes it again") from None
-    if case_id is not None:
-        yield case_id, msgspec.json.encode(found).decode()
+
+
+def _whole_lines(folder: RunFolder, stream: Iterable[bytes]) -> Iterator[bytes]:
+    for line in stream:
+        if not line.endswith(b"\n"):
+            raise StorageError(
+                f"{folder.path / SCORES}: damaged: the file ends in the middle of a line; make it again: judgekit "
+                f"rescore {shlex.quote(str(folder.path))}"
+            )
+        yield line
 
 
 def figures_in(metrics: Mapping[str, Any]) -> dict[str, Any]:

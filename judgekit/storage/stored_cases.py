@@ -18,20 +18,11 @@ from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES, 
 from judgekit.core.scores import Failed, NotApplicable, Outcome
 from judgekit.storage.record_index import RecordIndex
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.score_lines import ScoreReader, StoredScore
 
 M = TypeVar("M", bound=BaseModel)
 
 _NOT_JUDGED = ("internal", "not judged")
-
-
-class StoredScore(msgspec.Struct):
-    """A line of scores.jsonl. There are dozens a case, and `core.scores.Score` takes four times as long to read."""
-
-    case_id: str
-    name: str
-    value: float | None = None
-    reason: str | None = None
-    source: str | None = None
 
 
 class _CaseFiles:
@@ -43,7 +34,7 @@ class _CaseFiles:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._files = ExitStack()
-        self._score_decoder = msgspec.json.Decoder(StoredScore)
+        self._score_reader: ScoreReader | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -68,9 +59,15 @@ class _CaseFiles:
 
     def _scores_of(self, index: RecordIndex, case_id: str) -> list[StoredScore]:
         try:
-            return [self._score_decoder.decode(line) for line in index.lines(case_id)]
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            reader = self._reader(index)
+            return reader.of_case(index.lines(case_id))
+        except (msgspec.MsgspecError, ValueError) as error:
             raise StorageError(f"{self._folder.path / SCORES}: damaged record of case {case_id!r}: {error}") from None
+
+    def _reader(self, index: RecordIndex) -> ScoreReader:
+        if self._score_reader is None:
+            self._score_reader = ScoreReader(index.lines(""))
+        return self._score_reader
 
 
 class StoredCases(_CaseFiles):
@@ -103,7 +100,10 @@ class StoredCases(_CaseFiles):
 
         A run that was killed has judgments and no scores yet.
         """
-        return list(self._scores.names) or list(self._judgments.by_judge())
+        return self._stored_names() or list(self._judgments.by_judge())
+
+    def _stored_names(self) -> list[str]:
+        return self._reader(self._scores).names or list(self._scores.names)
 
     def judged(self) -> dict[str, tuple[int, int]]:
         """By judge: cases with a judgment, and cases with a judge input."""
@@ -112,6 +112,7 @@ class StoredCases(_CaseFiles):
 
     def __iter__(self) -> Iterator[CaseRecord]:
         """One record a case, streamed."""
+        has_scores = bool(self._stored_names())
         for case_id in islice(self._ordered.ids(), self._most):
             scores = self._scores_of(self._scores, case_id)
             judgments = tuple(that_count(self._all(self._judgments, case_id, Judgment)).values())
@@ -120,7 +121,7 @@ class StoredCases(_CaseFiles):
                 case=self._first(self._cases, case_id, Case),
                 output=self._first(self._outputs, case_id, SystemOutput),
                 scores={score.name: (score.value, score.reason) for score in scores}
-                if self._scores.names
+                if has_scores
                 else _verdict_scores(judgments),
                 sources={score.name: score.source for score in scores if score.source is not None},
                 judgments=judgments,

@@ -1,6 +1,5 @@
 """From the cases, outputs and judgments of a run to its scores: what `run` and `rescore` share."""
 
-import json
 import math
 import sys
 from collections import Counter
@@ -19,10 +18,11 @@ from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict
 from judgekit.core.runs import SCORES, Notices
-from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled, Scale
+from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes, Pooled, Scale
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
 from judgekit.metrics.abstention import Decided, whether_abstained
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.score_lines import ScoreWriter
 from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.own_code import code_record
 from judgekit.workflows.verdicts_again import columns_by_judge, verdicts_again
@@ -114,12 +114,13 @@ def score_cases(
     tally = RunTally(columns, pooled, config.slices, config.errors, rules)
     reports = {metric.name: report for metric in metrics if (report := metric.open_report()) is not None}
     families = [(metric, reports.get(metric.name, metric)) for metric in metrics]
-    deciding, calls = _Abstentions(), JudgeCalls()
+    deciding, calls, writer = _Abstentions(), JudgeCalls(), ScoreWriter(column.name for column in columns)
     repeats = RepeatedAnswers(columns, config.errors, rules) if most_answers(cases) > 1 else None
     of_judges = {**columns_by_judge(scorers.judges), **{column.name: JOINT_JUDGES for column in joint}}
     again = None if repeats is None else verdicts_again(scorers.judges, folder.spot_checks(), judgments)
 
     def lines() -> Iterator[bytes]:
+        yield writer.header()
         for case, output in zip(cases, folder.outputs(), strict=False):
             said = judgments.of_case(case.id)
             calls.add_case(said)
@@ -132,8 +133,7 @@ def score_cases(
             tally.add(case, output, outcomes)
             if repeats is not None and again is not None:
                 repeats.add(case, outcomes, again.scores.get(case.id))
-            for name, outcome in outcomes.items():
-                yield _score_line(case.id, name, outcome, sources.get(name))
+            yield from writer.lines(case.id, outcomes, sources)
 
     folder.write_lines(SCORES, lines())
     tally.add_judge_latencies(calls.latencies)
@@ -288,20 +288,6 @@ def _verdict_or_reason(
         return verdict.model_copy(update={"reasoning": ""}) if verdict.reasoning else verdict
     kind = judgment.failure.kind if judgment.failure is not None else "internal"
     return Failed(f"judge {kind}", by_judge=True)
-
-
-def _score_line(case_id: str, name: str, outcome: Outcome, source: str | None) -> bytes:
-    value, reason = None, None
-    if isinstance(outcome, NotApplicable):
-        reason = f"n/a: {outcome.reason}"
-    elif isinstance(outcome, Failed):
-        reason = f"failed: {outcome.kind}"
-    else:
-        value = outcome
-    score = {"case_id": case_id, "name": name, "value": value, "reason": reason}
-    if source is not None:
-        score["source"] = source
-    return json.dumps(score, ensure_ascii=False, allow_nan=False).encode()
 
 
 def _following(judge: Judge, case: Case, decided: Decided, said: Verdict | NotApplicable | Failed) -> Outcomes | None:

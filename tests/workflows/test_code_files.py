@@ -15,6 +15,7 @@ from judgekit.core.scores import Estimate
 from judgekit.workflows.models import Options
 from judgekit.workflows.rescore import rescore
 from judgekit.workflows.setup import set_up
+from tests.builders import read_lines
 
 CODE = """
 def short(case, output):
@@ -95,7 +96,7 @@ def test_what_is_no_score_is_a_failure_of_its_case_and_named(project: Project, r
     (warning,) = [item.message for item in summary.warnings if item.code == "internal_error"]
     assert error in warning
     assert "'q2'" in warning
-    lines = [json.loads(line) for line in (project.results / "a" / "scores.jsonl").read_text().splitlines()]
+    lines = read_lines(project.results / "a" / "scores.jsonl")
     assert [line["reason"] for line in lines if line["case_id"] == "q2"] == ["failed: internal"]
 
 

@@ -82,9 +82,9 @@ def test_a_file_where_the_results_should_go_is_a_storage_error(tmp_path: Path) -
     [
         (None, ConfigError, r"no run here \(it has no manifest.json\)"),
         (
-            '{"format_version": 2}',
+            '{"format_version": 3}',
             ConfigError,
-            "written by a newer judgekit .format 2; this one reads up to 1.; upgrade",
+            "written by a newer judgekit .format 3; this one reads up to 2.; upgrade",
         ),
         ('{"format_version": "1"}', StorageError, "damaged: format_version is '1'"),
         ("{}", StorageError, "damaged: format_version is None"),

@@ -28,6 +28,8 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent
 N_PASSAGES = 5_000
 N_SHARDS = 4
+AT_LAST = 500_000_000
+"""Cases of the example of docs/scale.md: a billion judgments."""
 SAME = ("cases", "overall", "slices", "slice_sizes", "judges", "judge_reliability", "abstention", "gates")
 """Of metrics.json: what may not depend on how the run was shared."""
 WORDS = [
@@ -288,8 +290,13 @@ def print_table(rows: Sequence[Row], n_cases: int, input_bytes: int) -> None:
     print(f"\ninput {input_bytes / 2**20:,.1f} MiB, {input_bytes / n_cases:,.0f} bytes a case")
     for row in rows:
         if row.folder_bytes is not None and row.database_bytes is not None:
-            per = f"{row.folder_bytes / n_cases:,.0f} bytes a case, judgekit.db {row.database_bytes / n_cases:,.0f}"
-            print(f"{row.way}: run folder {per}")
+            each = [row.folder_bytes / n_cases, row.database_bytes / n_cases]
+            print(
+                f"{row.way}: run folder {each[0]:,.0f} bytes a case, judgekit.db {each[1]:,.0f}; of {AT_LAST:,} cases:"
+            )
+            hours = AT_LAST * row.used.cpu_seconds / n_cases / 3600
+            sizes = [AT_LAST * n_bytes / 1e12 for n_bytes in (input_bytes / n_cases, *each)]
+            print("  {:,.0f} CPU hours, input {:.1f} TB, runs {:.1f} TB, judgekit.db {:.1f} TB".format(hours, *sizes))
     print(f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}; load {load}")
 
 
@@ -313,8 +320,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     input_bytes = write_suite(folder, options.cases)
     rows: list[Row] = []
     for way in ways:
-        rows += WAYS[way](folder)
-        print(f"{way}: {rows[-1].used.wall_seconds:.1f} s", file=sys.stderr, flush=True)
+        for row in WAYS[way](folder):
+            rows.append(row)
+            print(f"{row.way}: {row.used}", file=sys.stderr, flush=True)
     print_table(rows, options.cases, input_bytes)
     if options.json is not None:
         document = {"n_cases": options.cases, "input_bytes": input_bytes, "rows": [asdict(row) for row in rows]}

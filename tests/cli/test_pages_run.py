@@ -35,6 +35,7 @@ ELSEWHERE = {
     r"judgekit batch|judgekit record|vllm run-batch": "is about hosted models: tests/workflows/test_batch.py",
     r"judgekit run config\.yaml": "the config is that of the page: tests/cli/test_coming_from_page.py",
     r"vllm run-batch": "needs vLLM; what it writes: tests/workflows/test_batch.py",
+    r"sbatch|kubectl": "needs a cluster; the scripts that it starts: tests/cli/test_scale_page.py",
     r"--dataset adc514": "names the hash of somebody's data: tests/cli/test_stored_run_commands.py",
 }
 """Lines that are not run here, by pattern, and why."""

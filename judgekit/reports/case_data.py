@@ -16,9 +16,6 @@ from judgekit.core.runs import CaseRecord
 from judgekit.reports.case_details import MOST_OF_A_CASE, Caps, CaseViewer
 from judgekit.reports.safe_text import inert
 
-MOST_ROWS = 50_000
-"""Cases in the table of a report."""
-
 MOST_ENCODED = 32_000_000
 """Characters that the packed texts of all cases may take."""
 
@@ -58,11 +55,11 @@ class CaseData:
 
         Args:
             viewer: makes what a case opens to.
-            n_cases: cases that will come, at most.
+            n_cases: cases that will come.
             columns: score names in the order in which the table offers them.
             dimensions: slice dimensions.
         """
-        n_rows = max(1, min(n_cases, MOST_ROWS))
+        n_rows = max(1, n_cases)
         self._viewer = viewer
         self._preview = max(60, min(200, _PREVIEW_TARGET // n_rows))
         self._columns: dict[str, list[Any]] = {name: [] for name in columns[: max(1, MOST_VALUES // n_rows)]}
@@ -165,8 +162,8 @@ def caps_for(n_cases: int, n_stored: int) -> Caps:
     """How much of each text a report of a run shows: all of a small run, less of each case where there is more.
 
     Args:
-        n_cases: cases of the run.
-        n_stored: bytes of its outputs, judge inputs and judgments.
+        n_cases: cases that it shows.
+        n_stored: bytes of the outputs, judge inputs and judgments of the run.
     """
-    expected = max(1, min(n_stored, min(n_cases, MOST_ROWS) * MOST_OF_A_CASE))
+    expected = max(1, min(n_stored, n_cases * MOST_OF_A_CASE))
     return Caps().scaled(min(1.0, _RAW_TARGET / expected))

@@ -12,7 +12,7 @@ from judgekit.core.prompts import PromptTemplate
 from judgekit.core.repeats import pass_figure
 from judgekit.core.runs import CaseRecord, Manifest, RunSummary, cases_text, part_of
 from judgekit.core.scores import SUM_METHOD, Estimate
-from judgekit.reports.case_data import MOST_ROWS, CaseData
+from judgekit.reports.case_data import CaseData
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.charts import share_bar, span_bar
 from judgekit.reports.figure_changes import change_part, run_before
@@ -38,6 +38,7 @@ from judgekit.reports.pages import render
 from judgekit.reports.repeats_report import repeats_part
 from judgekit.reports.run_sentence import run_sentence
 from judgekit.reports.safe_text import inert
+from judgekit.reports.worst_cases import Shown
 
 HEAT_LEVELS = 8
 """Shades of a slice table."""
@@ -75,6 +76,8 @@ class RunRecord:
     """By figure that is shown large: this run and those before it, as documents."""
     bridge: Mapping[str, Any] | None = None
     """bridge.json, if there is one."""
+    shown: Shown | None = None
+    """The cases that the page has, of a run that is too large for all."""
 
     @property
     def kinds(self) -> Kinds:
@@ -86,7 +89,7 @@ def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[st
     """The page as pieces of text; cases are taken one by one while it is written."""
     columns = _columns(record)
     dimensions = [] if record.summary is None else list(record.summary.slices)
-    data = CaseData(record.viewer, record.n_cases, columns, dimensions)
+    data = CaseData(record.viewer, _n_rows(record), columns, dimensions)
 
     def packed() -> Iterator[Markup]:
         for block in data.blocks(cases):
@@ -96,6 +99,10 @@ def render_report(record: RunRecord, cases: Iterable[CaseRecord]) -> Iterator[st
         return Markup(data.index(_for_script(record, columns)))  # noqa: S704  # escaped by `embedded`
 
     yield from render("report.html", {**_context(record), "blocks": packed(), "index": index}, "report.js")
+
+
+def _n_rows(record: RunRecord) -> int:
+    return record.n_cases if record.shown is None else len(record.shown.case_ids)
 
 
 def in_order(summary: RunSummary, score_names: Sequence[str]) -> RunSummary:
@@ -120,7 +127,8 @@ def _context(record: RunRecord) -> dict[str, Any]:
         "partial": _partial(record),
         "n_cases": record.n_cases,
         "cases_text": cases_text(_cases(record)),
-        "n_rows": min(record.n_cases, MOST_ROWS),
+        "n_rows": _n_rows(record),
+        "shown": record.shown,
         "has_figures": summary is not None,
         "pinned": _pinned(record),
         "prompts": [(name, prompt) for name, prompt in record.prompts.items()],

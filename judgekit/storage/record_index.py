@@ -1,7 +1,7 @@
 """Where the records of a JSONL file stand, found by case id, in memory that does not grow with the file."""
 
 import sqlite3
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -32,12 +32,11 @@ class RecordIndex:
     Whatever reads raises `StorageError` if the file cannot be read, or the temporary one cannot be written.
     """
 
-    def __init__(self, path: Path, *, only: Set[str] | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         """Read the file once.
 
         Args:
             path: the file; its lines have a `case_id`, or are cases and have an `id`.
-            only: keep the places of these cases only; None: of all.
 
         Raises:
             StorageError: it cannot be read, or a line is damaged.
@@ -52,7 +51,7 @@ class RecordIndex:
             )
         with self._closed_on_failure(), self._faults_named():
             self._places.execute("BEGIN")
-            self._places.executemany("INSERT INTO places VALUES (?, ?, ?, ?)", self._found(only))
+            self._places.executemany("INSERT INTO places VALUES (?, ?, ?, ?)", self._found())
             self._places.execute("CREATE INDEX by_case ON places (case_id, start)")
             self._places.execute("COMMIT")
 
@@ -105,7 +104,7 @@ class RecordIndex:
                 found += self._stream.read(length).splitlines()
         return found
 
-    def _found(self, only: Set[str] | None) -> Iterator[tuple[str, str | None, int, int]]:
+    def _found(self) -> Iterator[tuple[str, str | None, int, int]]:
         """Case id, judge unless it is a second opinion, offset and length of each range."""
         last: tuple[str, str | None] | None = None
         first = end = 0
@@ -118,8 +117,6 @@ class RecordIndex:
                     yield *last, first, end - first
                 last, first = here, start
             end = start + length
-            if only is not None and here[0] and here[0] not in only:
-                last = None
         if last is not None:
             yield *last, first, end - first
 

@@ -5,7 +5,6 @@ Places in the files are kept on disk, so memory does not grow with the run, and 
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
-from itertools import islice
 from typing import Self, TypeVar
 
 import msgspec
@@ -42,8 +41,8 @@ class _CaseFiles:
     def __exit__(self, *_: object) -> None:
         self._files.close()
 
-    def _index(self, name: str, only: Set[str] | None = None) -> RecordIndex:
-        return self._files.enter_context(RecordIndex(self._folder.path / name, only=only))
+    def _index(self, name: str) -> RecordIndex:
+        return self._files.enter_context(RecordIndex(self._folder.path / name))
 
     def _first(self, index: RecordIndex, case_id: str, model: type[M]) -> M | None:
         return next(iter(self._all(index, case_id, model)), None)
@@ -77,23 +76,14 @@ class StoredCases(_CaseFiles):
     cases.jsonl (or with a half of its files) gives what there is.
     """
 
-    def __init__(self, folder: RunFolder, most: int | None = None) -> None:
-        """Find the records of the run.
-
-        Args:
-            folder: the run.
-            most: cases to read at most, from the first one; None: all.
-        """
+    def __init__(self, folder: RunFolder) -> None:
+        """Find the records of the run."""
         super().__init__(folder)
         self._cases, self._outputs = self._index(CASES), self._index(OUTPUTS)
         self._ordered = self._cases if len(self._cases) else self._outputs
         self.n_cases = len(self._ordered)
-        """Cases of the run, those left out by `most` too."""
-        self._most = most
-        only = None if most is None or self.n_cases <= most else frozenset(islice(self._ordered.ids(), most))
-        self._scores, self._inputs, self._judgments = [
-            self._index(name, only) for name in (SCORES, JUDGE_INPUTS, JUDGMENTS)
-        ]
+        """Cases of the run."""
+        self._scores, self._inputs, self._judgments = [self._index(name) for name in (SCORES, JUDGE_INPUTS, JUDGMENTS)]
 
     def score_names(self) -> list[str]:
         """Names of all scores, in the order of scores.jsonl; of a run without it, its judges, whose verdicts stand in.
@@ -110,10 +100,21 @@ class StoredCases(_CaseFiles):
         done = self._judgments.by_judge()
         return {judge: (done.get(judge, 0), n) for judge, n in self._inputs.by_judge().items()}
 
+    def scores(self) -> Iterator[tuple[str, dict[str, tuple[float | None, str | None]]]]:
+        """Case id and scores by name of each case, streamed."""
+        for case_id in self._ordered.ids():
+            yield case_id, {item.name: (item.value, item.reason) for item in self._scores_of(self._scores, case_id)}
+
     def __iter__(self) -> Iterator[CaseRecord]:
         """One record a case, streamed."""
+        return self.records()
+
+    def records(self, only: Set[str] | None = None) -> Iterator[CaseRecord]:
+        """One record a case, of all cases or of some, streamed in the order of the run."""
         has_scores = bool(self._stored_names())
-        for case_id in islice(self._ordered.ids(), self._most):
+        for case_id in self._ordered.ids():
+            if only is not None and case_id not in only:
+                continue
             scores = self._scores_of(self._scores, case_id)
             judgments = tuple(that_count(self._all(self._judgments, case_id, Judgment)).values())
             yield CaseRecord(

@@ -16,7 +16,7 @@ from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel, label_fi
 from judgekit.core.runs import BRIDGE, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, REPORT, SUMMARY, RunSummary
 from judgekit.core.written_labels import read_written
 from judgekit.metrics.gold_evidence import GoldSupports
-from judgekit.reports.case_data import MOST_ROWS, caps_for
+from judgekit.reports.case_data import caps_for
 from judgekit.reports.case_details import CaseViewer
 from judgekit.reports.ci_servers import render_junit
 from judgekit.reports.headline import main_figures
@@ -25,6 +25,7 @@ from judgekit.reports.judgment_table import COLUMNS, judgment_row
 from judgekit.reports.markdown import render_markdown
 from judgekit.reports.report_page import RunRecord, in_order, render_report
 from judgekit.reports.score_table import ScoreTable
+from judgekit.reports.worst_cases import MOST_ROWS, Shown, ranking, shown_cases
 from judgekit.storage.database import DATABASE, Database
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_files import disk_faults_named, replacing
@@ -160,11 +161,14 @@ def html_pieces(folder: RunFolder) -> Iterator[str]:
     Raises:
         StorageError: the run is damaged.
     """
-    with StoredCases(folder, MOST_ROWS) as cases:
-        yield from render_report(_run_record(folder, cases), cases)
+    with StoredCases(folder) as cases:
+        summary = read_summary(folder)
+        shown = shown_cases(cases.scores(), ranking(summary)) if cases.n_cases > MOST_ROWS else None
+        record = _run_record(folder, cases, summary, shown)
+        yield from render_report(record, cases.records(None if shown is None else shown.case_ids))
 
 
-def _run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
+def _run_record(folder: RunFolder, cases: StoredCases, summary: RunSummary | None, shown: Shown | None) -> RunRecord:
     """What the page is made of."""
     config = folder.read_json(CONFIG) if folder.has(CONFIG) else {}
     mode = config.get("match", {}).get("snippets", "if_text")
@@ -185,8 +189,7 @@ def _run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
         return found
 
     n_stored = sum(_size(folder.path / name) for name in (OUTPUTS, JUDGE_INPUTS, JUDGMENTS))
-    caps = caps_for(cases.n_cases, n_stored)
-    summary = read_summary(folder)
+    caps = caps_for(cases.n_cases if shown is None else len(shown.case_ids), n_stored)
     bridge = _document(folder, BRIDGE)
     return RunRecord(
         manifest=folder.manifest(),
@@ -194,6 +197,7 @@ def _run_record(folder: RunFolder, cases: StoredCases) -> RunRecord:
         summary=summary and in_order(summary, cases.score_names()),
         prompts=prompts,
         n_cases=cases.n_cases,
+        shown=shown,
         judged=cases.judged(),
         viewer=CaseViewer(caps, prompts, matched, slices, _human_labels(folder)),
         score_names=cases.score_names(),

@@ -202,13 +202,15 @@ def test_g07_past_its_size_a_report_keeps_rows_and_says_that_texts_are_left_out(
 
 
 def test_g07_past_its_rows_a_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("judgekit.reports.case_data", "judgekit.reports.report_page", "judgekit.workflows.report"):
-        monkeypatch.setattr(f"{place}.MOST_ROWS", 10)
+    monkeypatch.setattr("judgekit.workflows.report.MOST_ROWS", 10)
+    monkeypatch.setattr("judgekit.reports.worst_cases.N_WORST", 4)
+    monkeypatch.setattr("judgekit.reports.worst_cases.N_SAMPLED", 6)
     folder = write_run(tmp_path / "run", 30)
     page = page_of(folder)
-    assert len(page.index["ids"]) == 10
     assert page.index["n_cases"] == 30
-    assert "The table has the first 10 of 30 cases" in (folder / "report.html").read_text()
+    assert len(page.index["ids"]) == len(page.details) == 6
+    text = "The table has a random sample of 6 of 30 cases"  # a run without scales has no worst ones
+    assert text in (folder / "report.html").read_text()
 
 
 def test_g08_a_report_that_fails_half_way_leaves_the_old_one_and_says_so(

@@ -55,9 +55,10 @@ def test_a_run_of_before_cases_and_prompts_were_kept_gives_what_there_is(tmp_pat
     ]
 
 
-def test_only_the_first_cases_are_read_where_that_is_asked(tmp_path: Path) -> None:
-    with StoredCases(RunFolder.open(write_run(tmp_path / "run", 8)), most=3) as cases:
-        assert len(list(cases)) == 3
+def test_some_of_the_cases_are_read_in_the_order_of_the_run(tmp_path: Path) -> None:
+    with StoredCases(RunFolder.open(write_run(tmp_path / "run", 8))) as cases:
+        ids = [record.case_id for record in cases]
+        assert [record.case_id for record in cases.records({ids[5], ids[2]})] == [ids[2], ids[5]]
         assert cases.n_cases == 8
 
 

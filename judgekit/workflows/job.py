@@ -61,8 +61,6 @@ class RunJob(Setup):
     kept_prompts: Mapping[str, PromptTemplate] = field(default_factory=dict)
     """Wordings of the parent, kept beside those in use."""
 
-    is_part: bool = False
-    """It is judged for another run, and needs no report of its own."""
     lease: Lease | None = None
     """Its slices of a budget that several processes share."""
 

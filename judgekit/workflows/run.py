@@ -98,10 +98,31 @@ async def run(job: RunJob, observer: Observer, *, only_record: bool = False) -> 
                 if (parts := ShardParts(job.folder.path / PARTS)).path.exists():
                     parts.clear()
     finally:
-        if job.cache is not None:
-            job.cache.close()
-        for runtime in job.models.values():
-            await runtime.provider.close()
+        await _close(job)
+
+
+async def run_part(job: RunJob) -> None:
+    """Judge a part of another run, without scores and figures, which are made of the whole.
+
+    Raises:
+        JudgekitError: as of `run`; the part is not complete then.
+    """
+    started = time.monotonic()
+    try:
+        with _traced(job), job.folder.locked_as_found(None):
+            await prepare(job, Observer())
+            await judge(job, Observer())
+            _settle_panels(job)
+            _write_manifest(job, "complete", seconds=time.monotonic() - started)
+    finally:
+        await _close(job)
+
+
+async def _close(job: RunJob) -> None:
+    if job.cache is not None:
+        job.cache.close()
+    for runtime in job.models.values():
+        await runtime.provider.close()
 
 
 def _traced(job: RunJob) -> Traced:
@@ -303,7 +324,7 @@ def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: 
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status, reason)
-    return closed(job.folder, summary, report=job.config.report and not job.is_part, indexed=not job.is_part)
+    return closed(job.folder, summary, report=job.config.report)
 
 
 def _settle_panels(job: RunJob) -> None:

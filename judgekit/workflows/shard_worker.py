@@ -6,13 +6,12 @@ from pathlib import Path
 from judgekit.core.errors import JudgekitError
 from judgekit.core.runs import shard_numbers
 from judgekit.core.shard_tasks import ShardTask
-from judgekit.engine.passes import Observer
 from judgekit.executors.event_loop import run_local
 from judgekit.storage.leases import LEASES, BudgetLeases, PartLease
 from judgekit.storage.shard_parts import ShardParts
 from judgekit.workflows.job import start
 from judgekit.workflows.models import Options
-from judgekit.workflows.run import run
+from judgekit.workflows.run import run_part
 from judgekit.workflows.setup import set_up
 
 
@@ -49,10 +48,6 @@ def _judge(task: ShardTask) -> None:
     )
     leases = parts.path / LEASES
     lease = PartLease(BudgetLeases(leases), name, task.n_sharers) if leases.exists() else None
-    job = replace(start(set_up(Path(task.config_path), options), options), is_part=True, lease=lease)
-    try:
-        run_local(lambda: run(job, Observer()))
-    finally:
-        # A shard of which every call failed is complete all the same, and the run says so as a whole.
-        if job.folder.manifest().status == "complete":
-            parts.commit(name)
+    job = replace(start(set_up(Path(task.config_path), options), options), lease=lease)
+    run_local(lambda: run_part(job))
+    parts.commit(name)

@@ -79,8 +79,16 @@ def suite(folder: Path, base_url: str | None = None, n_cases: int = 24, **config
     ("config", "n"),
     [
         ({"spot_check": {"n": 5, "model": "strict"}, "seed": 3}, 2),
-        ({"spot_check": {"n": "30%", "model": "strict", "adaptive": True}, "seed": 4, "cluster_by": "category"}, 3),
-        ({"spot_check": {"n": 4, "model": "strict"}, "repeats": 2, "seed": 1, "errors": "as_zero"}, 3),
+        pytest.param(
+            {"spot_check": {"n": "30%", "model": "strict", "adaptive": True}, "seed": 4, "cluster_by": "category"},
+            3,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"spot_check": {"n": 4, "model": "strict"}, "repeats": 2, "seed": 1, "errors": "as_zero"},
+            3,
+            marks=pytest.mark.slow,
+        ),
         pytest.param({}, 40, marks=pytest.mark.slow),
     ],
 )
@@ -103,6 +111,7 @@ def test_merged_shards_have_the_figures_of_one_process(tmp_path: Path, config: d
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_part_of_the_cases_is_merged_as_it_was_drawn(tmp_path: Path) -> None:
     path = suite(tmp_path, seed=5, spot_check={"n": 3, "model": "strict"})
     carried_out(path, "plain", sample=10)
@@ -110,6 +119,7 @@ def test_a_part_of_the_cases_is_merged_as_it_was_drawn(tmp_path: Path) -> None:
     assert figures(path, "whole") == figures(path, "plain")
 
 
+@pytest.mark.slow
 def test_without_a_seed_all_shards_draw_one_sample(tmp_path: Path) -> None:
     path = suite(tmp_path, spot_check={"n": 6, "model": "strict"})
     merged(path, shards(path, 3))
@@ -181,6 +191,7 @@ def test_a_sample_that_grows_is_asked_by_the_merged_run_which_names_the_key_that
     assert figures(path, "whole")["judge_reliability"] == figures(path, "plain")["judge_reliability"]
 
 
+@pytest.mark.slow
 def test_a_live_system_is_not_asked_again(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from pathlib import Path\n\n\ndef answer(case):\n"
@@ -205,6 +216,7 @@ def test_a_live_system_is_not_asked_again(tmp_path: Path) -> None:
     assert whole.system["failures"] == plain.system["failures"]
 
 
+@pytest.mark.slow
 def test_a_merged_run_is_judged_again_like_any_other(tmp_path: Path) -> None:
     path = suite(tmp_path)
     merged(path, shards(path, 2))
@@ -215,12 +227,19 @@ def test_a_merged_run_is_judged_again_like_any_other(tmp_path: Path) -> None:
         resume_job(str(tmp_path / "results" / "whole"), None, Options())
 
 
-@pytest.fixture
-def two(tmp_path: Path) -> Path:
-    path = suite(tmp_path)
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A suite with two shards and a plain run, for tests to copy."""
+    path = suite(tmp_path_factory.mktemp("judged"))
     shards(path, 2)
     carried_out(path, "plain")
     return path
+
+
+@pytest.fixture
+def two(tmp_path: Path, judged: Path) -> Path:
+    shutil.copytree(judged.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / judged.name
 
 
 def changed(folder: Path, name: str, **update: Any) -> None:
@@ -274,6 +293,7 @@ def test_what_is_missing_is_named_and_what_is_given_twice_counts_once(two: Path)
 
 
 def test_changed_data_is_refused(two: Path) -> None:
+    changed(two.parent / "results" / "s1", "manifest.json", config_path=str(two))
     cases = two.parent / "cases.jsonl"
     cases.write_text(cases.read_text() + json.dumps(case("new")) + "\n")
     with pytest.raises(ConfigError, match=r"resolved.cases.sha256 changed in .*config.json or beside it"):
@@ -320,6 +340,7 @@ def test_a_shard_of_an_older_judgekit_is_not_resumed(two: Path) -> None:
         resume_job(str(folder), None, Options())
 
 
+@pytest.mark.slow
 def test_verdicts_older_than_a_day_are_asked_again_by_the_merged_run_only(tmp_path: Path) -> None:
     later = datetime.now(UTC) + timedelta(days=2)
     with FaultServer(on_kiln()) as server:

@@ -29,7 +29,9 @@ class Dask(Executor):
             import dask
             from distributed import Client, LocalCluster
         except ImportError:
-            raise ConfigError('executor dask: Dask is not installed: pip install "judgekit[dask]"') from None
+            raise ConfigError(
+                "executor dask: not installed: pip install '.[dask]' in the checkout of judgekit"
+            ) from None
         with ExitStack() as stack:
             stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 0}))
             place: Any = self.address

@@ -21,7 +21,7 @@ class Ray(Executor):
         try:
             import ray
         except ImportError:
-            raise ConfigError('executor ray: Ray is not installed: pip install "judgekit[ray]"') from None
+            raise ConfigError("executor ray: not installed: pip install '.[ray]' in the checkout of judgekit") from None
         is_ours = self.address == "local"
         own: dict[str, Any] = {"num_cpus": self.workers, "include_dashboard": False} if is_ours else {}
         try:

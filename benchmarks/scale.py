@@ -149,16 +149,21 @@ def write_suite(folder: Path, n_cases: int) -> int:
 
 
 def judgekit(folder: Path, *arguments: str) -> Used:
-    """One command line, run to its end.
+    """One command line of judgekit, run to its end."""
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "judgekit", *arguments, "--quiet"]
+    return measured(command, folder, {**os.environ, "PYTHONPATH": paths})
+
+
+def measured(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Used:
+    """One command, run to its end.
 
     Raises:
         SystemExit: it failed.
     """
-    before = {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])}
     began = time.perf_counter()
     with (folder / "log.txt").open("ab") as log:
-        command = [sys.executable, "-m", "judgekit", *arguments, "--quiet"]
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env={**os.environ, **before})
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment)
         seen: dict[int, float] = {}
         together = 0
         while True:
@@ -170,7 +175,7 @@ def judgekit(folder: Path, *arguments: str) -> Used:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         last = (folder / "log.txt").read_text(errors="replace")[-1500:]
-        raise SystemExit(f"judgekit {' '.join(arguments)} ended with {process.returncode}:\n{last}")
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}:\n{last}")
     return Used(
         wall_seconds=time.perf_counter() - began,
         # The system counts descendants that were waited for; Ray's processes are not, and are only seen by looking.
@@ -273,7 +278,7 @@ def installed(name: str) -> str | None:
         return None
 
 
-def print_table(rows: Sequence[Row], n_cases: int, input_bytes: int) -> None:
+def print_table(rows: Sequence[Row], n_cases: int, input_bytes: int = 1) -> None:
     """Markdown, with the machine below it."""
     print("| cases | way | wall s | CPU s | CPU ms a case | largest process | all together | run folder : input |")
     print("|---|---|---|---|---|---|---|---|")
@@ -287,7 +292,7 @@ def print_table(rows: Sequence[Row], n_cases: int, input_bytes: int) -> None:
         print(f"| {' | '.join(cells)} |")
     packages = ", ".join(f"{name} {found}" for name in ("dask", "ray") if (found := installed(name)))
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(f"\ninput {input_bytes / 2**20:,.1f} MiB, {input_bytes / n_cases:,.0f} bytes a case")
+    print()
     for row in rows:
         if row.folder_bytes is not None and row.database_bytes is not None:
             each = [row.folder_bytes / n_cases, row.database_bytes / n_cases]
@@ -324,6 +329,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows.append(row)
             print(f"{row.way}: {row.used}", file=sys.stderr, flush=True)
     print_table(rows, options.cases, input_bytes)
+    print(f"input {input_bytes / 2**20:,.1f} MiB, {input_bytes / options.cases:,.0f} bytes a case")
     if options.json is not None:
         document = {"n_cases": options.cases, "input_bytes": input_bytes, "rows": [asdict(row) for row in rows]}
         options.json.write_text(json.dumps(document, indent=1) + "\n")

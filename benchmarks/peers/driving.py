@@ -123,7 +123,7 @@ def drive(cases: Mapping[str, Callable[[Job], Work]], distributions: Sequence[st
     parser.add_argument("--case", required=True, choices=list(cases))
     parser.add_argument("--base-url", required=True)
     parser.add_argument("--inputs", required=True, type=Path, help="lines of name, answer and passages")
-    parser.add_argument("--warm", type=int, default=10, help="so many of the inputs come first, unmeasured")
+    parser.add_argument("--warm", type=int, default=10, help="so many of the inputs come first; 0: all in one call")
     parser.add_argument("--in-flight", type=int, default=64)
     options = parser.parse_args()
     refused = fence()
@@ -133,7 +133,10 @@ def drive(cases: Mapping[str, Callable[[Job], Work]], distributions: Sequence[st
     # Peers write to standard output as they please; what the driver says has to stay readable.
     with contextlib.redirect_stdout(sys.stderr):
         work = cases[options.case](Job(options.base_url, options.in_flight, Path.cwd()))
-        measured = measure(work, items[: options.warm], items[options.warm :])
+        if options.warm:
+            measured = measure(work, items[: options.warm], items[options.warm :])
+        else:
+            measured = dict(zip(("cpu_seconds", "wall_seconds"), timed(work, items), strict=True))
     versions = {name: importlib.metadata.version(name) for name in distributions}
     print(json.dumps({"case": options.case, **measured, "refused": sorted(set(refused)), "versions": versions}))
 

@@ -173,7 +173,7 @@ def test_a_judgment_shows_its_failure_or_its_score_and_probabilities() -> None:
         (40, 400_000, 8000),  # a small run is shown in full
         (10_000, 200_000_000, 4000),  # 100 MB of 200 MB
         (4500, 2_700_000_000, 2962),  # what 4,500 cases show at most is 270 MB: 100 of 270 of 8,000
-        (1_000_000, 10**12, 266),  # 50,000 rows: 3 GB at most
+        (50_000, 10**12, 266),  # 3 GB at most
     ],
 )
 def test_caps_shrink_with_the_size_of_a_run(n_cases: int, n_stored: int, answer: int) -> None:

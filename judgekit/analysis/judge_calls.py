@@ -9,7 +9,8 @@ from typing import Any
 
 from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.analysis.drift_states import ENOUGH_PAIRS
-from judgekit.core.judgments import COST_SOURCES, NO_REPLY_KINDS, Judgment, JudgmentKey
+from judgekit.core.call_costs import COST_SOURCES
+from judgekit.core.judgments import NO_REPLY_KINDS, Judgment, JudgmentKey
 
 _TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
 

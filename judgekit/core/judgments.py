@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from judgekit.core.cache_keys import KEY_VERSION, request_key
+from judgekit.core.call_costs import CostSource, Unmetered
 from judgekit.core.cases import Usage
 from judgekit.core.scores import Frozen
 from judgekit.core.spot_checks import RUN_SPOT_CHECK
@@ -267,23 +268,6 @@ class Attempt(Frozen):
     key: str
     raw_reply: str | None
     failure: JudgeFailure
-
-
-CostSource = Literal["reply", "config", "price_list"]
-"""Where a cost comes from: the reply itself, `models.<id>.prices`, or the price list that is installed."""
-
-COST_SOURCES: tuple[CostSource, ...] = ("reply", "config", "price_list")
-"""From the most certain one to the least."""
-
-
-class Unmetered(Frozen):
-    """Calls of a judgment whose tokens the server did not count, and what a budget takes them for."""
-
-    n_calls: int
-    tokens: int
-    """As many as were set aside for them."""
-    usd: float | None = None
-    """None: the price is not known."""
 
 
 def build_in(key_parts: Mapping[str, str], model: str) -> str | None:

@@ -10,10 +10,11 @@ import asyncio
 from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
 
+from judgekit.core.call_costs import COST_SOURCES, CostSource, Unmetered
 from judgekit.core.cases import Usage
 from judgekit.core.config import Budget
 from judgekit.core.errors import Interrupted
-from judgekit.core.judgments import COST_SOURCES, CostSource, Judgment, ModelRequest, ModelResponse, Unmetered
+from judgekit.core.judgments import Judgment, ModelRequest, ModelResponse
 from judgekit.core.protocols import CallError, Lease
 from judgekit.engine.model_runtime import ModelRuntime
 

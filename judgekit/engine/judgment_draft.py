@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
+from judgekit.core.call_costs import COST_SOURCES
 from judgekit.core.cases import Usage
 from judgekit.core.judgments import (
-    COST_SOURCES,
     NO_REPLY_KINDS,
     Attempt,
     JudgeFailure,

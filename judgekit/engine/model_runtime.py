@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from judgekit.core.cache_keys import CAPABILITIES_PREFIX
+from judgekit.core.call_costs import CostSource
 from judgekit.core.cases import Usage
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ProviderError, StorageError
-from judgekit.core.judgments import CostSource, ModelResponse
+from judgekit.core.judgments import ModelResponse
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity, Provider, ReplyCache
 from judgekit.core.text import canonical_json
 from judgekit.engine.limiter import AdaptiveLimiter

@@ -23,7 +23,7 @@ Done = Mapping[JudgmentKey, Judgment]
 """The judgment that counts for each question."""
 
 Inputs = Callable[[], Iterator[JudgeInput]]
-"""Opens the inputs of a pass; they are counted once and judged once."""
+"""Opens the inputs of a pass."""
 
 
 class Observer:
@@ -55,12 +55,19 @@ def is_unanswered(judgment: Judgment | None) -> bool:
 
 def pending(folder: RunFolder, plan: JudgePlan, only: Sequence[str] | None, done: Done) -> Iterator[JudgeInput]:
     """Stored inputs of a judge that have no answer yet."""
+    return folder.judge_inputs(_is_open(plan, only, done))
+
+
+def _is_open(plan: JudgePlan, only: Sequence[str] | None, done: Done) -> Callable[[str, str], bool]:
+    """Tells by judge and case id whether a question of a plan has no answer yet."""
     chosen = None if only is None else set(only)
-    for item in folder.judge_inputs():
-        if item.judge != plan.judge.name or (chosen is not None and item.case_id not in chosen):
-            continue
-        if is_unanswered(done.get(JudgmentKey(plan.role, item.judge, item.case_id, plan.check, plan.member))):
-            yield item
+
+    def is_open(judge: str, case_id: str) -> bool:
+        if judge != plan.judge.name or (chosen is not None and case_id not in chosen):
+            return False
+        return is_unanswered(done.get(JudgmentKey(plan.role, judge, case_id, plan.check, plan.member)))
+
+    return is_open
 
 
 def models_left(folder: RunFolder, wanted: Sequence[Wanted], done: Done) -> frozenset[str]:
@@ -81,10 +88,15 @@ class Passes:
 
     async def run_stored(self, folder: RunFolder, wanted: Sequence[Wanted], done: Done) -> None:
         """Judge the stored inputs that have no answer yet; errors as of `run`."""
-        await self.run([(plan, partial(pending, folder, plan, only, done)) for plan, only in wanted])
+        await self.run(
+            [
+                (plan, folder.n_judge_inputs(_is_open(plan, only, done)), partial(pending, folder, plan, only, done))
+                for plan, only in wanted
+            ]
+        )
 
-    async def run(self, plans: Sequence[tuple[JudgePlan, Inputs]]) -> None:
-        """Judge the inputs of each plan, all plans at once.
+    async def run(self, plans: Sequence[tuple[JudgePlan, int, Inputs]]) -> None:
+        """Judge the inputs of each plan, of which there are so many, all plans at once.
 
         Raises:
             ProviderError: a provider refuses for good, or a model is not the pinned one.
@@ -93,9 +105,9 @@ class Passes:
         """
         stop = StopSignal()
 
-        async def one(plan: JudgePlan, inputs: Inputs) -> None:
+        async def one(plan: JudgePlan, n_inputs: int, inputs: Inputs) -> None:
             label = plan.label
-            self.observer.started(label, sum(1 for _ in inputs()))
+            self.observer.started(label, n_inputs)
             judging = JudgingPass(plan, self.sink, self.cache, self.spending, stop)
             plan.runtime.limiter.on_pause = partial(self.observer.paused, label)
             try:
@@ -103,7 +115,7 @@ class Passes:
             finally:
                 self.observer.finished(label)
 
-        results = await asyncio.gather(*(one(plan, inputs) for plan, inputs in plans), return_exceptions=True)
+        results = await asyncio.gather(*(one(*plan) for plan in plans), return_exceptions=True)
         if stop.error is not None:
             raise stop.error
         for result in results:

@@ -11,9 +11,9 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
+from judgekit.core.call_costs import CostSource
 from judgekit.core.cases import Usage
 from judgekit.core.config import ModelConfig
-from judgekit.core.judgments import CostSource
 from judgekit.core.request_fields import is_local
 from judgekit.core.text import clean_text
 

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -49,6 +49,9 @@ from judgekit.storage.seals import SEALED, check_as_it_changes, seals_of
 
 M = TypeVar("M", bound=BaseModel)
 
+Wanted = Callable[[str, str], bool]
+"""Whether the input of a judge about a case is wanted."""
+
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 
 
@@ -60,6 +63,13 @@ def new_run_id(name: str, now: datetime) -> str:
 def is_run_id(name: str) -> bool:
     """Whether a text can be the name of a run's folder: one part of a path, without a way out of it."""
     return _RUN_ID.fullmatch(name) is not None
+
+
+class _Question(msgspec.Struct):
+    """Of a line of judge_inputs.jsonl, which question it is."""
+
+    judge: str
+    case_id: str
 
 
 class RunFolder:
@@ -295,9 +305,30 @@ class RunFolder:
             why = first_problem(error) if isinstance(error, ValidationError) else error
             raise StorageError(f"{self.path / CHECKS}: damaged: {why}") from None
 
-    def judge_inputs(self) -> Iterator[JudgeInput]:
-        """Stored judge inputs, streamed; a torn last line is left out."""
-        yield from self._records(JUDGE_INPUTS, JudgeInput)
+    def judge_inputs(self, wanted: Wanted | None = None) -> Iterator[JudgeInput]:
+        """Stored judge inputs, streamed; a torn last line is left out.
+
+        Args:
+            wanted: tells by judge and case id which ones are read; None: all.
+        """
+        for number, line in self._input_lines(wanted):
+            yield self._record(JUDGE_INPUTS, JudgeInput, number, line)
+
+    def n_judge_inputs(self, wanted: Wanted) -> int:
+        """Number of the stored judge inputs that are wanted."""
+        return sum(1 for _ in self._input_lines(wanted))
+
+    def _input_lines(self, wanted: Wanted | None) -> Iterator[tuple[int, bytes]]:
+        decode = msgspec.json.Decoder(_Question).decode
+        for number, line in self.lines(JUDGE_INPUTS):
+            if wanted is not None:
+                try:
+                    question = decode(line)
+                except (msgspec.MsgspecError, ValueError) as error:
+                    raise damaged_line(self.path / JUDGE_INPUTS, number, error) from None
+                if not wanted(question.judge, question.case_id):
+                    continue
+            yield number, line
 
     def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed; a torn last line is left out."""
@@ -305,11 +336,13 @@ class RunFolder:
 
     def _records(self, name: str, model: type[M]) -> Iterator[M]:
         for number, line in self.lines(name):
-            try:
-                record = model.model_validate_json(line)
-            except ValidationError as error:
-                raise damaged_line(self.path / name, number, first_problem(error)) from None
-            yield record
+            yield self._record(name, model, number, line)
+
+    def _record(self, name: str, model: type[M], number: int, line: bytes) -> M:
+        try:
+            return model.model_validate_json(line)
+        except ValidationError as error:
+            raise damaged_line(self.path / name, number, first_problem(error)) from None
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Number and text of each whole line: what a crash left without a line feed is not a record.

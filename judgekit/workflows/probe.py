@@ -282,7 +282,9 @@ async def _ask(
         try:
             passes = Passes(cache, sink, Spending(stored.config.budget), observer)
             asked = [item for plan in plans for item in plan.asked.values()]
-            await passes.run([(item.plan, partial(item.pending, done)) for item in asked])
+            await passes.run(
+                [(item.plan, sum(1 for _ in item.pending(done)), partial(item.pending, done)) for item in asked]
+            )
         finally:
             sink.close()
 

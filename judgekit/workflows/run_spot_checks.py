@@ -5,6 +5,7 @@ import random
 import secrets
 from collections.abc import Set
 from datetime import datetime
+from functools import partial
 
 from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.core.judgments import JudgmentKey, last_judgments
@@ -46,7 +47,7 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
     plans = []
     for spot_check in job.spot_checks:
         second, name, wanted = spot_check.second, spot_check.primary.judge.name, spot_check.wanted
-        here = [item.case_id for item in job.folder.judge_inputs() if item.judge == name]
+        here = [item.case_id for item in job.folder.judge_inputs(partial(_is_of, name))]
         ids = job.judged_in_file.get(name, here)
         n = sample_size(wanted.n, len(ids))
         order = drawn(ids, n, rng, adaptive=wanted.adaptive)
@@ -77,6 +78,10 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
         )
         plans.append(DrawnSpotCheck(record, second, order))
     return plans
+
+
+def _is_of(name: str, judge: str, _: str) -> bool:
+    return judge == name
 
 
 def _seed(job: RunJob) -> int:

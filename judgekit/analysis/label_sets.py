@@ -57,12 +57,11 @@ def count_labels(
         inputs: by case id, hash of the judge input, for all cases that the judge was asked about, in order.
         kind: what verdicts of the judge are.
     """
-    low, high = map(int, kind.bounds)
     faults = {
         "unknown": "for cases that the run does not have",
         "not_asked": f"for cases that {judge} was not asked about",
         "another": "given to another answer than the one judged here",
-        "off_scale": f"off the scale of {low} to {high}",
+        "off_scale": "off the scale of {} to {}".format(*map(int, kind.bounds)),
         "partial": "with a criterion missing, or one that was not asked about",
     }
     known = set(cases)

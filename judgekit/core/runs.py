@@ -147,9 +147,8 @@ class CasePart:
     def of(self, cases: Collection[Case]) -> Collection[Case]:
         """The cases of this part, in the order of the file; of a case with several answers all of them or none.
 
-        A sample consists of the cases with the smallest hashes of seed and id. So it depends neither on the order of
-        the file nor on a generator, a smaller sample is a part of a larger one, and a run finds its cases again when
-        it is resumed.
+        A sample has the smallest hashes of seed and id, so the order of the file does not matter, a smaller sample is a
+        part of a larger one, and a resumed run finds its cases again.
 
         Raises:
             ConfigError: parts that cannot be combined, a shard that is none; an unknown id.
@@ -225,12 +224,7 @@ def shard_numbers(shard: str) -> tuple[int, int]:
 
 
 def shard_of(case_id: str, n_shards: int) -> int:
-    """The shard that a case is in, from 1 on: it follows from its id alone, so that no process has to ask another.
-
-    Args:
-        case_id: of a repeat, the id of the case that it repeats, so that all answers to a case are in one shard.
-        n_shards: number of shards.
-    """
+    """The shard that a case is in, from 1 on, by its id alone; of a repeat it is the id of the case that it repeats."""
     digest = hashlib.sha256(case_id.encode("utf-8", "replace")).digest()
     return int.from_bytes(digest[:8], "big") % n_shards + 1
 

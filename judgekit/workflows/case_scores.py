@@ -140,16 +140,13 @@ def score_cases(
     overall = tally.overall()
     digests = _write_reports(folder, reports, overall)
     record = None
+    warnings = [*tally.warnings, *_without_text(unjudged)]
+    warnings += deciding.warnings() if _follows_abstentions(scorers) else ()
+    warnings += [warning for report in reports.values() for warning in report.warnings()]
     if repeats is not None and again is not None:
         overall |= repeats.pass_figures()
         record = repeats.record(of_judges, calls.per_verdict(), again.n_later)
-    warnings = [
-        *tally.warnings,
-        *_without_text(unjudged),
-        *(deciding.warnings() if _follows_abstentions(scorers) else ()),
-        *[warning for report in reports.values() for warning in report.warnings()],
-        *(() if repeats is None else repeats.warnings()),
-    ]
+        warnings += repeats.warnings()
     scales = _scales(columns, pooled)
     own_code = code_record(components)
     return Scored(tally, calls, overall, scales, digests, warnings, deciding.record(), own_code, record)

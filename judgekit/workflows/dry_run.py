@@ -66,9 +66,8 @@ async def dry_run(setup: Setup, options: Options) -> dict[str, Any]:
 
 async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) -> dict[str, Any]:
     system = setup.system
-    outputs: Collection[SystemOutput]
     if isinstance(system, Recorded):
-        outputs = Streamed(lambda: map(system.output, setup.cases), len(setup.cases))
+        outputs: Collection[SystemOutput] = Streamed(lambda: map(system.output, setup.cases), len(setup.cases))
     else:
         outputs = [SystemOutput(case_id=case.id, answer="?", retrieved=(Hit(text="?"),)) for case in setup.cases]
     check = DataCheck(setup)

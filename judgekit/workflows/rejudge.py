@@ -379,10 +379,7 @@ def stored_inputs(
 
 
 def copy_judgments(job: RunJob, parent: RunFolder) -> None:
-    """Take over the judgments of judges that are not asked again, and second opinions that still hold.
-
-    They come before the first call, in one step, so that a run that is killed has all of them or none.
-    """
+    """Take over, in one step, judgments of judges that are not asked again, and second opinions that still hold."""
     if not job.folder.has(JUDGMENTS):
         job.folder.write_lines(JUDGMENTS, (_copied(item, parent) for item in parent.judgments() if _is_kept(job, item)))
 

@@ -44,7 +44,7 @@ def test_metrics_of_the_run_are_built_from_its_config(stored: StoredRun) -> None
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda run: run.judge("grounded"), "no judge 'grounded'; it has groundedness, correctness"),
+        (lambda run: run.judge("grounded"), "no judge 'grounded'; did you mean 'groundedness'?"),
         (lambda run: run.prompt("groundedness", "v9"), "no prompt version 'v9'"),
         (lambda run: stored_models(run, None, {"base"}, Options()), "no model 'base'"),
     ],

@@ -41,8 +41,8 @@ class RecordIndex:
         Raises:
             StorageError: it cannot be read, or a line is damaged.
         """
-        self._path = path
         self._stream: IO[bytes] | None = None
+        self._path = path
         self.names: dict[str, None] = {}
         """Values of `name`, in the order in which they first come."""
         with self._faults_named():
@@ -59,6 +59,9 @@ class RecordIndex:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:

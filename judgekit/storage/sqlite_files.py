@@ -59,13 +59,22 @@ def set_journal(connection: sqlite3.Connection, folder: Path) -> None:
 _SCRATCH_KIB = 4096
 
 
+class _Scratch(sqlite3.Connection):
+    """Is closed with the object that holds it."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def scratch_database(schema: str) -> sqlite3.Connection:
     """A database for the time of its connection: what does not fit into 4 MiB goes to a temporary file of SQLite's.
+
+    It is closed at the latest once nothing holds it any more.
 
     Raises:
         sqlite3.Error: it cannot be made.
     """
-    connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect("", isolation_level=None, check_same_thread=False, factory=_Scratch)
     try:
         connection.execute(f"PRAGMA cache_size = -{_SCRATCH_KIB}")
         connection.execute("PRAGMA journal_mode = OFF").fetchone()

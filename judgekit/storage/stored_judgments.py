@@ -25,6 +25,7 @@ class StoredJudgments(Mapping[JudgmentKey, Judgment]):
         """Find the records; a file that is not there has none."""
         self._folder = folder
         self._index = RecordIndex(folder.path / name)
+        self._is_empty = not len(self._index)
         self._last: tuple[str, Mapping[JudgmentKey, Judgment]] | None = None
 
     def __enter__(self) -> Self:
@@ -35,6 +36,8 @@ class StoredJudgments(Mapping[JudgmentKey, Judgment]):
 
     def of_case(self, case_id: str) -> Mapping[JudgmentKey, Judgment]:
         """The judgments of one case."""
+        if self._is_empty:
+            return {}
         if self._last is None or self._last[0] != case_id:
             self._last = case_id, that_count(map(self._read, self._index.lines(case_id)))
         return self._last[1]

@@ -284,15 +284,25 @@ def _system(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**records[0], **counts, "failures": dict(sorted(failures.items()))}
 
 
-def as_final(done: Mapping[JudgmentKey, Judgment]) -> dict[JudgmentKey, Judgment]:
+class Final(Mapping[JudgmentKey, Judgment]):
     """The judgments of shards as they count for what is asked: a call that failed on the way is not made again.
 
     It is as it would be at the end of a run; `--resume` asks it again, of the merged run as of any other.
     """
-    return {
-        key: judgment if judgment.failure is None else judgment.model_copy(update={"failure": None})
-        for key, judgment in done.items()
-    }
+
+    def __init__(self, done: Mapping[JudgmentKey, Judgment]) -> None:
+        """Take the judgments that count."""
+        self._done = done
+
+    def __getitem__(self, key: JudgmentKey) -> Judgment:
+        judgment = self._done[key]
+        return judgment if judgment.failure is None else judgment.model_copy(update={"failure": None})
+
+    def __iter__(self) -> Iterator[JudgmentKey]:
+        return iter(self._done)
+
+    def __len__(self) -> int:
+        return len(self._done)
 
 
 def check_keys(job: RunJob, left: Iterable[str]) -> None:

@@ -23,6 +23,7 @@ from judgekit.storage.id_lists import id_lines
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
 from judgekit.storage.shard_parts import PARTS, ShardParts
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.systems.recorded import Recorded
 from judgekit.tracing import Traced, is_traced, run_span
 from judgekit.workflows.batch_rounds import goes_by_batch, in_rounds
@@ -31,7 +32,7 @@ from judgekit.workflows.closing import closed, replaced_figures, write_summary
 from judgekit.workflows.gating import hold_gates
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
-from judgekit.workflows.merge import as_final, check_keys, take_over
+from judgekit.workflows.merge import Final, check_keys, take_over
 from judgekit.workflows.panel_rulings import rule, says_the_same
 from judgekit.workflows.preflight import DataCheck, check_applies
 from judgekit.workflows.record import collect_outputs
@@ -251,8 +252,8 @@ def _stored(job: RunJob) -> tuple[Done, Spending]:
             seen[judgment.model_id].add(judgment)
     for name, runtime in job.models.items():
         runtime.guard.recount(seen[name])
-    done = last_judgments(job.folder.judgments())
-    return as_final(done) if job.shards else done, spending
+    done = StoredJudgments(job.folder)
+    return Final(done) if job.shards else done, spending
 
 
 def conclude(job: RunJob, seconds: float) -> RunSummary:
@@ -296,10 +297,10 @@ def close_early(job: RunJob, status: RunStatus, reason: str, seconds: float) -> 
 
 def _is_missing_any(job: RunJob) -> bool:
     """Whether a question has no judgment at all, as when a damaged line was deleted."""
-    done = last_judgments(job.folder.judgments())
     asked = {plan.judge.name for plan in job.judges if plan.judge.name not in job.kept}
     items = (item for item in job.folder.judge_inputs() if item.judge in asked)
-    return any(JudgmentKey("primary", item.judge, item.case_id) not in done for item in items)
+    with StoredJudgments(job.folder) as done:
+        return any(JudgmentKey("primary", item.judge, item.case_id) not in done for item in items)
 
 
 def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: float) -> RunSummary:

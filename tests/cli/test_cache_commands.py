@@ -176,6 +176,7 @@ def test_a_database_that_is_none_is_one_line_and_exit_4_and_stays(tmp_path: Path
     assert (tmp_path / "results" / ".cache" / "cache.db").exists()
 
 
+@pytest.mark.slow
 def test_d21_entries_of_an_older_key_version_are_misses_told_in_one_line_and_can_be_dropped(
     tmp_path: Path, server: FaultServer
 ) -> None:

@@ -49,6 +49,7 @@ def test_probe_prints_what_the_page_shows(folder: Path) -> None:
     assert "| groundedness | answer_padded | stay | 30 |" in (folder / "results/demo/summary.md").read_text()
 
 
+@pytest.mark.slow
 def test_json_is_one_strict_object_on_stdout(folder: Path) -> None:
     done = command(folder, "calibrate", "demo", "--labels", str(LABELS), "--json", "--width", "0.5")
     found = json.loads(done.stdout, parse_constant=pytest.fail)

@@ -49,6 +49,7 @@ def test_quickstart_in_an_empty_folder_prints_a_table_and_ends_with_the_run_fold
     assert len(everything.splitlines()) > 50
 
 
+@pytest.mark.slow
 def test_json_prints_one_object_and_nothing_else_on_stdout(tmp_path: Path) -> None:
     result = judgekit("run", "quickstart", "--json", "--run-id", "q", cwd=tmp_path)
     document = json.loads(result.stdout)
@@ -298,6 +299,7 @@ def test_a_killed_run_with_a_torn_line_is_resumed_without_a_case_twice(tmp_path:
     assert sorted(judged) == sorted(f"c{number}" for number in range(40))
 
 
+@pytest.mark.slow
 def test_a_changed_config_is_refused_on_resume_and_what_changed_is_named(tmp_path: Path) -> None:
     with FaultServer() as server:
         config = write_suite(tmp_path, server.base_url, budget={"max_calls": 2})

@@ -46,6 +46,7 @@ def ran(folder: Path, run_id: str) -> Any:
     return done
 
 
+@pytest.mark.slow
 def test_a_history_in_which_nothing_was_asked_fails_a_pipeline_and_says_so(tmp_path: Path) -> None:
     with FaultServer(plausible_verdict) as server:
         suite(tmp_path, server)

@@ -102,6 +102,7 @@ def test_labels_are_typed_by_number_or_name_beside_what_each_means(run: Path) ->
     assert "off: people 1, judge 0; says so in 0.000" in text
 
 
+@pytest.mark.slow
 def test_criteria_are_typed_one_by_one_and_half_a_case_is_not_kept(run: Path) -> None:
     shown = typed(run, "y\nn\nb\ny\ny\nn\n", "--judge", "rules", "--out", "rules.jsonl")
     assert "short: It is short." in shown

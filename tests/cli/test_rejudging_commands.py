@@ -35,6 +35,7 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_example_can_be_judged_again_offline(quickstart: Path) -> None:
     result = judgekit("rejudge", "q", "--run-id", "again", cwd=quickstart)
     assert result.returncode == 0, result.stderr
@@ -44,6 +45,7 @@ def test_the_example_can_be_judged_again_offline(quickstart: Path) -> None:
     assert {item["n_requests"] for item in read_lines(folder / "judgments.jsonl")} == {0}
 
 
+@pytest.mark.slow
 def test_json_of_a_rejudge_is_that_of_a_run(quickstart: Path) -> None:
     result = judgekit(
         "rejudge", "q", "--run-id", "strict", "--model", "baseline-strict", "--judge", "correctness", "--json", "-q",

@@ -33,6 +33,7 @@ def test_a_config_can_do_without_the_report(tmp_path: Path) -> None:
     assert not (tmp_path / "results/r/report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "name", "start"),
     [

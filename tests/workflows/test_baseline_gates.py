@@ -142,6 +142,7 @@ def test_rescoring_keeps_the_baseline_that_a_run_was_held_against(bench: Bench) 
     assert not found["fails"]
 
 
+@pytest.mark.slow
 def test_exit_codes_reports_and_ci_say_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.run("first")
     bench.tag("first")

@@ -172,6 +172,7 @@ def test_people_who_differ_have_no_label_together_and_a_ceiling(brand: Path) -> 
     assert found["humans"]["ceiling_exact_label"]["n"] == 5
 
 
+@pytest.mark.slow
 def test_shares_of_labels_are_corrected_by_people(tmp_path: Path) -> None:
     # The judge says "on" of three cases in five; people agree but for every tenth case, which they call "off".
     run = judged(tmp_path, BRAND, 150, lambda number: "on" if number % 5 < 3 else "mixed")

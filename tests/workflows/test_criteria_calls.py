@@ -104,6 +104,7 @@ def test_a_part_without_a_verdict_makes_the_whole_one_a_failure(tmp_path: Path) 
     assert failed["failure"]["message"] == "the reply says nothing of criterion source"
 
 
+@pytest.mark.slow
 def test_a_storm_of_rate_limits_costs_no_criterion_and_counts_each_request(tmp_path: Path) -> None:
     storm = seeded_faults(0.6, 3, {"rate_limit": 1}, max_in_a_row=3, then=answer)
     run_dir, n_requests = judged(tmp_path, "each", storm, n_cases=12)

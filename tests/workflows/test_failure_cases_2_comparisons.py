@@ -196,6 +196,7 @@ def test_t2_46_a_judge_that_was_dropped_passes_no_gate(bench: Bench) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", ["groundedness<-0.1", "recall_any@5<-0.02"])
 def test_t2_46_the_command_of_the_document_stops_a_groundedness_that_fell_by_half_a_point(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, figure: str
@@ -438,6 +439,7 @@ def test_a_chunk_that_is_lost_shows_with_its_own_ranks(bench: Bench) -> None:
     assert "loss of chunk k1 (rank 2, then not found)" in bench.compare("a", "b", "--format", "html").out
 
 
+@pytest.mark.slow
 def test_latency_tokens_cost_and_indexing_are_compared_and_can_be_gated(bench: Bench) -> None:
     for run_id, seconds in (("a", 1.0), ("b", 1.5)):
         rows = [

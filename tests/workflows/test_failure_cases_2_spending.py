@@ -197,6 +197,7 @@ def test_t2_02_a_call_that_timed_out_counts_with_what_was_set_aside(tmp_path: Pa
 # A budget with calls in flight.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 4, 16, 64])
 @pytest.mark.parametrize(
     ("budget", "n_calls", "spent"),
@@ -391,6 +392,7 @@ def test_t2_13_prices_of_the_config_tell_cached_tokens_apart_and_hold_a_budget(t
     assert "by the prices of the config" in (ran.folder / "summary.md").read_text()
 
 
+@pytest.mark.slow
 def test_t2_13_an_estimate_says_where_its_prices_are_from(tmp_path: Path) -> None:
     with FaultServer(good()) as server:
         write_suite(tmp_path, server.base_url, model={"prices": {"input": 1, "output": 1}})

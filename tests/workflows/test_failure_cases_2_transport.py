@@ -65,6 +65,7 @@ def everything_in(folder: Path) -> bytes:
     return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
+@pytest.mark.slow
 def test_t2_05_no_stream_is_asked_for(tmp_path: Path) -> None:
     ran = one_case(tmp_path, good())
     assert [entry.body["stream"] for entry in ran.server.log.chat] == [False, False]

@@ -241,6 +241,7 @@ class FullDisk:
         return getattr(self._stream, name)
 
 
+@pytest.mark.slow
 def test_d11_a_full_disk_stops_the_calls_and_keeps_what_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

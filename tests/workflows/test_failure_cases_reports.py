@@ -192,6 +192,7 @@ def test_g07_time_is_linear_and_all_rows_are_there(tmp_path: Path) -> None:
     assert seconds[4000] < 16 * max(seconds[500], 0.1)
 
 
+@pytest.mark.slow
 def test_g07_past_its_size_a_report_keeps_rows_and_says_that_texts_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

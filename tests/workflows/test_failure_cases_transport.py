@@ -376,6 +376,7 @@ def test_b24_a_server_that_faults_at_everything_is_asked_a_bounded_number_of_tim
     assert 20 <= len(later.judgments) <= 24  # the rest was in flight
 
 
+@pytest.mark.slow
 def test_b24_a_server_that_dies_under_way_stops_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     replies = [good()] * 30
     with FaultServer(after_capabilities(*replies, reset())) as server:

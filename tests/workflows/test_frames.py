@@ -80,6 +80,7 @@ def test_every_kind_of_frame_is_judged_alike(tmp_path: Path, make: Callable[[Any
     assert scored == SCORES
 
 
+@pytest.mark.slow
 def test_a_frame_is_judged_into_a_frame(tmp_path: Path) -> None:
     frame = judged(tmp_path, pd.DataFrame(COLUMNS)).to_pandas()
     assert list(frame["case_id"]) == ["a", "b", "c"]

@@ -124,6 +124,7 @@ def wording(folder: Path, version: str, ask: str) -> None:
     path.write_text(f'judge = "tone"\nversion = "{version}"\nask = "{ask}"\nscale = [1, 5]\n', encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_judge_without_anyone_else_to_ask_is_asked_again_and_the_spot_check_says_so(tmp_path: Path) -> None:
     wording(tmp_path, "v1", str(TONE["ask"]))
     with FaultServer(answering(STEADY)) as server:

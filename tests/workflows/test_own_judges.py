@@ -435,6 +435,7 @@ def test_a_label_judge_that_drifts_is_found_by_its_flips(tmp_path: Path, server:
     assert {row["score_mean"] for row in report.timeline} == {None}
 
 
+@pytest.mark.slow
 def test_new_answers_of_a_label_judge_say_why_no_shift_is_told(tmp_path: Path, server: FaultServer) -> None:
     config = own_suite(tmp_path, server, BRAND, spot_check={"n": 12, "model": "other"})
     judgekit.run(config, run_id="a")

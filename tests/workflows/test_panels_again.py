@@ -135,6 +135,7 @@ def test_a_metric_family_that_changed_shows_beside_the_verdicts_of_a_panel(
     assert len(read_lines(folder / "metrics_history.jsonl")) == 1
 
 
+@pytest.mark.slow
 def test_another_reading_of_verdicts_changes_the_scores_of_a_panel(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

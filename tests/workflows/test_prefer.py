@@ -95,6 +95,7 @@ def by_place_in_three_of_ten(first: str, second: str) -> str:
     return "first" if first.startswith(winner) else "second"
 
 
+@pytest.mark.slow
 def test_a_planted_order_effect_is_found_with_its_interval_and_the_win_rate_is_not_biased(tmp_path: Path) -> None:
     with FaultServer(judge_that(by_place_in_three_of_ten)) as server:
         runs = [store(tmp_path, name, answers_of(name, 200), server) for name in "AB"]

@@ -116,6 +116,7 @@ def test_two_runs_of_one_config_differ_in_nothing_but_name_and_time(tmp_path: Pa
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_quickstart_pointed_at_a_server_judges_all_cases_with_pinned_model_and_prompt(
     tmp_path: Path, server: FaultServer
 ) -> None:

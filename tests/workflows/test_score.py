@@ -338,6 +338,7 @@ CHANGES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1 << 17, 300], ids=["one piece", "small pieces"])
 def test_a_long_run_with_odd_lines_is_scored_as_in_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int

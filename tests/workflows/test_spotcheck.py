@@ -379,6 +379,7 @@ def record_of(run: Path) -> dict[str, Any]:
     return {**read_json(run / "checks.json")["checks"][-1], "check": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "config", "flags"),
     [
@@ -417,6 +418,7 @@ def test_the_config_asks_for_what_the_command_does(
     assert (report["noise_floor"] is not None) == ("repeat" in flags["against"])
 
 
+@pytest.mark.slow
 def test_a_growing_check_of_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     state = {"refuses": False, "n": 0}
     flip = flipping(12)

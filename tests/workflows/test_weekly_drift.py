@@ -243,6 +243,7 @@ def _points(weekly: Weekly) -> list[str]:
     return [item.model_dump_json() for item in Database(weekly.folder / "results").points()]
 
 
+@pytest.mark.slow
 def test_verdicts_asked_anew_each_week_show_a_judge_whose_mean_falls_on_the_same_answers(weekly: Weekly) -> None:
     # 35% of 5 become 1: the mean falls from 5.0 to about 3.6, and nothing is asked again about older verdicts
     weekly.flips = lambda week: 0.35 if week >= 2 else 0.0
@@ -257,6 +258,7 @@ def test_verdicts_asked_anew_each_week_show_a_judge_whose_mean_falls_on_the_same
     )
 
 
+@pytest.mark.slow
 def test_without_any_spot_check_the_state_is_not_asked_and_a_fallen_mean_is_still_found(weekly: Weekly) -> None:
     path = weekly.config(spot_check=None)
     document = read_json(path)
@@ -367,6 +369,7 @@ def test_a_seed_in_the_config_fixes_the_second_opinions_and_still_asks_again_abo
     assert again[0]["case_ids"] != again[1]["case_ids"]
 
 
+@pytest.mark.slow
 def test_an_accepted_judge_begins_a_new_history_that_survives_a_reindex(weekly: Weekly) -> None:
     from judgekit.storage.database import Database
     from judgekit.storage.run_index import reindex

@@ -847,6 +847,7 @@ HOSTILE_REPEATS: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE_REPEATS)
 def test_a_long_reply_takes_time_linear_in_its_length(name: str) -> None:
     text = HOSTILE_REPEATS[name](500_000)

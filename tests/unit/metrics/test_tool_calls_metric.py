@@ -138,6 +138,7 @@ def test_a_slip_in_a_path_and_a_comparator_that_fails_are_said() -> None:
     assert (report.document({}), report.digest(), ToolCalls().open_report()) == (None, None, None)
 
 
+@pytest.mark.slow
 def test_ten_thousand_calls_take_no_longer_than_a_few_seconds() -> None:
     calls = [("a", {"x": number}) for number in range(10_000)]
     started = time.perf_counter()

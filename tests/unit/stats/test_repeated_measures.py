@@ -113,6 +113,7 @@ def test_neither_a_shift_nor_the_order_changes_a_component(cases: Cases, shift: 
         assert found == (None if expected is None else pytest.approx(expected, abs=1e-6))
 
 
+@pytest.mark.slow
 @given(unequal)
 def test_equal_answers_leave_all_variance_to_the_cases(cases: Cases) -> None:
     equal = [[case[0]] * len(case) for case in cases]

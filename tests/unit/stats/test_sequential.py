@@ -58,6 +58,7 @@ def test_small_e_values_by_hand(s: int, t: int, m0: float, expected: float) -> N
     assert math.exp(log_e_value(s, t, m0)) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(COUNTS, RATE)
 def test_every_e_value_is_the_averaged_likelihood_ratio(counts: tuple[int, int], m0: float) -> None:

@@ -79,6 +79,7 @@ def test_c01_a_mark_before_a_quoted_header_with_a_comma_and_one_inside_a_value(t
 LATIN = '{"id": "1", "question": "caf\u00e9"}\n'.encode("latin-1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "how", "said"),
     [
@@ -469,6 +470,7 @@ def test_the_garbage_collector_is_as_it_was_after_loading(tmp_path: Path) -> Non
     assert gc.isenabled()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["o.jsonl", "o.json", "o.csv"])
 def test_a_hundred_times_the_rows_take_no_more_than_their_share_of_time(tmp_path: Path, name: str) -> None:
     def seconds(n_rows: int) -> float:

@@ -7,7 +7,7 @@ from hypothesis import settings
 
 # A busy machine is not a failure, so there is no deadline. The gate runs all properties again with `thorough`.
 settings.register_profile("quick", deadline=None, max_examples=20)
-settings.register_profile("thorough", deadline=None, max_examples=100)
+settings.register_profile("thorough", deadline=None, max_examples=60)
 settings.load_profile("quick")
 
 

@@ -53,10 +53,10 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 
 def tried(steps: tuple[str, ...]) -> list[int]:
-    """Some steps of a command, and every one at the address."""
+    """Some steps of a command, and more of those at the address, the first and the last among them."""
     in_store = [number for number, step in enumerate(steps) if " /store/" in step]
     assert in_store
-    return sorted({*range(0, len(steps), max(1, len(steps) // N_KILLED)), *in_store})
+    return sorted({*range(0, len(steps), max(1, len(steps) // N_KILLED)), *in_store[::3], in_store[-1]})
 
 
 def test_a_new_run_survives_a_kill_at_any_step(machines: Machines) -> None:

@@ -49,7 +49,6 @@ class RecordIndex:
             self._places = scratch_database(
                 "CREATE TABLE places (case_id TEXT, judge TEXT, start INTEGER, length INTEGER)"
             )
-        with self._closed_on_failure(), self._faults_named():
             self._places.execute("BEGIN")
             self._places.executemany("INSERT INTO places VALUES (?, ?, ?, ?)", self._found())
             self._places.execute("CREATE INDEX by_case ON places (case_id, start)")
@@ -62,7 +61,9 @@ class RecordIndex:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        # The database closes itself; it is not there if it could not be made.
+        if self._stream is not None:
+            self._stream.close()
 
     def close(self) -> None:
         """Let go of the files; nothing can be found any more."""
@@ -140,14 +141,6 @@ class RecordIndex:
                         raise damaged_line(self._path, number, error) from None
                     yield head, offset, len(line)
                 offset += len(line)
-
-    @contextmanager
-    def _closed_on_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self._places.close()
-            raise
 
     @contextmanager
     def _faults_named(self) -> Iterator[None]:

@@ -21,10 +21,10 @@ class StoredJudgments(Mapping[JudgmentKey, Judgment]):
     Whatever reads raises `StorageError` about a record that is damaged or cannot be read.
     """
 
-    def __init__(self, folder: RunFolder, name: str = JUDGMENTS) -> None:
+    def __init__(self, folder: RunFolder) -> None:
         """Find the records; a file that is not there has none."""
         self._folder = folder
-        self._index = RecordIndex(folder.path / name)
+        self._index = RecordIndex(folder.path / JUDGMENTS)
         self._is_empty = not len(self._index)
         self._last: tuple[str, Mapping[JudgmentKey, Judgment]] | None = None
 

@@ -1,6 +1,7 @@
 """Cases of a stored run put together from its files, whatever order those are in."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -146,3 +147,17 @@ def test_without_pyarrow_the_package_is_named(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ConfigError, match="pip install pyarrow"):
         write_parquet(tmp_path / "t.parquet", {"text": str}, [])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_that_cannot_be_written_is_named_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(schema: str) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("judgekit.storage.record_index.scratch_database", full)
+    path = lines(tmp_path / "x.jsonl", {"case_id": "a"})
+    with pytest.raises(
+        StorageError, match=r"temporary index of .*x\.jsonl cannot be written: database or disk is full"
+    ):
+        RecordIndex(path)

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.6.0"
 
 if TYPE_CHECKING:
+    from judgekit.api.derived_runs import merge as merge
+    from judgekit.api.derived_runs import prefer as prefer
+    from judgekit.api.derived_runs import rejudge as rejudge
     from judgekit.api.results import Finding as Finding
     from judgekit.api.results import GatesMissed as GatesMissed
     from judgekit.api.results import RunResult as RunResult
@@ -14,8 +17,6 @@ if TYPE_CHECKING:
     from judgekit.api.running import compare as compare
     from judgekit.api.running import evaluate as evaluate
     from judgekit.api.running import open_run as open_run
-    from judgekit.api.running import prefer as prefer
-    from judgekit.api.running import rejudge as rejudge
     from judgekit.api.running import run as run
     from judgekit.api.running import spotcheck as spotcheck
     from judgekit.api.without_runs import aggregate as aggregate
@@ -89,8 +90,9 @@ _PUBLIC = {
     "arun": "judgekit.api.running",
     "evaluate": "judgekit.api.running",
     "aevaluate": "judgekit.api.running",
-    "rejudge": "judgekit.api.running",
-    "prefer": "judgekit.api.running",
+    "merge": "judgekit.api.derived_runs",
+    "rejudge": "judgekit.api.derived_runs",
+    "prefer": "judgekit.api.derived_runs",
     "spotcheck": "judgekit.api.running",
     "calibrate": "judgekit.api.running",
     "compare": "judgekit.api.running",

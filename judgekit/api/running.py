@@ -56,6 +56,7 @@ def run(
     sample: int | None = None,
     run_id: str | None = None,
     case: str | Sequence[str] = (),
+    shard: str | None = None,
     resume: str | None = None,
     use_cache: bool = True,
     observer: Observer | None = None,
@@ -70,6 +71,7 @@ def run(
         sample: take only so many cases, drawn at random with the config's seed.
         run_id: name of the run folder.
         case: ids of the cases to judge; none: all.
+        shard: `3/16` takes the third of 16 parts of the cases; `merge` puts the parts together.
         resume: a run that stopped, in place of a new one.
         use_cache: False asks every question again and stores no replies.
         observer: is told how the run goes; left out: a live bar in a notebook, elsewhere nothing.
@@ -82,10 +84,10 @@ def run(
     """
     in_memory = not isinstance(config, str | Path)
     case_ids = tuple(dict.fromkeys(several(case))) or None
-    part = {"limit": limit, "sample": sample, "case_ids": case_ids}
-    options = _options(results_dir, Path(base) if in_memory else None, run_id=run_id, use_cache=use_cache, **part)
+    part = {"limit": limit, "sample": sample, "case_ids": case_ids, "shard": shard}
+    options = options_of(results_dir, Path(base) if in_memory else None, run_id=run_id, use_cache=use_cache, **part)
     job = _job(_config_path(config, Path(base), options), options, resume)
-    return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
+    return result_of(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
 async def arun(config: str | Path | Mapping[str, Any] | RunConfig, **arguments: Any) -> RunResult:
@@ -147,12 +149,12 @@ def evaluate(
         document["metrics"] = several(metrics)
     if system is not None:
         document["system"] = system_entry(system)
-    options = _options(results_dir or "results", run_id=run_id, use_cache=use_cache)
+    options = options_of(results_dir or "results", run_id=run_id, use_cache=use_cache)
     path = write_inputs(Path(results_dir or "results"), document, asked, answers, Path())
     live = Python(function=system) if callable(system) else system if isinstance(system, System) else None
     job = _job(path, options, resume, live)
     job.warnings += [*asked.notices, *(() if answers is None else answers.notices)]
-    return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
+    return result_of(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
 def _given(
@@ -185,81 +187,8 @@ def open_run(run: Run, *, results_dir: str | Path | None = None) -> RunResult:
         return run
     from judgekit.storage.run_folder import RunFolder
 
-    folder = RunFolder.open(find_run(str(run), _options(results_dir)))
+    folder = RunFolder.open(find_run(str(run), options_of(results_dir)))
     return RunResult(folder.path, stored_figures(folder)[1])
-
-
-@uploading
-def rejudge(
-    run: Run,
-    *,
-    judge: str | Sequence[str] = (),
-    model: str | None = None,
-    prompt_version: str | None = None,
-    config: str | Path | None = None,
-    results_dir: str | Path | None = None,
-    run_id: str | None = None,
-    use_cache: bool = True,
-    observer: Observer | None = None,
-) -> RunResult:
-    """Judge the stored inputs of a run again, into a new run; the system is not asked.
-
-    Args:
-        run: the run.
-        judge: names of judges; none: all of the run.
-        model: key of the model to ask.
-        prompt_version: wording to ask with.
-        config: another config, for models and wordings that the run's does not have.
-        results_dir: folder of runs; left out: beside the run.
-        run_id: name of the new run.
-        use_cache: False asks every question again.
-        observer: is told how it goes; left out: as of `run`.
-
-    Raises:
-        JudgekitError: see `judgekit.core.errors`.
-    """
-    from judgekit.workflows.rejudge import RejudgeWanted, open_rejudge
-
-    names = tuple(several(judge))
-    options = _options(results_dir, run_id=run_id, use_cache=use_cache)
-    job = open_rejudge(_name(run), RejudgeWanted(names, model, prompt_version, _path(config)), options)
-    return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
-
-
-@uploading
-def prefer(
-    *runs: Run,
-    judge: str | None = None,
-    model: str | None = None,
-    prompt_version: str | None = None,
-    config: str | Path | None = None,
-    results_dir: str | Path | None = None,
-    run_id: str | None = None,
-    use_cache: bool = True,
-    observer: Observer | None = None,
-) -> RunResult:
-    """Ask a judge which of two or more runs has the better answers, into a new run.
-
-    Args:
-        runs: the runs, A first.
-        judge: a judge of preference; left out: the config's, else `preference`.
-        model: key of the model to ask.
-        prompt_version: wording to ask with.
-        config: a config with judge, models and gates.
-        results_dir: folder of runs.
-        run_id: name of the new run.
-        use_cache: False asks every question again.
-        observer: is told how it goes; left out: as of `run`.
-
-    Raises:
-        JudgekitError: see `judgekit.core.errors`.
-    """
-    from judgekit.workflows.prefer import PreferWanted, open_comparison
-
-    options = _options(results_dir, run_id=run_id, use_cache=use_cache)
-    wanted = PreferWanted(judge, model, prompt_version, _path(config))
-    job = open_comparison([_name(item) for item in runs], wanted, options).start()
-    return _result(job, run_local(lambda: run_workflow(job, observer or observer_here())))
 
 
 @uploading
@@ -298,8 +227,8 @@ def spotcheck(
     from judgekit.workflows.comparators import SpotCheckWanted
     from judgekit.workflows.spotcheck import spotcheck as spotcheck_workflow
 
-    wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, _path(config))
-    found = spotcheck_workflow(_name(run), wanted, _options(results_dir), observer or observer_here())
+    wanted = SpotCheckWanted(judge, n, seed, against, threshold, adaptive, path_of(config))
+    found = spotcheck_workflow(name_of(run), wanted, options_of(results_dir), observer or observer_here())
     text = "\n".join(reliability_lines(found.summary.judge_reliability, found.spot_checks))
     document = spot_check_document(found.summary, found.spot_checks, found.path)
     return Finding(text, rounded(document), found.path)
@@ -333,12 +262,12 @@ def calibrate(
     from judgekit.workflows.calibrate import CalibrationWanted
     from judgekit.workflows.calibrate import calibrate as calibrate_workflow
 
-    before = None if baseline is None else _name(baseline)
-    options = _options(results_dir)
+    before = None if baseline is None else name_of(baseline)
+    options = options_of(results_dir)
     if labels is not None and not isinstance(labels, str | Path):
-        labels = write_labels(find_run(_name(run), options).parent, labels)
-    wanted = CalibrationWanted(_path(labels), judge, cluster_by, baseline=before)
-    folder, found = calibrate_workflow(_name(run), wanted, options, Observer())
+        labels = write_labels(find_run(name_of(run), options).parent, labels)
+    wanted = CalibrationWanted(path_of(labels), judge, cluster_by, baseline=before)
+    folder, found = calibrate_workflow(name_of(run), wanted, options, Observer())
     return Finding("\n".join(calibration_lines(found)), calibration_document(found), folder)
 
 
@@ -363,15 +292,15 @@ def compare(
     from judgekit.workflows.compared_runs import CompareOptions, open_runs
 
     how = CompareOptions(allows_mismatch=allow_mismatch)
-    with open_runs(_name(baseline), _name(candidate), _options(results_dir)) as sides:
+    with open_runs(name_of(baseline), name_of(candidate), options_of(results_dir)) as sides:
         comparison = compare_workflow(sides, how)
         document = json.loads("".join(comparison_pieces(sides, comparison, (), "json")))
     return Finding(plain_text(comparison), document)
 
 
-def _options(results_dir: str | Path | None, base: Path | None = Path(), **more: Any) -> Options:
+def options_of(results_dir: str | Path | None, base: Path | None = Path(), **more: Any) -> Options:
     """Options, and the environment with a `.env` in `base`, where paths start; None: a config file says where."""
-    return Options(_path(results_dir), environment=None if base is None else {**read_env(base), **os.environ}, **more)
+    return Options(path_of(results_dir), environment=None if base is None else {**read_env(base), **os.environ}, **more)
 
 
 def _job(path: Path, options: Options, resume: str | None, system: System | None = None) -> RunJob:
@@ -380,7 +309,7 @@ def _job(path: Path, options: Options, resume: str | None, system: System | None
     return start(set_up(path, options, system), options)
 
 
-def _result(job: RunJob, summary: Any) -> RunResult:
+def result_of(job: RunJob, summary: Any) -> RunResult:
     return RunResult(job.folder.path, summary)
 
 
@@ -392,9 +321,9 @@ def _config_path(config: Any, base: Path, options: Options) -> Path:
     return write_config(options.results_dir or Path("results"), config, base)
 
 
-def _path(value: str | Path | None) -> Path | None:
+def path_of(value: str | Path | None) -> Path | None:
     return None if value is None else Path(value)
 
 
-def _name(run: Run) -> str:
+def name_of(run: Run) -> str:
     return str(run.folder if isinstance(run, RunResult) else run)

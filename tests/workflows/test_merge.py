@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import judgekit
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, JudgekitError, ProviderError, StorageError
 from judgekit.core.runs import CasePart, RunSummary, shard_of
@@ -369,6 +370,20 @@ def test_a_shard_that_no_case_falls_into_is_a_run_of_no_case(tmp_path: Path) -> 
     path = suite(tmp_path, n_cases=3)
     empty = next(number for number in range(1, 50) if not any(shard_of(f"c{n}", 50) == number for n in range(3)))
     assert carried_out(path, "none", shard=f"{empty}/50").status == "complete"
+
+
+@pytest.mark.slow
+def test_python_shares_a_run_out_and_puts_it_together(two: Path) -> None:
+    here = two.parent / "parts"
+    halves = [judgekit.run(two, shard=f"{number}/2", run_id=f"p{number}", results_dir=here) for number in (1, 2)]
+    assert [half.manifest.shard for half in halves] == ["1/2", "2/2"]
+    result = judgekit.merge(halves[::-1], run_id="together", results_dir=two.parent / "results")
+    assert result.folder == two.parent / "results" / "together"
+    merged(two, ["s1", "s2"])
+    assert figures(two, "together") == figures(two, "whole")
+    for given, said in (("p1", "expected a list"), ([], "expected a list"), (halves[:1], "shard 2/2 is missing")):
+        with pytest.raises(ConfigError, match=said):
+            judgekit.merge(given, results_dir=here)
 
 
 def test_errors_of_the_command_are_one_line(two: Path) -> None:

@@ -207,53 +207,63 @@ class PerVerdict:
     """None: not known."""
 
 
-def cost_record(judgments: Iterable[Judgment], price_list: str | None) -> dict[str, Any]:
-    """Tokens and money of all judge calls; cached replies are counted apart and cost nothing.
+class Costs:
+    """Tokens and money of all judge calls; cached replies are counted apart and cost nothing."""
 
-    Args:
-        judgments: every stored judgment, spot checks included; what was copied from another run cost nothing here.
-        price_list: the list that prices are from if neither a reply nor the config has them.
+    def __init__(self, judgments: Iterable[Judgment] = ()) -> None:
+        """Count some, or none so far."""
+        self._n: Counter[str] = Counter()
+        self._tokens: Counter[str] = Counter()
+        self._usd = 0.0
+        self._by_source: defaultdict[str, float] = defaultdict(float)
+        self._unpriced: set[str] = set()
+        self.add(judgments)
 
-    Returns:
-        A strict-JSON object. Tokens are None if calls were answered and none of them was counted; `usd` is None
-        if the cost of a call is not known, and `usd_of_priced_models` is the sum of what is.
-    """
-    n_calls = n_from_cache = n_with_usage = n_without_usage = n_without_cost = 0
-    tokens: Counter[str] = Counter()
-    usd = 0.0
-    by_source: defaultdict[str, float] = defaultdict(float)
-    unpriced: set[str] = set()
-    for judgment in judgments:
-        if judgment.copied_from is not None:
-            continue
-        n_calls += judgment.n_requests
-        n_from_cache += judgment.from_cache
-        if judgment.from_cache or not judgment.n_requests:
-            continue
-        usage, n_unmetered = judgment.usage, _n_unmetered(judgment)
-        if usage is not None:
-            tokens.update({name: getattr(usage, name) or 0 for name in _TOKENS})
-        n_with_usage += usage is not None
-        n_without_usage += n_unmetered
-        if judgment.cost_usd is not None:
-            usd += judgment.cost_usd
-            by_source[judgment.cost_source or "price_list"] += judgment.cost_usd
-        elif n_unmetered or usage is not None:
-            n_without_cost += 1
-            unpriced.add(judgment.model_id)
-    is_counted = n_with_usage or not n_without_usage
-    return {
-        "n_calls": n_calls,
-        "n_from_cache": n_from_cache,
-        "n_without_usage": n_without_usage,
-        "n_without_cost": n_without_cost,
-        **{name: tokens[name] if is_counted else None for name in _TOKENS},
-        "usd": None if n_without_cost else usd,
-        "usd_of_priced_models": usd,
-        "usd_by_source": {name: by_source[name] for name in COST_SOURCES if name in by_source},
-        "price_list": price_list,
-        "unpriced_models": sorted(unpriced),
-    }
+    def add(self, judgments: Iterable[Judgment]) -> None:
+        """Count stored judgments, spot checks included; what was copied from another run cost nothing here."""
+        count = self._n
+        for judgment in judgments:
+            if judgment.copied_from is not None:
+                continue
+            count["calls"] += judgment.n_requests
+            count["from_cache"] += judgment.from_cache
+            if judgment.from_cache or not judgment.n_requests:
+                continue
+            usage, n_unmetered = judgment.usage, _n_unmetered(judgment)
+            if usage is not None:
+                self._tokens.update({name: getattr(usage, name) or 0 for name in _TOKENS})
+            count["with_usage"] += usage is not None
+            count["without_usage"] += n_unmetered
+            if judgment.cost_usd is not None:
+                self._usd += judgment.cost_usd
+                self._by_source[judgment.cost_source or "price_list"] += judgment.cost_usd
+            elif n_unmetered or usage is not None:
+                count["without_cost"] += 1
+                self._unpriced.add(judgment.model_id)
+
+    def record(self, price_list: str | None) -> dict[str, Any]:
+        """A strict-JSON object.
+
+        Tokens are None if calls were answered and none of them was counted; `usd` is None if the cost of a call is not
+        known, and `usd_of_priced_models` is the sum of what is.
+
+        Args:
+            price_list: the list that prices are from if neither a reply nor the config has them.
+        """
+        count, by_source = self._n, self._by_source
+        is_counted = count["with_usage"] or not count["without_usage"]
+        return {
+            "n_calls": count["calls"],
+            "n_from_cache": count["from_cache"],
+            "n_without_usage": count["without_usage"],
+            "n_without_cost": count["without_cost"],
+            **{name: self._tokens[name] if is_counted else None for name in _TOKENS},
+            "usd": None if count["without_cost"] else self._usd,
+            "usd_of_priced_models": self._usd,
+            "usd_by_source": {name: by_source[name] for name in COST_SOURCES if name in by_source},
+            "price_list": price_list,
+            "unpriced_models": sorted(self._unpriced),
+        }
 
 
 def _n_unmetered(judgment: Judgment) -> int:

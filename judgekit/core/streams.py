@@ -1,5 +1,6 @@
 """Records that are read again each time they are asked for, so that memory does not grow with their number."""
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeVar
 
@@ -37,3 +38,23 @@ class Streamed(Collection[T_co]):
 
     def __contains__(self, item: object) -> bool:
         return any(item == other for other in self)
+
+
+class IdOrder:
+    """Tells whether two files name the same ids in the same order, without keeping them."""
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        """Begin with some ids, or with none."""
+        self._hash = hashlib.sha256()
+        for name in ids:
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        """Take the next id."""
+        data = name.encode("utf-8", "surrogatepass")
+        self._hash.update(b"%d:%b" % (len(data), data))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdOrder) and self._hash.digest() == other._hash.digest()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes with each id

@@ -1,12 +1,13 @@
 """Recorded outputs by case id, in memory that does not grow with their number."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from judgekit.core.cases import SystemOutput
 from judgekit.core.errors import StorageError
+from judgekit.core.streams import IdOrder
 from judgekit.storage.sqlite_files import scratch_database
 
 
@@ -17,13 +18,13 @@ class RecordedOutputs(Mapping[str, SystemOutput]):
     gone with this object.
     """
 
-    def __init__(self, path: Path, read: Callable[[], Iterator[SystemOutput]], case_ids: Iterable[str]) -> None:
+    def __init__(self, path: Path, read: Callable[[], Iterator[SystemOutput]], order: IdOrder) -> None:
         """Read the outputs once.
 
         Args:
             path: names the file in messages.
             read: gives all outputs in the order of the file, as often as it is called; each case id comes once.
-            case_ids: ids of the cases, in their order.
+            order: of the ids of the cases.
 
         Raises:
             InputError: whatever is wrong with the file or with a record.
@@ -32,13 +33,12 @@ class RecordedOutputs(Mapping[str, SystemOutput]):
         self._read = read
         self._stream: Iterator[SystemOutput] = iter(())
         self._n = 0
-        self.is_in_order = True
-        """There is an output for each case, in the order of the cases, and no other."""
-        wanted = iter(case_ids)
+        found = IdOrder()
         for output in read():
             self._n += 1
-            self.is_in_order = self.is_in_order and next(wanted, None) == output.case_id
-        self.is_in_order = self.is_in_order and next(wanted, None) is None
+            found.add(output.case_id)
+        self.is_in_order = found == order
+        """There is an output for each case, in the order of the cases, and no other."""
         self._stored = None if self.is_in_order else self._written()
 
     def __getitem__(self, case_id: str) -> SystemOutput:

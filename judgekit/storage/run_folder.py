@@ -48,6 +48,7 @@ from judgekit.storage.score_lines import ScoreReader
 from judgekit.storage.seals import SEALED, check_as_it_changes, seals_of
 
 M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R")
 
 Wanted = Callable[[str, str], bool]
 """Whether the input of a judge about a case is wanted."""
@@ -246,6 +247,20 @@ class RunFolder:
                 stream.write(b"\n")
                 n_lines += 1
         return n_lines
+
+    def written(self, name: str, records: Iterable[R], line: Callable[[R], bytes]) -> Iterator[R]:
+        """Hand records on, each after its line is written; the file is replaced as a whole once the last one is.
+
+        Args:
+            name: the file.
+            records: the records.
+            line: gives the line of a record, without a line feed.
+        """
+        with replacing(self.path / name) as stream:
+            for record in records:
+                stream.write(line(record))
+                stream.write(b"\n")
+                yield record
 
     def discard(self) -> None:
         """Remove the folder of a run that turned out to be none; what cannot be removed stays."""

@@ -36,11 +36,13 @@ class StoredJudgments(Mapping[JudgmentKey, Judgment]):
 
     def of_case(self, case_id: str) -> Mapping[JudgmentKey, Judgment]:
         """The judgments of one case."""
-        if self._is_empty:
-            return {}
         if self._last is None or self._last[0] != case_id:
-            self._last = case_id, that_count(map(self._read, self._index.lines(case_id)))
+            self._last = case_id, that_count(self.all_of_case(case_id))
         return self._last[1]
+
+    def all_of_case(self, case_id: str) -> list[Judgment]:
+        """The judgments of one case in the order in which they came, those among them that do not count any more."""
+        return [] if self._is_empty else [self._read(line) for line in self._index.lines(case_id)]
 
     def _read(self, line: bytes) -> Judgment:
         try:

@@ -10,13 +10,13 @@ from typing import Any
 
 from judgekit.analysis.estimates import FigureRules, Figures
 from judgekit.analysis.joint import JOINT_JUDGES, joint_columns, joint_outcomes
-from judgekit.analysis.judge_calls import JudgeCalls
-from judgekit.analysis.repeated_answers import RepeatedAnswers, most_answers
+from judgekit.analysis.judge_calls import Costs, JudgeCalls
+from judgekit.analysis.repeated_answers import RepeatedAnswers
 from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
-from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict, that_count
 from judgekit.core.runs import SCORES, Notices
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes, Pooled, Scale
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
@@ -64,6 +64,8 @@ class CaseScorers:
     config: RunConfig
     metrics: Sequence[Metric]
     judges: Sequence[Judge]
+    n_answers: int
+    """Answers to the case that has most."""
     warnings: Notices
     """Where a fault of our own code or a plug-in is noted."""
 
@@ -75,6 +77,8 @@ class Scored:
     tally: RunTally
     calls: JudgeCalls
     """The judgments that count, counted."""
+    costs: Costs
+    """Of all judgments."""
     overall: Figures
     scales: dict[str, Scale]
     """Unit and better direction of the figures."""
@@ -114,16 +118,19 @@ def score_cases(
     tally = RunTally(columns, pooled, config.slices, config.errors, rules)
     reports = {metric.name: report for metric in metrics if (report := metric.open_report()) is not None}
     families = [(metric, reports.get(metric.name, metric)) for metric in metrics]
-    deciding, calls, writer = _Abstentions(), JudgeCalls(), ScoreWriter(column.name for column in columns)
-    repeats = RepeatedAnswers(columns, config.errors, rules) if most_answers(cases) > 1 else None
+    deciding, calls, costs = _Abstentions(), JudgeCalls(), Costs()
+    writer = ScoreWriter(column.name for column in columns)
+    repeats = RepeatedAnswers(columns, config.errors, rules) if scorers.n_answers > 1 else None
     of_judges = {**columns_by_judge(scorers.judges), **{column.name: JOINT_JUDGES for column in joint}}
     again = None if repeats is None else verdicts_again(scorers.judges, folder.spot_checks(), judgments)
 
     def lines() -> Iterator[bytes]:
         yield writer.header()
         for case, output in zip(cases, folder.outputs(), strict=False):
-            said = judgments.of_case(case.id)
+            stored = judgments.all_of_case(case.id)
+            said = that_count(stored)
             calls.add_case(said)
+            costs.add(stored)
             verdicts = _verdicts(scorers.judges, case.id, unjudged, said)
             outcomes, sources = _metric_outcomes(families, case, output, verdicts, scorers.warnings, of_judges)
             decided = deciding.of(case, output, verdicts)
@@ -149,7 +156,7 @@ def score_cases(
         warnings += repeats.warnings()
     scales = _scales(columns, pooled)
     own_code = code_record(components)
-    return Scored(tally, calls, overall, scales, digests, warnings, deciding.record(), own_code, record)
+    return Scored(tally, calls, costs, overall, scales, digests, warnings, deciding.record(), own_code, record)
 
 
 def _scales(columns: Iterable[Column], pooled: Iterable[Pooled]) -> dict[str, Scale]:

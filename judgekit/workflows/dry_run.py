@@ -71,7 +71,8 @@ async def _counted(setup: Setup, cache: CacheReader | None, newest: datetime) ->
     else:
         outputs = [SystemOutput(case_id=case.id, answer="?", retrieved=(Hit(text="?"),)) for case in setup.cases]
     check = DataCheck(setup)
-    check.add_all(setup.cases, outputs)
+    for case, output in zip(setup.cases, outputs, strict=True):
+        check.add(case, output)
     if isinstance(system, Recorded):
         notices = [*system.warnings(), *check.notices(), *_missing_source(setup, outputs)]
     else:

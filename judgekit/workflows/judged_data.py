@@ -10,15 +10,16 @@ from pydantic import ValidationError
 import judgekit.systems
 from judgekit.analysis.indexing_coverage import indexing_coverage
 from judgekit.analysis.input_mismatches import check_positions
+from judgekit.analysis.repeated_answers import most_answers
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import find, names_of
 from judgekit.core.config import RunConfig, SystemConfig
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.protocols import Surroundings, System
-from judgekit.core.repeats import answers_to, check_repeats
+from judgekit.core.repeats import REPEAT_OF, answers_to, check_repeats
 from judgekit.core.runs import Notices
-from judgekit.core.streams import Streamed
+from judgekit.core.streams import IdOrder, Streamed
 from judgekit.metrics.gold_evidence import (
     delimiter_notice,
     heading_texts,
@@ -44,6 +45,8 @@ class JudgedData:
     """What a run works on, loaded: all its cases, and the system that has an output for each."""
 
     cases: Collection[Case]
+    n_answers: int
+    """Answers to the case that has most."""
     system: Recorded | System
     files: Mapping[str, Mapping[str, Any]]
     """By what they hold: sha256 and number of records of the files."""
@@ -71,11 +74,11 @@ def judged_data(config: RunConfig, surroundings: Surroundings, instead: System |
     base = surroundings.folder
     cases_path = local_data(base, config.cases_file.path)
     notices: Notices = []
-    all_cases, delimiter = _cases(config, cases_path, notices)
+    found = _cases(config, cases_path, notices)
     system: Recorded | System
     facts: Mapping[str, Any] = {}
     if instead is None and config.system.name == RECORDED:
-        system, record = _recorded(config, base, all_cases, notices, delimiter)
+        system, record = _recorded(config, base, found, notices)
         files = {"outputs": record}
     else:
         system = instead or live_system(config.system)
@@ -85,14 +88,15 @@ def judged_data(config: RunConfig, surroundings: Surroundings, instead: System |
     indexing, indexing_record = _indexing(config.indexing_file, base)
     cases_record = {"sha256": data_sha256(config.cases_file, cases_path)}
     return JudgedData(
-        cases=all_cases,
+        cases=found.cases,
+        n_answers=found.n_answers,
         system=system,
         files={"cases": cases_record, **files, **indexing_record},
         corpus_chunk_ids=corpus,
         indexing=indexing,
         notices=notices,
         system_facts=facts,
-        heading_delimiter=delimiter,
+        heading_delimiter=found.delimiter,
     )
 
 
@@ -112,32 +116,39 @@ def live_system(wanted: SystemConfig) -> System:
         raise ConfigError(f"system ({wanted.name}): {first_problem(error)}") from None
 
 
-def _cases(config: RunConfig, path: Path, notices: Notices) -> tuple[Collection[Case], str | None]:
-    """The cases of the file, read through once, and where headings that are one text are split beside ` > `.
+@dataclass(frozen=True)
+class _Cases:
+    """What reading the cases once tells."""
 
-    That is as the config says, else as the gold does throughout.
-    """
-    n, headings = 0, set[str]()
+    cases: Collection[Case]
+    order: IdOrder
+    n_answers: int
+    delimiter: str | None
+    """Where headings that are one text are split beside ` > `."""
+
+
+def _cases(config: RunConfig, path: Path, notices: Notices) -> _Cases:
+    """The cases of the file, read through once; headings are split as the config says, else as all of the gold is."""
+    n, order, has_repeats, headings = 0, IdOrder(), False, set[str]()
     for case in iterate_cases(config.cases_file, path, notices):
         n += 1
+        order.add(case.id)
+        has_repeats = has_repeats or REPEAT_OF in case.metadata
         headings.update(heading_texts(case))
     delimiter = config.match.heading_delimiter
     if delimiter is None:
         delimiter = recognised_delimiter(headings)
         notices += [] if delimiter is None else [delimiter_notice(delimiter)]
     cases = Streamed(lambda: (split_case(case, delimiter) for case in iterate_cases(config.cases_file, path)), n)
-    if config.repeats is None or config.repeats == 1:
-        return cases, delimiter
-    n_answers = config.repeats
-    check_repeats(cases, n_answers)
-    return Streamed(
-        lambda: (answer for case in cases for answer in answers_to(case, n_answers)), n * n_answers
-    ), delimiter
+    if config.repeats is not None and (n_answers := config.repeats) > 1:
+        check_repeats(cases, n_answers)
+        once = cases
+        cases = Streamed(lambda: (answer for case in once for answer in answers_to(case, n_answers)), n * n_answers)
+        return _Cases(cases, IdOrder(case.id for case in cases), n_answers if n else 0, delimiter)
+    return _Cases(cases, order, most_answers(cases) if has_repeats else min(n, 1), delimiter)
 
 
-def _recorded(
-    config: RunConfig, base: Path, cases: Collection[Case], notices: Notices, delimiter: str | None
-) -> tuple[Recorded, dict[str, Any]]:
+def _recorded(config: RunConfig, base: Path, found: _Cases, notices: Notices) -> tuple[Recorded, dict[str, Any]]:
     """The outputs that were recorded before, and what a run stores of their file."""
     try:
         source = DataFile.model_validate(config.system.args)
@@ -148,13 +159,13 @@ def _recorded(
 
     def read() -> Iterator[SystemOutput]:
         said.clear()
-        return (split_output(output, delimiter) for output in iterate_outputs(source, path, said))
+        return (split_output(output, found.delimiter) for output in iterate_outputs(source, path, said))
 
-    outputs = RecordedOutputs(path, read, (case.id for case in cases))
+    outputs = RecordedOutputs(path, read, found.order)
     numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
     system = Recorded(outputs, path.name, missing_is_empty=missing_is_empty(source, path))
     if not outputs.is_in_order:
-        case_ids = [case.id for case in cases]
+        case_ids = [case.id for case in found.cases]
         check_positions(case_ids, outputs, numbered, path.name)
         system.check(case_ids)
     notices += said

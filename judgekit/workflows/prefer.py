@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from judgekit.analysis.preferences import PAIR, SOURCE, letter
+from judgekit.analysis.repeated_answers import most_answers
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, did_you_mean
@@ -228,6 +229,7 @@ def _paired(runs: Sequence[StoredRun]) -> JudgedData:
             outputs[case.id] = second.model_copy(update={"other": first})
     return JudgedData(
         cases=cases,
+        n_answers=most_answers(cases),
         system=Recorded(outputs, OUTPUTS),
         files={"cases": _record(cases), "outputs": _record(outputs.values())},
         notices=notices,

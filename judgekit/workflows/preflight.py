@@ -5,7 +5,7 @@ outputs of two versions of the system, judges that apply to no case.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from judgekit.analysis.input_mismatches import NameForms
@@ -40,10 +40,11 @@ class DataCheck:
         self._utf16 = _Found()
         self._ambiguous = _Found()
 
-    def add_all(self, cases: Iterable[Case], outputs: Iterable[SystemOutput]) -> None:
-        """Look at all cases, each with its output; errors as of `add`."""
-        for case, output in zip(cases, outputs, strict=True):
+    def passed(self, pairs: Iterable[tuple[Case, SystemOutput]]) -> Iterator[tuple[Case, SystemOutput]]:
+        """Hand cases and their outputs on, each after a look at it; errors as of `add`."""
+        for case, output in pairs:
             self.add(case, output)
+            yield case, output
 
     def add(self, case: Case, output: SystemOutput) -> None:
         """Look at one case and its output.

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from judgekit.analysis.input_changes import PROBES as ALL_PROBES
 from judgekit.analysis.input_changes import NoProbe, reversed_wording
-from judgekit.analysis.judge_calls import cost_record
+from judgekit.analysis.judge_calls import Costs
 from judgekit.analysis.probe_effects import Probed, probe_report
 from judgekit.analysis.stored_figures import rounded
 from judgekit.analysis.verdict_pairs import Pair, draw_sample
@@ -301,7 +301,7 @@ def _figures(
     for plan in plans:
         name, checks = plan.record.judge, {item.plan.check for item in plan.asked.values()}
         every = stored.folder.judgments(PROBE_JUDGMENTS)
-        spent = cost_record((item for item in every if item.check in checks and item.judge == name), price_list)
+        spent = Costs(item for item in every if item.check in checks and item.judge == name).record(price_list)
         found[name] = rounded({**_found(plan, judgments, before), "cost": spent})
         wordings = {
             probe_name: item.plan.prompt.record()

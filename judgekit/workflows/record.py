@@ -2,11 +2,11 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from typing import Any
 
-from judgekit.core.cases import SystemOutput
+from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.masking import Masker
 from judgekit.core.runs import OUTPUTS, PARTIAL_OUTPUTS, Notices
 from judgekit.core.stored_text import as_stored, characters_kept
@@ -19,8 +19,10 @@ from judgekit.workflows.job import RunJob
 from judgekit.workflows.preflight import DataCheck
 
 
-async def collect_outputs(job: RunJob, observer: Observer, check: DataCheck) -> None:
-    """Write the output of each case, in the order of the cases, and have it looked at.
+async def collect_outputs(
+    job: RunJob, cases: Iterable[Case], observer: Observer, check: DataCheck
+) -> Iterator[tuple[Case, SystemOutput]]:
+    """The cases, each with its output, which is written and looked at; outputs.jsonl is complete once all are read.
 
     What is on disk already is not asked again.
 
@@ -36,19 +38,11 @@ async def collect_outputs(job: RunJob, observer: Observer, check: DataCheck) -> 
     system, n_kept = job.system, characters_kept(job.config.store_text)
     if isinstance(system, Recorded):
         job.warnings.extend(system.warnings())
-
-        def lines() -> Iterator[bytes]:
-            for case in job.cases:
-                output = as_stored(system.output(case), n_kept)
-                check.add(case, output)
-                yield _line(output)
-
-        job.folder.write_lines(OUTPUTS, lines())
-        return
+        recorded = ((case, as_stored(system.output(case), n_kept)) for case in cases)
+        return check.passed(job.folder.written(OUTPUTS, recorded, lambda pair: _line(pair[1])))
     folder = job.folder
     if folder.has(OUTPUTS):
-        check.add_all(job.cases, folder.outputs())
-        return
+        return check.passed(zip(cases, folder.outputs(), strict=True))
     folder.repair_tail(PARTIAL_OUTPUTS)
     done = {output.case_id: output for output in _kept(list(folder.outputs(PARTIAL_OUTPUTS)))}
     left = [case for case in job.cases if case.id not in done]
@@ -74,7 +68,7 @@ async def collect_outputs(job: RunJob, observer: Observer, check: DataCheck) -> 
         (folder.path / PARTIAL_OUTPUTS).unlink(missing_ok=True)
     record = _system_record(calls, outputs)
     job.manifest = job.manifest.model_copy(update={"system": record})
-    check.add_all(job.cases, outputs)
+    return check.passed(zip(cases, outputs, strict=True))
 
 
 def _line(output: SystemOutput) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 import judgekit
 import judgekit.judges
+from judgekit.analysis.repeated_answers import most_answers
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.config import ModelConfig, RunConfig
@@ -280,6 +281,7 @@ def _job(
         cases=cases,
         config_path=Path(child.manifest.config_path),
         n_cases_in_file=len(cases) if before is None else before.cases.get("n_in_file", len(cases)),
+        n_answers=most_answers(cases),
         part=part_of(child.manifest),
         surroundings=surroundings_of(Path(child.manifest.config_path), options),
         system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import judgekit
+from judgekit.analysis.repeated_answers import most_answers
 from judgekit.analysis.stored_figures import rounded
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, StorageError
@@ -71,8 +72,9 @@ def rescore(run: str, options: Options) -> dict[str, Any]:
         raise ConfigError(f"{folder.path}: this run is not finished; resume it with `judgekit run --resume` first")
     with folder.locked_as_found(manifest):
         warnings = code_changes([*metrics, *judges], stored.resolved)
-        scorers = CaseScorers(stored.config, metrics, judges, warnings)
-        scored = _scored(folder, scorers, _cases(stored))
+        cases = _cases(stored)
+        scorers = CaseScorers(stored.config, metrics, judges, most_answers(cases), warnings)
+        scored = _scored(folder, scorers, cases)
         summary = _summary(stored, old, scored, warnings)
         changes = _changes(rounded(old.model_dump(mode="json")), rounded(summary.model_dump(mode="json")))
         if changes is None:

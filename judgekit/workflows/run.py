@@ -5,15 +5,26 @@ call, every judgment as it comes, and the figures last, so that a run can be sto
 """
 
 import asyncio
-import json
 import time
-from collections.abc import Sequence, Set
+from collections import deque
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from functools import partial
 
+from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitError, ProviderError, StorageError
-from judgekit.core.judgments import JudgmentKey, last_judgments
-from judgekit.core.runs import CASES, CHUNK_IDS, CONFIG, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, RunStatus, RunSummary
+from judgekit.core.judgments import JudgeInput, JudgmentKey, last_judgments
+from judgekit.core.runs import (
+    CASES,
+    CHUNK_IDS,
+    CONFIG,
+    JUDGE_INPUTS,
+    JUDGMENTS,
+    OUTPUTS,
+    Notices,
+    RunStatus,
+    RunSummary,
+)
 from judgekit.core.shard_tasks import Executor
 from judgekit.core.streams import Streamed
 from judgekit.engine.budget import Spending
@@ -155,34 +166,44 @@ async def prepare(job: RunJob, observer: Observer, executor: Executor | None = N
     _write_manifest(job, "running")
     if job.corpus_chunk_ids is not None:
         folder.write_lines(CHUNK_IDS, id_lines(job.corpus_chunk_ids))
-    folder.write_lines(CASES, (_line(case.model_dump(exclude_defaults=True)) for case in job.cases))
-    job.cases = Streamed(folder.cases, len(job.cases))
+    cases: Iterable[Case] = folder.written(CASES, job.cases, _case_line)
+    if executor is not None or job.shards or not isinstance(job.system, Recorded):
+        deque(cases, maxlen=0)
+        job.cases = cases = Streamed(folder.cases, len(job.cases))
     if executor is not None:
         await judge_shards(job, executor, observer)
     if job.shards:
         take_over(job)
     check = DataCheck(job)
-    try:
-        await collect_outputs(job, observer, check)
-        job.warnings.extend(check.notices())
-    except InputError as error:
-        if isinstance(job.system, Recorded):
-            raise
-        kept = f"the system's outputs are kept; name them as system.path: {folder.path / OUTPUTS}"
-        raise InputError(f"{error}\n{kept}") from None
+    await _write_data(job, cases, observer, check)
     job.manifest = job.manifest.model_copy(update={"versions": {**job.manifest.versions, **check.versions}})
-    pairs = zip(job.cases, folder.outputs(), strict=True)
-    if job.parent is None:
-        inputs = judge_inputs(job.judge_components, pairs, job.unjudged, job.warnings)
-    else:
-        inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
+    if job.parent is not None:
         copy_judgments(job, job.parent)
-    folder.write_lines(JUDGE_INPUTS, (_line(item.model_dump()) for item in inputs))
     job.is_prepared = True
     is_shard = job.manifest.shard is not None
     for component in job.judge_components:
         job.warnings.extend(check_applies(component, job.unjudged[component.name], check, is_shard=is_shard))
     job.is_begun = True
+
+
+async def _write_data(job: RunJob, cases: Iterable[Case], observer: Observer, check: DataCheck) -> None:
+    """Read cases and outputs through once, have them looked at, and write them and what is asked about them."""
+    folder = job.folder
+    said: Notices = []
+    try:
+        pairs = await collect_outputs(job, cases, observer, check)
+        if job.parent is None:
+            inputs = judge_inputs(job.judge_components, pairs, job.unjudged, said)
+        else:
+            inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
+        folder.write_lines(JUDGE_INPUTS, map(_input_line, inputs))
+        job.cases = Streamed(folder.cases, len(job.cases))
+        job.warnings += [*check.notices(), *said]
+    except InputError as error:
+        if isinstance(job.system, Recorded):
+            raise
+        kept = f"the system's outputs are kept; name them as system.path: {folder.path / OUTPUTS}"
+        raise InputError(f"{error}\n{kept}") from None
 
 
 async def judge(job: RunJob, observer: Observer) -> None:
@@ -357,5 +378,9 @@ def _write_manifest(job: RunJob, status: RunStatus, reason: str | None = None, s
     job.folder.write_manifest(job.manifest)
 
 
-def _line(data: object) -> bytes:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+def _case_line(case: Case) -> bytes:
+    return case.model_dump_json(exclude_defaults=True).encode()
+
+
+def _input_line(item: JudgeInput) -> bytes:
+    return item.model_dump_json().encode()

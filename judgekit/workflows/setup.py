@@ -63,6 +63,8 @@ class Setup:
     config_path: Path
     cases: Collection[Case]
     n_cases_in_file: int
+    n_answers: int
+    """Answers to the case that has most."""
     part: CasePart
     """Which of them are taken."""
     system: Recorded | System
@@ -172,9 +174,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     metrics = build_metrics(config, [base], data.corpus_chunk_ids)
     components = [*metrics, *(plan.judge for plan in judges)]
     check_columns(components)
-    check_gate_names(
-        config.gates, components, has_indexing=data.indexing is not None, n_answers=most_answers(all_cases)
-    )
+    check_gate_names(config.gates, components, has_indexing=data.indexing is not None, n_answers=data.n_answers)
     # A shard asks about those of its cases that the sample of the whole holds; for what it cannot know, the merged run.
     is_shard = options.shard is not None
     has_sample = config.spot_check is not None and not (is_shard and not isinstance(data.system, Recorded))
@@ -187,6 +187,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         config_path=config_path,
         cases=cases,
         n_cases_in_file=len(all_cases),
+        n_answers=data.n_answers if cases is all_cases or data.n_answers < 2 else most_answers(cases),
         part=part.where_it_cuts(all_cases),
         system=data.system,
         system_facts=data.system_facts,

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from judgekit.analysis.disagreement_rates import DEFAULT_THRESHOLD
 from judgekit.analysis.gates import check_gates
-from judgekit.analysis.judge_calls import JudgeCalls, cost_record
+from judgekit.analysis.judge_calls import Costs, JudgeCalls
 from judgekit.core.conditions import GateResult
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, ProviderError
@@ -254,7 +254,7 @@ def _write_figures(
             "judge_reliability": reliability,
             "repeats": repeats_judged_again(stored, summary, records, judgments),
             "warnings": tuple(warnings),
-            "cost": cost_record(folder.judgments(), summary.cost.get("price_list")),
+            "cost": Costs(folder.judgments()).record(summary.cost.get("price_list")),
         }
     )
     summary = summary.model_copy(update={"gates": _gates(config, summary)})

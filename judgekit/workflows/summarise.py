@@ -6,7 +6,7 @@ from typing import Any
 
 from judgekit.analysis.criteria_findings import criteria_warnings
 from judgekit.analysis.indexing_coverage import other_index
-from judgekit.analysis.judge_calls import JudgeCalls, ReplySources, cache_warnings, cost_record
+from judgekit.analysis.judge_calls import JudgeCalls, ReplySources, cache_warnings
 from judgekit.analysis.preferences import preference_record
 from judgekit.analysis.slices import Clusters
 from judgekit.core.components import Judge
@@ -40,7 +40,7 @@ def summarise(job: RunJob, status: RunStatus, reason: str | None) -> RunSummary:
 
 def _summarised(job: RunJob, judgments: StoredJudgments, status: RunStatus, reason: str | None) -> RunSummary:
     config, manifest, judges, spot_checks = job.config, job.manifest, job.judge_components, job.spot_check_records
-    scorers = CaseScorers(config, job.metrics, judges, job.warnings)
+    scorers = CaseScorers(config, job.metrics, judges, job.n_answers, job.warnings)
     scored = score_cases(scorers, job.folder, job.cases, job.unjudged, judgments)
     before = None if job.reopened is None else job.reopened.summary.judge_reliability
     clusters = clusters_of(config.cluster_by, job.cases, spot_checks)
@@ -48,7 +48,7 @@ def _summarised(job: RunJob, judgments: StoredJudgments, status: RunStatus, reas
     reliability, unstable = reliability_of(judges, spot_checks, judgments, scored.calls, stand, clusters)
     of_parent = {} if job.parent is None else last_judgments(job.parent.judgments())
     asked = [plan for plan in job.judges if plan.judge.name not in job.kept]
-    cost = cost_record(job.folder.judgments(), job.price_list)
+    cost = scored.costs.record(job.price_list)
     warnings = [
         *job.warnings,
         *failure_notices(manifest.system, len(job.cases)),

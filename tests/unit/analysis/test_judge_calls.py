@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from judgekit.analysis.disagreement_rates import kept_parts, unstable_warning
-from judgekit.analysis.judge_calls import CallCounts, JudgeCalls, PerVerdict, cost_record
+from judgekit.analysis.judge_calls import CallCounts, Costs, JudgeCalls, PerVerdict
 from judgekit.analysis.spot_check_findings import spot_check_report
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.cases import Usage
@@ -73,7 +73,7 @@ def test_parts_that_come_from_elsewhere_are_kept_and_those_of_a_check_are_not() 
 
 
 def test_what_was_copied_cost_nothing_here() -> None:
-    found = cost_record([judgment(), judgment(copied_from="parent")], None)
+    found = Costs([judgment(), judgment(copied_from="parent")]).record(None)
     assert (found["n_calls"], found["prompt_tokens"], found["usd"]) == (1, 10, 0.5)
 
 

@@ -13,7 +13,7 @@ from judgekit.core.conditions import GateResult
 from judgekit.core.errors import ConfigError
 from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.core.repeats import asked_id
-from judgekit.core.scores import Estimate, Frozen, Scale
+from judgekit.core.scores import Estimate, Frozen, Scale, ScoreOf
 from judgekit.core.streams import Streamed
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
@@ -362,7 +362,7 @@ class CaseRecord:
     case_id: str
     case: Case | None = None
     output: SystemOutput | None = None
-    scores: Mapping[str, tuple[float | None, str | None]] = field(default_factory=dict)
+    scores: Mapping[str, ScoreOf] = field(default_factory=dict)
     """By score name: its value, and the reason if there is none."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """By score name, what said so, if a score has several sources."""

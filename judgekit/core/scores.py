@@ -143,6 +143,10 @@ SUM_METHOD = "sum over cases"
 """`Estimate.method` of a plain sum."""
 
 
+ScoreOf = tuple[float | None, str | None]
+"""What is stored of a score: its value, and the reason if there is none."""
+
+
 class Score(Frozen):
     """One number about one case, or the reason why there is none: a line of scores.jsonl."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from judgekit.core.runs import RunSummary
-from judgekit.core.scores import Scale
+from judgekit.core.scores import Scale, ScoreOf
 from judgekit.reports.headline import main_figures
 
 MOST_ROWS = 50_000
@@ -16,9 +16,6 @@ N_WORST = 5_000
 N_SAMPLED = 5_000
 SEED = 0
 """Of the sample; the same cases each time."""
-
-ScoreOf = tuple[float | None, str | None]
-"""Value of a score, and the reason if there is none."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Where the records of a JSONL file stand, found by case id, in memory that does not grow with the file."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -11,6 +12,9 @@ import msgspec
 from judgekit.core.errors import StorageError
 from judgekit.storage.run_files import damaged_line, disk_faults_named, whole_line
 from judgekit.storage.sqlite_files import scratch_database
+
+_LOOKED_UP = 256
+"""Cases that one look-up asks for."""
 
 
 class _Head(msgspec.Struct):
@@ -96,16 +100,33 @@ class RecordIndex:
 
     def lines(self, case_id: str) -> list[bytes]:
         """The lines of one case, in the order of the file."""
+        return next(self.of_cases((case_id,)))
+
+    def of_cases(self, case_ids: Iterable[str]) -> Iterator[list[bytes]]:
+        """The lines of each case, as `lines` gives them, streamed."""
+        wanted = iter(case_ids)
+        with self._faults_named(), disk_faults_named(self._path, "cannot be read"):
+            while some := list(islice(wanted, _LOOKED_UP)):
+                places = self._ranges(some)
+                for case_id in some:
+                    yield self._read(places.get(case_id, ()))
+
+    def _ranges(self, case_ids: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+        """Offset and length of each range, by case id, in the order of the file."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        marks = ", ".join("?" * len(case_ids))
+        sql = f"SELECT case_id, start, length FROM places WHERE case_id IN ({marks}) ORDER BY start"  # noqa: S608
+        for case_id, start, length in self._places.execute(sql, case_ids):
+            found.setdefault(case_id, []).append((start, length))
+        return found
+
+    def _read(self, ranges: Iterable[tuple[int, int]]) -> list[bytes]:
         found: list[bytes] = []
-        with self._faults_named():
-            sql = "SELECT start, length FROM places WHERE case_id = ? ORDER BY start"
-            ranges = self._places.execute(sql, (case_id,)).fetchall()
-        with disk_faults_named(self._path, "cannot be read"):
-            for start, length in ranges:
-                if self._stream is None:
-                    self._stream = self._path.open("rb")
-                self._stream.seek(start)
-                found += self._stream.read(length).splitlines()
+        for start, length in ranges:
+            if self._stream is None:
+                self._stream = self._path.open("rb")
+            self._stream.seek(start)
+            found += self._stream.read(length).splitlines()
         return found
 
     def _found(self) -> Iterator[tuple[str, str | None, int, int]]:

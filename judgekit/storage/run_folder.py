@@ -289,9 +289,9 @@ class RunFolder:
                 yield line
 
         try:
-            for scores in ScoreReader().by_case(lines()):
-                for score in scores:
-                    yield Score(**msgspec.structs.asdict(score))
+            for case_id, scores, sources in ScoreReader().by_case(lines()):
+                for name, (value, reason) in scores.items():
+                    yield Score(case_id=case_id, name=name, value=value, reason=reason, source=sources.get(name))
         except (msgspec.MsgspecError, ValueError) as error:
             raise damaged_line(self.path / SCORES, number, error) from None
 

@@ -18,7 +18,7 @@ from judgekit.core.slice_records import restored
 from judgekit.storage.database import RunRecord
 from judgekit.storage.run_files import disk_faults_named
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.score_lines import ScoreReader, StoredScore
+from judgekit.storage.score_lines import ScoreReader
 from judgekit.storage.stored_history import read_points
 
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -34,16 +34,15 @@ class _Result(msgspec.Struct):
     failed: dict[str, list[str]] = {}
     """Names of scores by the kind of failure."""
 
-    def add(self, score: StoredScore) -> None:
+    def add(self, name: str, value: float | None, reason: str | None) -> None:
         """Count one score."""
-        if score.value is not None:
-            self.scores[score.name] = score.value
-        elif score.reason is not None:
-            reason = score.reason
+        if value is not None:
+            self.scores[name] = value
+        elif reason is not None:
             is_failure = reason.startswith("failed: ")
             group = self.failed if is_failure else self.not_applicable
             reason = reason.removeprefix("failed: " if is_failure else "n/a: ")
-            group.setdefault(reason, []).append(score.name)
+            group.setdefault(reason, []).append(name)
 
 
 def run_record(folder: RunFolder) -> RunRecord:
@@ -87,11 +86,11 @@ def case_results(folder: RunFolder) -> Iterator[tuple[str, str]]:
         return
     try:
         with disk_faults_named(path, "cannot be read"), path.open("rb") as stream:
-            for scores in ScoreReader().by_case(_whole_lines(folder, stream)):
+            for case_id, scores, _ in ScoreReader().by_case(_whole_lines(folder, stream)):
                 found = _Result()
-                for score in scores:
-                    found.add(score)
-                yield scores[0].case_id, msgspec.json.encode(found).decode()
+                for name, (value, reason) in scores.items():
+                    found.add(name, value, reason)
+                yield case_id, msgspec.json.encode(found).decode()
     except (msgspec.DecodeError, ValueError) as error:
         raise StorageError(f"{path}: damaged: {error}; `judgekit rescore` writes it again") from None
 

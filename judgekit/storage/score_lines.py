@@ -8,10 +8,11 @@ none, so that a script can go by them. Older runs have a line for every score.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from judgekit.core.scores import Failed, NotApplicable, Outcomes
+from judgekit.core.scores import Failed, NotApplicable, Outcomes, ScoreOf
 
 _MOST_PATTERNS = 1000
 """Patterns that are written once; a case with another one has it in its own line, so that a reader keeps no more."""
@@ -20,17 +21,7 @@ Pattern = Mapping[str, Sequence[str]]
 """By the reason why they do not apply, names of scores."""
 
 
-class StoredScore(msgspec.Struct):
-    """A score. There are dozens a case, and `core.scores.Score` takes four times as long to read."""
-
-    case_id: str
-    name: str
-    value: float | None = None
-    reason: str | None = None
-    source: str | None = None
-
-
-class ScoreLine(msgspec.Struct):
+class ScoreLine(msgspec.Struct, gc=False):
     """Any line of scores.jsonl."""
 
     case_id: str | None = None
@@ -40,10 +31,24 @@ class ScoreLine(msgspec.Struct):
     value: float | None = None
     reason: str | None = None
     source: str | None = None
-    names: list[str] = []
+    names: tuple[str, ...] = ()
     pattern: int = 0
     """Of a case: the pattern that it has; 0: none, or its own. With `not_applicable` alone: its number."""
-    not_applicable: dict[str, list[str]] = {}
+    not_applicable: Pattern | None = None
+
+
+class CaseScores(NamedTuple):
+    """The scores of one case."""
+
+    case_id: str
+    scores: dict[str, ScoreOf]
+    """By name, in the order of the first line of the file."""
+    sources: dict[str, str]
+    """By name, what said so, if a score has several sources."""
+
+
+_MISSING: ScoreOf = (None, None)
+"""In place of a score that has no line."""
 
 
 class ScoreWriter:
@@ -103,60 +108,90 @@ def _reason(outcome: NotApplicable | Failed) -> str:
 
 
 class ScoreReader:
-    """Makes scores of lines; whatever decodes them raises what `msgspec` raises, or `ValueError` about a pattern."""
+    """Makes scores of lines; whatever reads them raises what `msgspec` raises, or `ValueError` about what they say."""
 
     def __init__(self, lines: Iterable[bytes] = ()) -> None:
         """Take the lines that are about no case, as far as they are known already."""
         self._decode = msgspec.json.Decoder(ScoreLine).decode
-        self._places: dict[str, int] = {}
+        self._decode_all = msgspec.json.Decoder(list[ScoreLine]).decode
+        self._blank: dict[str, ScoreOf] = {}
         self._patterns: dict[int, Pattern] = {}
+        self._filled: dict[int, dict[str, ScoreOf]] = {}
+        """What cases of a pattern begin with: a dict is copied sooner than made."""
         for line in lines:
-            self._read(line)
+            self._keep(self._decode(line))
 
     @property
     def names(self) -> list[str]:
         """Names of all scores in their order; empty for an older run."""
-        return list(self._places)
+        return list(self._blank)
 
-    def of_case(self, lines: Iterable[bytes]) -> list[StoredScore]:
-        """The scores of one case, in the order of `names`."""
-        return self._in_order([score for line in lines for score in self._read(line)])
+    def of_case(self, case_id: str, lines: Sequence[bytes]) -> CaseScores:
+        """The scores of one case, from all of its lines."""
+        return self._made(case_id, self._decode_all(b"[%b]" % b",".join(lines)))
 
-    def by_case(self, lines: Iterable[bytes]) -> Iterator[list[StoredScore]]:
+    def by_case(self, lines: Iterable[bytes]) -> Iterator[CaseScores]:
         """The scores of each case, one case after the other."""
-        found: list[StoredScore] = []
+        decode = self._decode
+        found: list[ScoreLine] = []
+        last = None
         for line in lines:
-            scores = self._read(line)
-            if found and scores and scores[0].case_id != found[0].case_id:
-                yield self._in_order(found)
+            read = decode(line)
+            if read.case_id is None:
+                self._keep(read)
+                continue
+            if last is not None and read.case_id != last:
+                yield self._made(last, found)
                 found = []
-            found += scores
-        if found:
-            yield self._in_order(found)
+            last = read.case_id
+            found.append(read)
+        if last is not None:
+            yield self._made(last, found)
 
-    def _in_order(self, scores: list[StoredScore]) -> list[StoredScore]:
-        places = self._places
-        return sorted(scores, key=lambda score: places.get(score.name, len(places))) if places else scores
+    def _keep(self, line: ScoreLine) -> None:
+        """Take a line that is about no case."""
+        if line.names:
+            self._blank.update(dict.fromkeys(line.names, _MISSING))
+            self._filled.clear()
+        if line.pattern:
+            self._patterns[line.pattern] = line.not_applicable or {}
 
-    def _read(self, line: bytes) -> Sequence[StoredScore]:
-        """The scores that a line is about; none if it is about no case."""
-        found = self._decode(line)
-        case_id = found.case_id
-        if case_id is None:
-            self._places.update((name, place) for place, name in enumerate(found.names))
-            if found.pattern:
-                self._patterns[found.pattern] = found.not_applicable
-            return ()
-        if found.name is not None:
-            return (StoredScore(case_id, found.name, found.value, found.reason, found.source),)
-        pattern: Pattern = found.not_applicable
-        if found.pattern:
-            if found.pattern not in self._patterns:
-                raise ValueError(f"there is no pattern {found.pattern}")
-            pattern = self._patterns[found.pattern]
-        return [
-            StoredScore(case_id, name, None, f"n/a: {reason}") for reason, names in pattern.items() for name in names
-        ]
+    def _made(self, case_id: str, lines: Sequence[ScoreLine]) -> CaseScores:
+        scores = self._begun(case_id, [line for line in lines if line.name is None])
+        sources = {}
+        for line in lines:
+            name = line.name
+            if name is None:
+                continue
+            if scores.get(name, _MISSING) is not _MISSING:
+                raise ValueError(f"a score of case {case_id!r} stands there twice")
+            scores[name] = (line.value, line.reason)
+            if line.source is not None:
+                sources[name] = line.source
+        if _MISSING in scores.values():
+            scores = {name: score for name, score in scores.items() if score is not _MISSING}
+        return CaseScores(case_id, scores, sources)
+
+    def _begun(self, case_id: str, lines: Sequence[ScoreLine]) -> dict[str, ScoreOf]:
+        """The scores that do not apply, between places of the others."""
+        if not lines:
+            return self._blank.copy()
+        if len(lines) > 1:
+            raise ValueError(f"a score of case {case_id!r} stands there twice")
+        number = lines[0].pattern
+        if not number:
+            return self._fill(lines[0].not_applicable or {})
+        if number not in self._filled:
+            if number not in self._patterns:
+                raise ValueError(f"there is no pattern {number}")
+            self._filled[number] = self._fill(self._patterns[number])
+        return self._filled[number].copy()
+
+    def _fill(self, pattern: Pattern) -> dict[str, ScoreOf]:
+        found = self._blank.copy()
+        for reason, names in pattern.items():
+            found.update(dict.fromkeys(names, (None, f"n/a: {reason}")))
+        return found
 
 
 def _text(text: str) -> bytes:

@@ -3,8 +3,9 @@
 Places in the files are kept on disk, so memory does not grow with the run, and files in different orders can be joined.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
+from itertools import tee
 from typing import Self, TypeVar
 
 import msgspec
@@ -14,10 +15,10 @@ from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.errors import StorageError, first_problem
 from judgekit.core.judgments import JudgeInput, Judgment, that_count
 from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, SCORES, CaseRecord
-from judgekit.core.scores import Failed, NotApplicable, Outcome
+from judgekit.core.scores import Failed, NotApplicable, Outcome, ScoreOf
 from judgekit.storage.record_index import RecordIndex
 from judgekit.storage.run_folder import RunFolder
-from judgekit.storage.score_lines import ScoreReader, StoredScore
+from judgekit.storage.score_lines import CaseScores, ScoreReader
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -44,11 +45,11 @@ class _CaseFiles:
     def _index(self, name: str) -> RecordIndex:
         return self._files.enter_context(RecordIndex(self._folder.path / name))
 
-    def _first(self, index: RecordIndex, case_id: str, model: type[M]) -> M | None:
-        return next(iter(self._all(index, case_id, model)), None)
+    def _first(self, lines: Sequence[bytes], case_id: str, model: type[M]) -> M | None:
+        return next(iter(self._all(lines[:1], case_id, model)), None)
 
-    def _all(self, index: RecordIndex, case_id: str, model: type[M]) -> Iterator[M]:
-        for line in index.lines(case_id):
+    def _all(self, lines: Iterable[bytes], case_id: str, model: type[M]) -> Iterator[M]:
+        for line in lines:
             try:
                 record = model.model_validate_json(line, extra="ignore")
             except ValidationError as error:
@@ -56,10 +57,9 @@ class _CaseFiles:
                 raise StorageError(f"{where}: {first_problem(error)}") from None
             yield record
 
-    def _scores_of(self, index: RecordIndex, case_id: str) -> list[StoredScore]:
+    def _scores_of(self, reader: ScoreReader, lines: Sequence[bytes], case_id: str) -> CaseScores:
         try:
-            reader = self._reader(index)
-            return reader.of_case(index.lines(case_id))
+            return reader.of_case(case_id, lines)
         except (msgspec.MsgspecError, ValueError) as error:
             raise StorageError(f"{self._folder.path / SCORES}: damaged record of case {case_id!r}: {error}") from None
 
@@ -100,10 +100,12 @@ class StoredCases(_CaseFiles):
         done = self._judgments.by_judge()
         return {judge: (done.get(judge, 0), n) for judge, n in self._inputs.by_judge().items()}
 
-    def scores(self) -> Iterator[tuple[str, dict[str, tuple[float | None, str | None]]]]:
+    def scores(self) -> Iterator[tuple[str, dict[str, ScoreOf]]]:
         """Case id and scores by name of each case, streamed."""
-        for case_id in self._ordered.ids():
-            yield case_id, {item.name: (item.value, item.reason) for item in self._scores_of(self._scores, case_id)}
+        reader = self._reader(self._scores)
+        case_ids, same_ids = tee(self._ordered.ids())
+        for case_id, lines in zip(case_ids, self._scores.of_cases(same_ids), strict=True):
+            yield case_id, self._scores_of(reader, lines, case_id).scores
 
     def __iter__(self) -> Iterator[CaseRecord]:
         """One record a case, streamed."""
@@ -111,27 +113,27 @@ class StoredCases(_CaseFiles):
 
     def records(self, only: Set[str] | None = None) -> Iterator[CaseRecord]:
         """One record a case, of all cases or of some, streamed in the order of the run."""
-        has_scores = bool(self._stored_names())
-        for case_id in self._ordered.ids():
-            if only is not None and case_id not in only:
-                continue
-            scores = self._scores_of(self._scores, case_id)
-            judgments = tuple(that_count(self._all(self._judgments, case_id, Judgment)).values())
+        has_scores, reader = bool(self._stored_names()), self._reader(self._scores)
+        wanted = (case_id for case_id in self._ordered.ids() if only is None or case_id in only)
+        indexes = self._cases, self._outputs, self._scores, self._judgments, self._inputs
+        case_ids, *others = tee(wanted, 1 + len(indexes))
+        found = [index.of_cases(ids) for index, ids in zip(indexes, others, strict=True)]
+        for case_id, case, output, score_lines, judgment_lines, inputs in zip(case_ids, *found, strict=True):
+            scores = self._scores_of(reader, score_lines, case_id)
+            judgments = tuple(that_count(self._all(judgment_lines, case_id, Judgment)).values())
             yield CaseRecord(
                 case_id=case_id,
-                case=self._first(self._cases, case_id, Case),
-                output=self._first(self._outputs, case_id, SystemOutput),
-                scores={score.name: (score.value, score.reason) for score in scores}
-                if has_scores
-                else _verdict_scores(judgments),
-                sources={score.name: score.source for score in scores if score.source is not None},
+                case=self._first(case, case_id, Case),
+                output=self._first(output, case_id, SystemOutput),
+                scores=scores.scores if has_scores else _verdict_scores(judgments),
+                sources=scores.sources,
                 judgments=judgments,
-                inputs={item.judge: item for item in self._all(self._inputs, case_id, JudgeInput)},
+                inputs={item.judge: item for item in self._all(inputs, case_id, JudgeInput)},
             )
 
 
-def _verdict_scores(judgments: Sequence[Judgment]) -> dict[str, tuple[float | None, str | None]]:
-    found: dict[str, tuple[float | None, str | None]] = {}
+def _verdict_scores(judgments: Sequence[Judgment]) -> dict[str, ScoreOf]:
+    found: dict[str, ScoreOf] = {}
     for judgment in judgments:
         if judgment.role != "primary":
             continue
@@ -159,11 +161,11 @@ class ComparedRun(_CaseFiles):
 
     def case(self, case_id: str) -> Case | None:
         """The case; None if the run did not keep it."""
-        return self._first(self._cases, case_id, Case)
+        return self._first(self._cases.lines(case_id), case_id, Case)
 
     def output(self, case_id: str) -> SystemOutput | None:
         """The output; None if the run has none."""
-        return self._first(self._outputs, case_id, SystemOutput)
+        return self._first(self._outputs.lines(case_id), case_id, SystemOutput)
 
     def scores(self, case_id: str) -> Mapping[str, Outcome]:
         """Outcomes by score name; empty if the run was stopped before it scored the case.
@@ -171,11 +173,8 @@ class ComparedRun(_CaseFiles):
         Raises:
             StorageError: a record is damaged, or a score stands there twice.
         """
-        scores = self._scores_of(self._scores, case_id)
-        found = {score.name: self._reason(score.reason) if score.value is None else score.value for score in scores}
-        if len(found) != len(scores):
-            raise StorageError(f"{self._folder.path / SCORES}: a score of case {case_id!r} stands there twice")
-        return found
+        found = self._scores_of(self._reader(self._scores), self._scores.lines(case_id), case_id).scores
+        return {name: self._reason(reason) if value is None else value for name, (value, reason) in found.items()}
 
     def _reason(self, reason: str | None) -> Outcome:
         """The outcome that a reason tells of; the same few come again and again."""

@@ -30,22 +30,36 @@ def test_cases_with_the_same_pattern_name_it_and_it_is_written_once() -> None:
 
 def test_scores_read_back_in_the_order_of_their_names() -> None:
     lines = written({"mrr": NONE, "hit@1": 0.1, "judge": Failed("timeout", by_judge=True), "other": NotApplicable("x")})
-    ((first, second, third, fourth),) = ScoreReader().by_case(lines)
-    assert (first.name, first.value, first.reason) == ("mrr", None, "n/a: no gold_supports")
-    assert (second.name, second.value, second.reason) == ("hit@1", 0.1, None)
-    assert (third.name, third.reason, fourth.reason) == ("judge", "failed: timeout", "n/a: x")
+    (found,) = ScoreReader().by_case(lines)
+    assert list(found.scores.items()) == [
+        ("mrr", (None, "n/a: no gold_supports")),
+        ("hit@1", (0.1, None)),
+        ("judge", (None, "failed: timeout")),
+        ("other", (None, "n/a: x")),
+    ]
+    about_none = [line for line in lines if json.loads(line)["case_id"] is None]
+    assert ScoreReader(about_none).of_case("c0", [line for line in lines if line not in about_none]) == found
+
+
+def test_scores_without_a_line_are_left_out_and_one_with_two_is_damage() -> None:
+    header, *lines = written({"mrr": 0.5, "hit@1": 1.0, "recall": NONE})
+    (found,) = ScoreReader().by_case([header, *lines[1:]])
+    assert found.scores == {"hit@1": (1.0, None), "recall": (None, "n/a: no gold_supports")}
+    for twice in (lines[0], lines[-1]):
+        with pytest.raises(ValueError, match="a score of case 'c0' stands there twice"):
+            list(ScoreReader().by_case([header, *lines, twice]))
 
 
 def test_a_rare_pattern_stands_in_the_line_of_its_case() -> None:
     cases: list[Outcomes] = [{"mrr": NotApplicable(f"reason {number}")} for number in range(1002)]
     lines = written(*cases)
     assert json.loads(lines[-1]) == {"case_id": "c1001", "name": None, "not_applicable": {"reason 1001": ["mrr"]}}
-    assert [scores[0].reason for scores in ScoreReader().by_case(lines)][-1] == "n/a: reason 1001"
+    assert [case.scores["mrr"] for case in ScoreReader().by_case(lines)][-1] == (None, "n/a: reason 1001")
 
 
 def test_an_older_run_has_a_line_for_every_score() -> None:
     lines = [b'{"case_id": "a", "name": "mrr", "value": null, "reason": "n/a: x"}']
-    assert [[score.name for score in scores] for scores in ScoreReader().by_case(lines)] == [["mrr"]]
+    assert [list(case.scores) for case in ScoreReader().by_case(lines)] == [["mrr"]]
 
 
 def test_a_pattern_that_is_nowhere_is_damage() -> None:

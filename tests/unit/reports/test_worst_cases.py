@@ -2,9 +2,9 @@
 
 import pytest
 
-from judgekit.core.scores import Scale
+from judgekit.core.scores import Scale, ScoreOf
 from judgekit.reports import worst_cases
-from judgekit.reports.worst_cases import ScoreOf, shown_cases
+from judgekit.reports.worst_cases import shown_cases
 
 SCALES = {
     "groundedness": Scale(unit="points", high=5.0, better="higher"),

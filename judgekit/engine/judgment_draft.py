@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from pydantic import BaseModel
 
 from judgekit.core.call_costs import COST_SOURCES
 from judgekit.core.cases import Usage
@@ -21,13 +20,14 @@ from judgekit.core.judgments import (
 )
 from judgekit.core.kind import Kind
 from judgekit.core.protocols import Capabilities, ReplyCache
-from judgekit.core.text import canonical_json, clean_text
+from judgekit.core.text import canonical_json
 from judgekit.core.token_runs import LEAST_MASS, OptionProbabilities, TokenRun
 from judgekit.engine.budget import Bill, Spent
 from judgekit.engine.pinning import PinGuard
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION, ParsedReply
 from judgekit.judges.token_probabilities import ProbabilityFlag
+from judgekit.storage.judgment_lines import JudgmentLine, judgment_fields, judgment_line
 
 _NOTHING = ModelResponse(text=None)
 """In place of a reply if none came."""
@@ -92,7 +92,7 @@ class JudgmentDraft:
         response = _NOTHING if reply is None else reply.response
         from_cache = reply is not None and reply.from_cache and not spent.n_requests
         # A line with the fields of `Judgment`, without making one: that would be a third of the cost of a cached item.
-        fields = dict(
+        line = JudgmentLine(
             case_id=self.judge_input.case_id,
             judge=plan.judge.name,
             role=plan.role,
@@ -127,7 +127,7 @@ class JudgmentDraft:
             failure=failure,
             parse_path=parse_path,
         )
-        return Judged(_encode(fields), failure, from_cache, by_batch=self.by_batch)
+        return Judged(judgment_line(line), failure, from_cache, by_batch=self.by_batch)
 
     def _flags(self, verdict: Verdict | None, failure: JudgeFailure | None) -> tuple[str, ...]:
         flags = []
@@ -148,31 +148,13 @@ def _said(response: ModelResponse) -> str | None:
     return "\n\n".join(dict.fromkeys(said)) if said else response.text
 
 
-def _encode(fields: dict[str, Any]) -> bytes:
-    try:
-        return _pack(fields)
-    except UnicodeEncodeError:
-        # A lone surrogate; the record keeps U+FFFD in its place.
-        return json.dumps(_cleaned(fields), ensure_ascii=False, default=vars).encode()
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, BaseModel):
-        return _cleaned(vars(value))
-    if isinstance(value, Mapping):
-        return {key: _cleaned(item) for key, item in value.items()}
-    return [_cleaned(item) for item in value] if isinstance(value, list | tuple) else value
-
-
 def joined(kind: Kind, judge_input: JudgeInput, parts: Sequence[Judged]) -> Judged:
     """The judgment of a case that was asked about in parts: what their verdicts come to, or the failure of one.
 
     Its `key` and `key_parts` are those of the first call; `raw_reply` is the list of all replies. It costs what all
     of them cost; a cost or a count of tokens that one of them lacks is not known.
     """
-    records: list[dict[str, Any]] = [msgspec.json.decode(part.line) for part in parts]
+    records: list[dict[str, Any]] = [judgment_fields(part.line) for part in parts]
     failure = parts[-1].failure
     verdict = None
     if failure is None:
@@ -188,8 +170,8 @@ def joined(kind: Kind, judge_input: JudgeInput, parts: Sequence[Judged]) -> Judg
         "failure": failure,
         "raw_reply": json.dumps([record["raw_reply"] for record in records], ensure_ascii=False),
         "parse_path": "+".join(dict.fromkeys(record["parse_path"] for record in records if record["parse_path"])),
-        "earlier_attempts": [attempt for record in records for attempt in record["earlier_attempts"]],
-        "flags": list(dict.fromkeys(flag for record in records for flag in record["flags"])),
+        "earlier_attempts": tuple(attempt for record in records for attempt in record["earlier_attempts"]),
+        "flags": tuple(dict.fromkeys(flag for record in records for flag in record["flags"])),
         "usage": _sums(usages) if usages else None,
         "unmetered": _sums(unmetered) if unmetered else None,
         "cost_usd": None if None in costs or not costs else sum(costs),
@@ -200,7 +182,7 @@ def joined(kind: Kind, judge_input: JudgeInput, parts: Sequence[Judged]) -> Judg
         "created_at": max(record["created_at"] for record in records),
     }
     from_cache, by_batch = all(part.from_cache for part in parts), any(part.by_batch for part in parts)
-    return Judged(_encode(fields), failure, from_cache, by_batch=by_batch)
+    return Judged(judgment_line(JudgmentLine(**fields)), failure, from_cache, by_batch=by_batch)
 
 
 def _is_free(record: Mapping[str, Any]) -> bool:
@@ -215,9 +197,6 @@ def _sums(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         name: None if any(record[name] is None for record in records) else sum(record[name] for record in records)
         for name in records[0]
     }
-
-
-_pack = msgspec.json.Encoder(enc_hook=vars).encode
 
 
 _CACHED = ("text", "finish_reason", "refusal", "served_model", "fingerprint", "upstream", "source", "replied_at")

@@ -65,13 +65,13 @@ class ScoreWriter:
 
     def lines(self, case_id: str, outcomes: Outcomes, sources: Mapping[str, str]) -> Iterator[bytes]:
         """The lines of one case, and that of a pattern that is new."""
-        start = b'{"case_id": ' + _text(case_id)
+        start = b'{"case_id":' + _text(case_id)
         left_out: list[tuple[str, str]] = []
         for name, outcome in outcomes.items():
             source = sources.get(name)
             if isinstance(outcome, float) and source is None:
                 # Finite, so its shortest form in Python is JSON too.
-                yield b'%b, "name": %b, "value": %b, "reason": null}' % (
+                yield b'%b,"name":%b,"value":%b,"reason":null}' % (
                     start,
                     self._names[name],
                     repr(outcome).encode(),
@@ -90,11 +90,11 @@ class ScoreWriter:
             for reason, name in left_out:
                 pattern.setdefault(reason, []).append(name)
             if len(self._patterns) == _MOST_PATTERNS:
-                yield b'%b, "name": null, "not_applicable": %b}' % (start, _line(pattern))
+                yield b'%b,"name":null,"not_applicable":%b}' % (start, _line(pattern))
                 return
             self._patterns[left_out] = number = len(self._patterns) + 1
             yield _line({"case_id": None, "name": None, "pattern": number, "not_applicable": pattern})
-        yield b'%b, "name": null, "pattern": %d}' % (start, number)
+        yield b'%b,"name":null,"pattern":%d}' % (start, number)
 
 
 def _record(case_id: str, name: str, outcome: float | NotApplicable | Failed, source: str | None) -> dict[str, object]:
@@ -199,4 +199,4 @@ def _text(text: str) -> bytes:
 
 
 def _line(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -28,6 +28,7 @@ from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.storage.id_lists import stored_ids
+from judgekit.storage.judgment_lines import line_of
 from judgekit.storage.remote_runs import is_run
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.run_records import read_summary
@@ -397,4 +398,4 @@ def _copied(judgment: Judgment, parent: RunFolder) -> bytes:
     """What was spent on it was spent there."""
     here = {"copied_from": judgment.copied_from or parent.path.name, "n_requests": 0, "latency_seconds": None}
     spent = {"usage": None, "cost_usd": None, "from_cache": False}
-    return judgment.model_copy(update={**here, **spent}).model_dump_json().encode()
+    return line_of(judgment.model_copy(update={**here, **spent}))

@@ -31,6 +31,7 @@ from judgekit.engine.budget import Spending
 from judgekit.engine.passes import Done, Observer, Passes, Wanted, models_left
 from judgekit.engine.pinning import Seen
 from judgekit.storage.id_lists import id_lines
+from judgekit.storage.judgment_lines import line_of
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
 from judgekit.storage.shard_parts import PARTS, ShardParts
@@ -361,7 +362,7 @@ def _settle_panels(job: RunJob) -> None:
     sink = Recorder(job.folder.path / JUDGMENTS, job.cache)
     try:
         for item in new:
-            sink.put(item.model_dump_json().encode(), None, None)
+            sink.put(line_of(item), None, None)
     finally:
         sink.close()
 

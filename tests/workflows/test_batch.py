@@ -90,7 +90,9 @@ def test_a_batch_goes_out_and_its_replies_come_back_in_any_order(tmp_path: Path)
     judgments = lines(tmp_path / "results" / "r" / "judgments.jsonl")
     assert {judgment["created_at"][:10] for judgment in judgments} == {"2025-10-09"}
     # 10 prompt tokens at a dollar each, at half the price.
-    assert {(item["cost_usd"], item["n_requests"], item["latency_seconds"]) for item in judgments} == {(5.0, 1, None)}
+    assert {(item["cost_usd"], item["n_requests"], item.get("latency_seconds")) for item in judgments} == {
+        (5.0, 1, None)
+    }
     assert import_batch("r", files, options).n_stored == 0
 
 

@@ -116,7 +116,7 @@ def test_asking_again_gives_the_noise_floor_beside_the_check(tmp_path: Path) -> 
     again = {
         item["case_id"]: item["verdict"]["score"]
         for item in read_lines(run / "judgments.jsonl")
-        if item["check"] == "2"
+        if item.get("check") == "2"
     }
     n_flips = sum(first["groundedness", case_id]["score"] != score for case_id, score in again.items())
     assert report["noise_floor"]["n"] == 6

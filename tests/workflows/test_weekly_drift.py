@@ -347,7 +347,7 @@ def test_a_repeat_that_was_stopped_asks_the_same_cases_and_nothing_twice(weekly:
     run_local(lambda: run_workflow(job, Observer()))
     after = _again(weekly, 3)
     assert (after["case_ids"], after["seed"], after["complete"]) == (record["case_ids"], record["seed"], True)
-    lines = [item for item in read_lines(weekly.folder_of(3) / "judgments.jsonl") if item["check"] == "again"]
+    lines = [item for item in read_lines(weekly.folder_of(3) / "judgments.jsonl") if item.get("check") == "again"]
     assert sorted(item["case_id"] for item in lines) == sorted(after["case_ids"])
     # 20 second opinions and 20 repeats in all
     assert weekly.asked() + weekly.asked("other") - n_before == 40

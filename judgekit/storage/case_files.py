@@ -4,9 +4,10 @@ import hashlib
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -30,6 +31,19 @@ from judgekit.storage.sqlite_files import scratch_database
 M = TypeVar("M", Case, SystemOutput)
 
 
+@dataclass(frozen=True)
+class Skim:
+    """Which records of a file are read as a whole; of the others only the id is."""
+
+    wanted: Callable[[str], bool]
+    """Is told the id of every record, in the order of the file. Says whether the record is wanted.
+
+    A record whose id does not say all about it, such as one of several answers to a case, is given whatever it says.
+    """
+    unless: Collection[str] = ()
+    """Fields; a record that has one of them is read as a whole."""
+
+
 def load_cases(source: DataFile, path: Path, notices: Notices | None = None) -> list[Case]:
     """All cases of a file or folder, in order.
 
@@ -51,14 +65,18 @@ def load_outputs(source: DataFile, path: Path, notices: Notices | None = None) -
         return list(iterate_outputs(source, path, notices))
 
 
-def iterate_cases(source: DataFile, path: Path, notices: Notices | None = None) -> Iterator[Case]:
+def iterate_cases(
+    source: DataFile, path: Path, notices: Notices | None = None, skim: Skim | None = None
+) -> Iterator[Case]:
     """The cases of a file as they are read; what is wrong is raised after the last good one."""
-    return _iterate(source, path, Case, "cases", notices)
+    return _iterate(source, path, Case, notices, skim)
 
 
-def iterate_outputs(source: DataFile, path: Path, notices: Notices | None = None) -> Iterator[SystemOutput]:
+def iterate_outputs(
+    source: DataFile, path: Path, notices: Notices | None = None, skim: Skim | None = None
+) -> Iterator[SystemOutput]:
     """The outputs of a file as they are read; what is wrong is raised after the last good one."""
-    return _iterate(source, path, SystemOutput, "outputs", notices)
+    return _iterate(source, path, SystemOutput, notices, skim)
 
 
 def data_sha256(source: DataFile, path: Path, known: Hashes | None = None) -> str:
@@ -124,15 +142,21 @@ def reply_reader(fields: Mapping[str, str]) -> Callable[[Mapping[str, Any]], dic
     return read
 
 
-def _iterate(
-    source: DataFile, path: Path, model: type[M], kind: Literal["cases", "outputs"], notices: Notices | None
-) -> Iterator[M]:
+def _iterate(source: DataFile, path: Path, model: type[M], notices: Notices | None, skim: Skim | None) -> Iterator[M]:
     mapping = FieldMapping(source, model)
     reading = reading_of(source, path)
     intake = Intake(source, path)
     said: Notices = [] if notices is None else notices
-    for row in reading.rows(kind, said):
-        found = record_of(row, mapping, model)
+    for row in reading.rows("cases" if model is Case else "outputs", said):
+        if skim is not None and (key := mapping.plain_id(row, skim.unless)) is not None:
+            if not skim.wanted(key):
+                intake.take(row, (key, None))
+                continue
+            found = record_of(row, mapping, model)
+        else:
+            found = record_of(row, mapping, model)
+            if skim is not None and not isinstance(found, list):
+                skim.wanted(_key(found))
         made = intake.take(row, found if isinstance(found, list) else (_key(found), found))
         if made is not None:
             yield made

@@ -4,7 +4,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,6 +12,8 @@ from pydantic import BaseModel
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError, did_you_mean, json_path
+from judgekit.core.repeats import REPEAT_OF, REPEATS_TOGETHER
+from judgekit.core.text import canonical_id
 from judgekit.storage.cells import FLAGS, PROSE, ListCells, is_unanswerable, turned_around
 from judgekit.storage.chat_messages import CALLS, MESSAGES, ChatMessages
 from judgekit.storage.dotted import ABSENT, EACH, LISTS, NEAR, ListParts, field_heads, look_up
@@ -58,6 +60,7 @@ class FieldMapping:
         self._model = model
         self._fields = {ours: theirs for ours, theirs in source.fields.items() if EACH not in ours}
         self._all_fields = source.fields
+        self._heads = field_heads(source.fields)
         self._known = {*model.model_fields, *([RETRIEVED_IDS] if model is SystemOutput else [])}
         for ours in source.fields:
             self._check(ours)
@@ -120,6 +123,39 @@ class FieldMapping:
             for ours, theirs in self._all_fields.items()
             if self._keys and ours not in self._matched
         ]
+
+    def plain_id(self, row: Row, unless: Collection[str]) -> str | None:
+        """The id of a row, read without the rest of it.
+
+        Args:
+            row: the row.
+            unless: fields; a row that has one is to be read as a whole.
+
+        Returns:
+            None if it takes the whole row to know what it is, such as one of several answers to a case, or a row
+            without an id; nor is it known as long as there is a mapped name that no row had.
+        """
+        data = row.data
+        if data is None or len(self._matched) < len(self._all_fields) or self._is_special(data, unless):
+            return None
+        ours = "id" if self._model is Case else "case_id"
+        name = "id" if self._model is SystemOutput and self._is_plain_id(data) else ours
+        value = self._value(data, row, self._fields[ours]) if ours in self._fields else data.get(name)
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            return None
+        try:
+            return str(canonical_id(value))
+        except ValueError:
+            return None
+
+    def _is_special(self, data: Mapping[str, Any], unless: Collection[str]) -> bool:
+        """Whether a row may have one of some fields, or be one of several answers to a case."""
+        if any(name in data or name in self._heads for name in unless) or REPEAT_OF in data:
+            return True
+        metadata = data.get("metadata") or ""
+        if not isinstance(metadata, Mapping | str) or REPEAT_OF in metadata:
+            return True
+        return "metadata" in self._all_fields or REPEATS_TOGETHER in self._all_fields
 
     def apply(self, row: Row) -> dict[str, Any]:
         """The row with our field names; what is not a field of ours becomes metadata, and NaN counts as absent.

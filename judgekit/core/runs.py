@@ -4,7 +4,7 @@ import difflib
 import hashlib
 import heapq
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -144,11 +144,15 @@ class CasePart:
     case_ids: tuple[str, ...] | None = None
     """These cases, each with all its answers."""
 
-    def of(self, cases: Collection[Case]) -> Collection[Case]:
+    def of(self, cases: Collection[Case], in_shard: Collection[Case] | None = None) -> Collection[Case]:
         """The cases of this part, in the order of the file; of a case with several answers all of them or none.
 
         A sample has the smallest hashes of seed and id, so the order of the file does not matter, a smaller sample is a
         part of a larger one, and a resumed run finds its cases again.
+
+        Args:
+            cases: of the file.
+            in_shard: those of them that are in the shard, if that is known.
 
         Raises:
             ConfigError: parts that cannot be combined, a shard that is none; an unknown id.
@@ -157,16 +161,17 @@ class CasePart:
             raise ConfigError("--case names the cases; leave out --limit, --sample and --shard")
         if self.limit is not None and self.sample is not None:
             raise ConfigError("--limit and --sample: choose one; --sample draws at random, --limit takes the first")
-        number, n_shards = (1, 1) if self.shard is None else shard_numbers(self.shard)
+        is_in_shard = shard_filter(self.shard)
         chosen = self._chosen(cases)
-        if chosen is None and n_shards == 1:
-            return cases
+        if chosen is None and (in_shard is not None or self.shard is None):
+            return cases if in_shard is None else in_shard
 
         def is_taken(case: Case) -> bool:
             case_id = asked_id(case)
-            return (chosen is None or case_id in chosen) and (n_shards == 1 or shard_of(case_id, n_shards) == number)
+            return (chosen is None or case_id in chosen) and is_in_shard(case_id)
 
-        return Streamed(lambda: filter(is_taken, cases), sum(map(is_taken, cases)))
+        known = cases if in_shard is None else in_shard
+        return Streamed(lambda: filter(is_taken, known), sum(map(is_taken, known)))
 
     def _chosen(self, cases: Iterable[Case]) -> frozenset[str] | None:
         """Ids of the cases that are taken before they are shared out to shards; None: all."""
@@ -223,10 +228,26 @@ def shard_numbers(shard: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+def id_number(case_id: str) -> int:
+    """64 bits that stand for an id."""
+    return int.from_bytes(hashlib.sha256(case_id.encode("utf-8", "replace")).digest()[:8], "big")
+
+
 def shard_of(case_id: str, n_shards: int) -> int:
     """The shard that a case is in, from 1 on, by its id alone; of a repeat it is the id of the case that it repeats."""
-    digest = hashlib.sha256(case_id.encode("utf-8", "replace")).digest()
-    return int.from_bytes(digest[:8], "big") % n_shards + 1
+    return id_number(case_id) % n_shards + 1
+
+
+def shard_filter(shard: str | None) -> Callable[[str], bool]:
+    """Tells by the id of a case whether it is in a shard; None: all are.
+
+    Raises:
+        ConfigError: it is no shard.
+    """
+    if shard is None:
+        return lambda _: True
+    number, n_shards = shard_numbers(shard)
+    return lambda case_id: shard_of(case_id, n_shards) == number
 
 
 def cases_text(record: Mapping[str, Any]) -> str:

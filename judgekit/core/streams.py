@@ -46,6 +46,7 @@ class IdOrder:
     def __init__(self, ids: Iterable[str] = ()) -> None:
         """Begin with some ids, or with none."""
         self._hash = hashlib.sha256()
+        self.n = 0
         for name in ids:
             self.add(name)
 
@@ -53,6 +54,7 @@ class IdOrder:
         """Take the next id."""
         data = name.encode("utf-8", "surrogatepass")
         self._hash.update(b"%d:%b" % (len(data), data))
+        self.n += 1
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IdOrder) and self._hash.digest() == other._hash.digest()

@@ -1,6 +1,7 @@
 """Recorded outputs by case id, in memory that does not grow with their number."""
 
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +19,15 @@ class RecordedOutputs(Mapping[str, SystemOutput]):
     gone with this object.
     """
 
-    def __init__(self, path: Path, read: Callable[[], Iterator[SystemOutput]], order: IdOrder) -> None:
+    def __init__(
+        self, path: Path, read: Callable[[Callable[[str], object]], Iterator[SystemOutput]], order: IdOrder
+    ) -> None:
         """Read the outputs once.
 
         Args:
             path: names the file in messages.
-            read: gives all outputs in the order of the file, as often as it is called; each case id comes once.
+            read: gives the outputs that are wanted in the order of the file, as often as it is called, and tells the
+                case ids of all; each comes once.
             order: of the ids of the cases.
 
         Raises:
@@ -32,11 +36,9 @@ class RecordedOutputs(Mapping[str, SystemOutput]):
         self._path = path
         self._read = read
         self._stream: Iterator[SystemOutput] = iter(())
-        self._n = 0
         found = IdOrder()
-        for output in read():
-            self._n += 1
-            found.add(output.case_id)
+        deque(read(found.add), maxlen=0)
+        self._n = found.n
         self.is_in_order = found == order
         """There is an output for each case, in the order of the cases, and no other."""
         self._stored = None if self.is_in_order else self._written()
@@ -45,10 +47,10 @@ class RecordedOutputs(Mapping[str, SystemOutput]):
         if self._stored is not None:
             with self._faults_named():
                 row = self._stored.execute("SELECT record FROM outputs WHERE case_id = ?", (case_id,)).fetchone()
-            if row is None:
+            if row is None or row[0] is None:
                 raise KeyError(case_id)
             return SystemOutput.model_validate_json(row[0])
-        for stream in (self._stream, self._read()):
+        for stream in (self._stream, self._read(_ignored)):
             self._stream = stream
             for output in stream:
                 if output.case_id == case_id:
@@ -57,7 +59,11 @@ class RecordedOutputs(Mapping[str, SystemOutput]):
 
     def __iter__(self) -> Iterator[str]:
         if self._stored is None:
-            yield from (output.case_id for output in self._read())
+            told: list[str] = []
+            for _ in self._read(told.append):
+                yield from told
+                told.clear()
+            yield from told
             return
         with self._faults_named():
             for (case_id,) in self._stored.execute("SELECT case_id FROM outputs ORDER BY rowid"):
@@ -70,9 +76,18 @@ class RecordedOutputs(Mapping[str, SystemOutput]):
         with self._faults_named():
             stored = scratch_database("CREATE TABLE outputs (case_id TEXT UNIQUE, record BLOB)")
             stored.execute("BEGIN")
-            stored.executemany("INSERT INTO outputs VALUES (?, ?)", map(_row, self._read()))
+            stored.executemany("INSERT INTO outputs VALUES (?, ?)", self._rows())
             stored.execute("COMMIT")
             return stored
+
+    def _rows(self) -> Iterator[tuple[str, bytes | None]]:
+        """Id and record of every output; no record of one that is not wanted."""
+        told: list[str] = []
+        for output in self._read(told.append):
+            record = output.model_dump_json(exclude_defaults=True).encode("utf-8", "replace")
+            yield from ((case_id, record if case_id == output.case_id else None) for case_id in told)
+            told.clear()
+        yield from ((case_id, None) for case_id in told)
 
     @contextmanager
     def _faults_named(self) -> Iterator[None]:
@@ -82,5 +97,5 @@ class RecordedOutputs(Mapping[str, SystemOutput]):
             raise StorageError(f"{self._path}: cannot be put in the order of the cases: {error}; free space") from None
 
 
-def _row(output: SystemOutput) -> tuple[str, bytes]:
-    return output.case_id, output.model_dump_json(exclude_defaults=True).encode("utf-8", "replace")
+def _ignored(_: str) -> None:
+    pass

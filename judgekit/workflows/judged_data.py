@@ -1,7 +1,8 @@
 """The data that a config names: its cases, a system with an output for each, and what is known of the corpus."""
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.protocols import Surroundings, System
 from judgekit.core.repeats import REPEAT_OF, answers_to, check_repeats
-from judgekit.core.runs import Notices
+from judgekit.core.runs import Notices, shard_filter
 from judgekit.core.streams import IdOrder, Streamed
 from judgekit.metrics.gold_evidence import (
     delimiter_notice,
@@ -27,7 +28,7 @@ from judgekit.metrics.gold_evidence import (
     split_case,
     split_output,
 )
-from judgekit.storage.case_files import data_sha256, file_sha256, iterate_cases, iterate_outputs
+from judgekit.storage.case_files import Skim, data_sha256, file_sha256, iterate_cases, iterate_outputs
 from judgekit.storage.id_lists import load_ids
 from judgekit.storage.indexing_files import load_indexed_documents
 from judgekit.storage.reading import missing_is_empty
@@ -45,6 +46,8 @@ class JudgedData:
     """What a run works on, loaded: all its cases, and the system that has an output for each."""
 
     cases: Collection[Case]
+    in_shard: Collection[Case] | None = None
+    """Those of the shard, if the others were not read as a whole; `system` has no output for the others then."""
     n_answers: int
     """Answers to the case that has most."""
     system: Recorded | System
@@ -59,13 +62,16 @@ class JudgedData:
     """Where headings of live outputs are split beside ` > `."""
 
 
-def judged_data(config: RunConfig, surroundings: Surroundings, instead: System | None = None) -> JudgedData:
+def judged_data(
+    config: RunConfig, surroundings: Surroundings, instead: System | None = None, shard: str | None = None
+) -> JudgedData:
     """The files that a config names, and its system.
 
     Args:
         config: the config.
         surroundings: what a live system may use.
         instead: takes the place of the config's system.
+        shard: of records outside of this shard only the ids are read, as far as ids say in which shard a record is.
 
     Raises:
         ConfigError: there is no such system, or a file is missing.
@@ -74,7 +80,7 @@ def judged_data(config: RunConfig, surroundings: Surroundings, instead: System |
     base = surroundings.folder
     cases_path = local_data(base, config.cases_file.path)
     notices: Notices = []
-    found = _cases(config, cases_path, notices)
+    found = _cases(config, cases_path, notices, shard)
     system: Recorded | System
     facts: Mapping[str, Any] = {}
     if instead is None and config.system.name == RECORDED:
@@ -89,6 +95,7 @@ def judged_data(config: RunConfig, surroundings: Surroundings, instead: System |
     cases_record = {"sha256": data_sha256(config.cases_file, cases_path)}
     return JudgedData(
         cases=found.cases,
+        in_shard=found.in_shard,
         n_answers=found.n_answers,
         system=system,
         files={"cases": cases_record, **files, **indexing_record},
@@ -125,27 +132,61 @@ class _Cases:
     n_answers: int
     delimiter: str | None
     """Where headings that are one text are split beside ` > `."""
+    is_wanted: Callable[[str], bool]
+    """Tells by its id whether a record is to be read as a whole."""
+    ids: Callable[[], Sequence[str]]
+    in_shard: Collection[Case] | None = None
 
 
-def _cases(config: RunConfig, path: Path, notices: Notices) -> _Cases:
+def _cases(config: RunConfig, path: Path, notices: Notices, shard: str | None) -> _Cases:
     """The cases of the file, read through once; headings are split as the config says, else as all of the gold is."""
-    n, order, has_repeats, headings = 0, IdOrder(), False, set[str]()
-    for case in iterate_cases(config.cases_file, path, notices):
-        n += 1
-        order.add(case.id)
+    source, delimiter, n_answers = config.cases_file, config.match.heading_delimiter, config.repeats or 1
+    is_wanted = shard_filter(None if n_answers > 1 else shard)
+    order, n_wanted, has_repeats, headings = IdOrder(), 0, False, set[str]()
+
+    def is_told(case_id: str) -> bool:
+        order.add(case_id)
+        return is_wanted(case_id)
+
+    # Where nothing says how headings are split, the gold of all cases does.
+    unless = () if delimiter is not None else ("gold_supports",)
+    for case in iterate_cases(source, path, notices, Skim(is_told, unless)):
+        n_wanted += is_wanted(case.id)
         has_repeats = has_repeats or REPEAT_OF in case.metadata
         headings.update(heading_texts(case))
-    delimiter = config.match.heading_delimiter
     if delimiter is None:
         delimiter = recognised_delimiter(headings)
         notices += [] if delimiter is None else [delimiter_notice(delimiter)]
-    cases = Streamed(lambda: (split_case(case, delimiter) for case in iterate_cases(config.cases_file, path)), n)
-    if config.repeats is not None and (n_answers := config.repeats) > 1:
+    cases = Streamed(lambda: (split_case(case, delimiter) for case in iterate_cases(source, path)), order.n)
+    if n_answers > 1:
         check_repeats(cases, n_answers)
-        once = cases
-        cases = Streamed(lambda: (answer for case in once for answer in answers_to(case, n_answers)), n * n_answers)
-        return _Cases(cases, IdOrder(case.id for case in cases), n_answers if n else 0, delimiter)
-    return _Cases(cases, order, most_answers(cases) if has_repeats else min(n, 1), delimiter)
+        answers = Streamed(lambda: (own for case in cases for own in answers_to(case, n_answers)), order.n * n_answers)
+        ids = IdOrder(case.id for case in answers)
+        n_most = n_answers if order.n else 0
+        return _Cases(answers, ids, n_most, delimiter, is_wanted, lambda: [case.id for case in answers])
+    found = _Cases(cases, order, min(order.n, 1), delimiter, is_wanted, lambda: _ids(source, path))
+    if has_repeats:  # an output does not say which case its own is an answer to
+        return replace(found, n_answers=most_answers(cases), is_wanted=shard_filter(None))
+    if shard is None:
+        return found
+
+    def read() -> Iterator[Case]:
+        wanted = (case for case in iterate_cases(source, path, skim=Skim(is_wanted)) if is_wanted(case.id))
+        return (split_case(case, delimiter) for case in wanted)
+
+    return replace(found, in_shard=Streamed(read, n_wanted))
+
+
+def _ids(source: DataFile, path: Path) -> list[str]:
+    """Ids of all cases."""
+    found: list[str] = []
+
+    def is_told(case_id: str) -> bool:
+        found.append(case_id)
+        return False
+
+    deque(iterate_cases(source, path, skim=Skim(is_told)), maxlen=0)
+    return found
 
 
 def _recorded(config: RunConfig, base: Path, found: _Cases, notices: Notices) -> tuple[Recorded, dict[str, Any]]:
@@ -157,15 +198,19 @@ def _recorded(config: RunConfig, base: Path, found: _Cases, notices: Notices) ->
     path = local_data(base, source.path)
     said: Notices = []
 
-    def read() -> Iterator[SystemOutput]:
+    def read(tell: Callable[[str], object]) -> Iterator[SystemOutput]:
+        def is_told(case_id: str) -> bool:
+            tell(case_id)
+            return found.is_wanted(case_id)
+
         said.clear()
-        return (split_output(output, found.delimiter) for output in iterate_outputs(source, path, said))
+        return (split_output(output, found.delimiter) for output in iterate_outputs(source, path, said, Skim(is_told)))
 
     outputs = RecordedOutputs(path, read, found.order)
     numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
     system = Recorded(outputs, path.name, missing_is_empty=missing_is_empty(source, path))
     if not outputs.is_in_order:
-        case_ids = [case.id for case in found.cases]
+        case_ids = found.ids()
         check_positions(case_ids, outputs, numbered, path.name)
         system.check(case_ids)
     notices += said

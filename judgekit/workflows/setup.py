@@ -30,7 +30,7 @@ from judgekit.systems.recorded import Recorded
 from judgekit.workflows.case_scores import judge_inputs
 from judgekit.workflows.families import build_metrics, check_columns
 from judgekit.workflows.judge_components import build_judge, check_fits, load_wording
-from judgekit.workflows.judged_data import JudgedData, judged_data
+from judgekit.workflows.judged_data import RECORDED, JudgedData, judged_data
 from judgekit.workflows.models import (
     Options,
     build_model,
@@ -121,7 +121,10 @@ def set_up(config_path: Path, options: Options, system: System | None = None) ->
     config = load_config(config_path)
     check_dimensions(config.slices)
     check_baselines(config.gates, results_dir_of(config.results_dir, config_path, options))
-    setup = assembled(config, config_path, judged_data(config, surroundings_of(config_path, options), system), options)
+    # The sample of a spot check is drawn from all cases that a judge is asked about, which takes more than their ids.
+    shard = None if config.spot_check is not None and config.system.name == RECORDED else options.shard
+    data = judged_data(config, surroundings_of(config_path, options), system, shard)
+    setup = assembled(config, config_path, data, options)
     if options.shard is None and system is None:  # a shard is not divided again, and no worker can be sent a program
         setup.executor = executor_of(config)
     return setup
@@ -162,7 +165,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     all_cases = data.cases
     check_cluster_field(config.cluster_by, all_cases)
     part = CasePart(options.limit, options.sample, config.seed, options.shard, options.case_ids)
-    cases = part.of(all_cases)
+    cases = part.of(all_cases, data.in_shard)
     base = config_path.resolve().parent
     prompts = [] if config.prompts_dir is None else [base / config.prompts_dir]
     models = _models(config, config_path, options)

@@ -42,6 +42,8 @@ class Skim:
     """
     unless: Collection[str] = ()
     """Fields; a record that has one of them is read as a whole."""
+    is_first: bool = True
+    """No id was held against the others before."""
 
 
 def load_cases(source: DataFile, path: Path, notices: Notices | None = None) -> list[Case]:
@@ -150,7 +152,8 @@ def _iterate(source: DataFile, path: Path, model: type[M], notices: Notices | No
     for row in reading.rows("cases" if model is Case else "outputs", said):
         if skim is not None and (key := mapping.plain_id(row, skim.unless)) is not None:
             if not skim.wanted(key):
-                intake.take(row, (key, None))
+                if skim.is_first:
+                    intake.take(row, (key, None))
                 continue
             found = record_of(row, mapping, model)
         else:

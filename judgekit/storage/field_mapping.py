@@ -77,6 +77,10 @@ class FieldMapping:
         self._cells = ListCells(source.list_separator)
         self._chat = ChatMessages()
         self._matched: set[str] = set()
+        self._own_id = "id" if model is Case else "case_id"
+        hides_repeats = "metadata" in source.fields or REPEATS_TOGETHER in source.fields
+        self._n_mapped = math.inf if hides_repeats else len(source.fields)
+        """Names that a row has to have had before an id says all about another."""
         self._keys: list[str] = []
         self._near: dict[str, str | None] = {}
 
@@ -136,26 +140,23 @@ class FieldMapping:
             without an id; nor is it known as long as there is a mapped name that no row had.
         """
         data = row.data
-        if data is None or len(self._matched) < len(self._all_fields) or self._is_special(data, unless):
+        if data is None or REPEAT_OF in data or len(self._matched) < self._n_mapped:
             return None
-        ours = "id" if self._model is Case else "case_id"
-        name = "id" if self._model is SystemOutput and self._is_plain_id(data) else ours
-        value = self._value(data, row, self._fields[ours]) if ours in self._fields else data.get(name)
+        for name in unless:
+            if name in data or name in self._heads:
+                return None
+        if (metadata := data.get("metadata")) and (not isinstance(metadata, Mapping | str) or REPEAT_OF in metadata):
+            return None
+        if self._own_id in self._fields:
+            value = self._value(data, row, self._fields[self._own_id])
+        else:
+            value = data.get(self._own_id, data.get("id"))
         if isinstance(value, bool) or not isinstance(value, str | int):
             return None
         try:
             return str(canonical_id(value))
         except ValueError:
             return None
-
-    def _is_special(self, data: Mapping[str, Any], unless: Collection[str]) -> bool:
-        """Whether a row may have one of some fields, or be one of several answers to a case."""
-        if any(name in data or name in self._heads for name in unless) or REPEAT_OF in data:
-            return True
-        metadata = data.get("metadata") or ""
-        if not isinstance(metadata, Mapping | str) or REPEAT_OF in metadata:
-            return True
-        return "metadata" in self._all_fields or REPEATS_TOGETHER in self._all_fields
 
     def apply(self, row: Row) -> dict[str, Any]:
         """The row with our field names; what is not a field of ours becomes metadata, and NaN counts as absent.

@@ -171,7 +171,9 @@ def _cases(config: RunConfig, path: Path, notices: Notices, shard: str | None) -
         return found
 
     def read() -> Iterator[Case]:
-        wanted = (case for case in iterate_cases(source, path, skim=Skim(is_wanted)) if is_wanted(case.id))
+        wanted = (
+            case for case in iterate_cases(source, path, skim=Skim(is_wanted, is_first=False)) if is_wanted(case.id)
+        )
         return (split_case(case, delimiter) for case in wanted)
 
     return replace(found, in_shard=Streamed(read, n_wanted))
@@ -185,7 +187,7 @@ def _ids(source: DataFile, path: Path) -> list[str]:
         found.append(case_id)
         return False
 
-    deque(iterate_cases(source, path, skim=Skim(is_told)), maxlen=0)
+    deque(iterate_cases(source, path, skim=Skim(is_told, is_first=False)), maxlen=0)
     return found
 
 
@@ -197,14 +199,17 @@ def _recorded(config: RunConfig, base: Path, found: _Cases, notices: Notices) ->
         raise ConfigError(f"system (recorded): {first_problem(error)}") from None
     path = local_data(base, source.path)
     said: Notices = []
+    is_first = True
 
     def read(tell: Callable[[str], object]) -> Iterator[SystemOutput]:
         def is_told(case_id: str) -> bool:
             tell(case_id)
             return found.is_wanted(case_id)
 
+        nonlocal is_first
+        skim, is_first = Skim(is_told, is_first=is_first), False
         said.clear()
-        return (split_output(output, found.delimiter) for output in iterate_outputs(source, path, said, Skim(is_told)))
+        return (split_output(output, found.delimiter) for output in iterate_outputs(source, path, said, skim))
 
     outputs = RecordedOutputs(path, read, found.order)
     numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]

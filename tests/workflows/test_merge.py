@@ -372,6 +372,41 @@ def test_a_shard_that_no_case_falls_into_is_a_run_of_no_case(tmp_path: Path) -> 
     assert carried_out(path, "none", shard=f"{empty}/50").status == "complete"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "is_said_by_all"),
+    [
+        ({"cases": [case("c3")]}, True),
+        ({"outputs": [output("c3")]}, True),
+        ({"cases": [{"question": "no id"}]}, True),
+        ({"outputs": [{"case_id": "c99", "answer": 7, "retrieved": "none"}]}, False),
+        ({"cases": [case("c99", answerable="perhaps")]}, False),
+        ({"cases": [case("c99", repeat_of="c3"), case("c98", answerable="perhaps")]}, False),
+        ({"outputs": [output("c99")]}, None),
+        ({"cases": [case("c99")]}, None),
+        ({"cases": [case("c99", repeat_of="c3")]}, None),
+    ],
+)
+def test_what_is_wrong_with_the_data_is_found_though_shards_read_only_their_own(
+    tmp_path: Path, wrong: dict[str, Any], is_said_by_all: bool | None
+) -> None:
+    path = suite(tmp_path)
+    for name, more in wrong.items():
+        with (tmp_path / f"{name}.jsonl").open("a") as stream:
+            stream.writelines(json.dumps(row) + "\n" for row in more)
+
+    def said(shard: str | None) -> str:
+        """What a run of the data is refused for, or is warned of."""
+        try:
+            setup = set_up(path, Options(shard=shard))
+        except JudgekitError as error:
+            return str(error)
+        return f"warned of {[*setup.warnings, *setup.system.warnings()]}"  # type: ignore[union-attr]
+
+    whole, parts = said(None), [said(f"{number}/3") for number in (1, 2, 3)]
+    assert whole.startswith("warned of") == (is_said_by_all is None)
+    assert whole in parts if is_said_by_all is False else set(parts) == {whole}
+
+
 @pytest.mark.slow
 def test_python_shares_a_run_out_and_puts_it_together(two: Path) -> None:
     here = two.parent / "parts"

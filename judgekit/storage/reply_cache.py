@@ -7,12 +7,13 @@ that a half-written or altered reply is asked again instead of believed. Nothing
 import fcntl
 import hashlib
 import json
+import os
 import secrets
 import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,9 @@ _ALL_COLUMNS = (
 _STORED_AT = "SELECT CAST(store_time AS REAL) FROM Cache WHERE key = ? AND raw = 1"
 _LOCK_SECONDS = 60
 """How long to wait for another process that writes."""
+
+_N_MOVES = 100
+"""How often the folder may be set aside by others while it is locked; after that it is used without a lock."""
 
 
 _BROKEN = (*BROKEN, AttributeError, KeyError, TypeError, ValueError)
@@ -114,36 +118,65 @@ class DiskReplyCache:
         self._here = threading.local()
         self.n_damaged = 0
         self.set_aside: Path | None = None
+        with self._held(fcntl.LOCK_SH):
+            cache = self._whole()
+        self._cache = self._begin_again() if cache is None else cache
+
+    def _whole(self) -> Cache | None:
+        """The cache, opened; None if it is damaged."""
         try:
-            self._cache = self._open()
+            return self._open()
         except _BROKEN as error:
-            if not self._is_broken(error):
-                raise StorageError(f"{folder}: cache cannot be used: {cause_of(error)}") from None
-            self._cache = self._begin_again()
+            if isinstance(error, BROKEN) and not is_broken(error, self.folder / "cache.db"):
+                raise StorageError(f"{self.folder}: cache cannot be used: {cause_of(error)}") from None
+            return None
 
     def _begin_again(self) -> Cache:
         """Set the damaged folder aside, once for all processes that find it damaged at the same time."""
         try:
-            with self.folder.with_name(f".{self.folder.name}.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                try:
-                    return self._open()
-                except _BROKEN as error:
-                    if not self._is_broken(error):
-                        raise StorageError(f"{self.folder}: cache cannot be used: {cause_of(error)}") from None
-                    stem = f"{self.folder.name}.corrupt-{datetime.now():%Y%m%d-%H%M%S}"
-                    self.set_aside = self.folder.with_name(f"{stem}-{secrets.token_hex(2)}")
-                    self.folder.rename(self.set_aside)
-                    return self._open()
+            with self._held(fcntl.LOCK_EX):
+                if (cache := self._whole()) is not None:
+                    return cache
+                stem = f"{self.folder.name}.corrupt-{datetime.now():%Y%m%d-%H%M%S}"
+                self.set_aside = self.folder.with_name(f"{stem}-{secrets.token_hex(2)}")
+                self.folder.rename(self.set_aside)
         except OSError as error:
             raise StorageError(f"{self.folder}: damaged cache cannot be set aside: {error.strerror or error}") from None
+        with self._held(fcntl.LOCK_SH):
+            if (cache := self._whole()) is not None:
+                return cache
+        raise StorageError(f"{self.folder}: cache cannot be used: a new one is damaged at once")
 
-    def _is_broken(self, error: BaseException) -> bool:
-        return not isinstance(error, BROKEN) or is_broken(error, self.folder / "cache.db")
+    def _held(self, how: int) -> AbstractContextManager[Any]:
+        """Lock the folder while it is opened (shared), or looked at and set aside (exclusive).
+
+        SQLite goes by names: a database that is moved while it is opened would take the journal of the new one for its
+        own. Where nothing can be locked, as in a folder for reading only, there is no lock.
+        """
+        path = self.folder / "cache.lock"
+        for _ in range(_N_MOVES):
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            except OSError as error:
+                if isinstance(error, FileExistsError) and not os.path.lexists(self.folder):
+                    continue
+                raise StorageError(f"{self.folder}: cache cannot be used: {error.strerror or error}") from None
+            try:
+                lock = path.open("a")
+            except FileNotFoundError:
+                continue
+            except OSError:
+                break
+            with suppress(OSError):
+                fcntl.flock(lock, how)
+            with suppress(FileNotFoundError):
+                if os.path.samefile(lock.fileno(), path):  # noqa: PTH121  # a descriptor has no path
+                    return lock
+            lock.close()
+        return nullcontext()
 
     def _open(self) -> Cache:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with_wal = journal_mode(self.folder) == "wal"
             cache = _Database(
                 str(self.folder),

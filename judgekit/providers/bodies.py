@@ -15,7 +15,7 @@ from judgekit.core.protocols import CallError
 from judgekit.core.text import clean_text
 
 if TYPE_CHECKING:
-    from httpx2 import Response
+    from aiohttp import ClientResponse
 
 MOST_BYTES = 8 * 2**20
 """A reply with more bytes, once decompressed, is not read to its end."""
@@ -32,53 +32,47 @@ _ENCODING = b"content-encoding"
 _decode = msgspec.json.Decoder().decode
 
 
-async def read_body(response: "Response") -> bytes:
-    """All bytes of a reply, decompressed; the reply is closed.
+async def read_body(response: "ClientResponse") -> bytes:
+    """All bytes of a reply, decompressed.
 
     Raises:
         CallError: it is larger than `MOST_BYTES`, or not compressed as its headers say.
     """
-    try:
-        inflate = _inflating(response.headers.raw)
-        pieces: list[bytes] = []
-        n_bytes = 0
-        async for piece in response.aiter_raw():
-            part = piece if inflate is None else inflate(piece, MOST_BYTES + 1 - n_bytes)
-            n_bytes += len(part)
-            if n_bytes > MOST_BYTES:
-                raise CallError(
-                    "server_error", f"the reply is larger than {MOST_BYTES // 2**20} MB; it was not read to its end"
-                )
-            pieces.append(part)
-        return b"".join(pieces)
-    finally:
-        await response.aclose()
+    inflate = _inflating(response.raw_headers)
+    pieces: list[bytes] = []
+    n_bytes = 0
+    async for piece in response.content.iter_any():
+        part = piece if inflate is None else inflate(piece, MOST_BYTES + 1 - n_bytes)
+        n_bytes += len(part)
+        if n_bytes > MOST_BYTES:
+            raise CallError(
+                "server_error", f"the reply is larger than {MOST_BYTES // 2**20} MB; it was not read to its end"
+            )
+        pieces.append(part)
+    return b"".join(pieces)
 
 
-async def read_lines(response: "Response", take: Callable[[bytes], None]) -> None:
-    """Hand out the lines of a reply as they come, the last one also without a line feed; the reply is closed.
+async def read_lines(response: "ClientResponse", take: Callable[[bytes], None]) -> None:
+    """Hand out the lines of a reply as they come, the last one also without a line feed.
 
     Raises:
         CallError: a line is larger than `MOST_BYTES`, or the reply is compressed.
     """
-    try:
-        if _inflating(response.headers.raw) is not None:
-            raise CallError("server_error", "a file is compressed, which was not asked for")
-        rest: list[bytes] = []
-        n_rest = 0
-        async for piece in response.aiter_raw():
-            *whole, last = piece.split(b"\n")
-            for line in whole:
-                take(b"".join([*rest, line]))
-                rest, n_rest = [], 0
-            rest.append(last)
-            n_rest += len(last)
-            if n_rest > MOST_BYTES:
-                raise CallError("server_error", f"a line of a file is larger than {MOST_BYTES // 2**20} MB")
-        if n_rest:
-            take(b"".join(rest))
-    finally:
-        await response.aclose()
+    if _inflating(response.raw_headers) is not None:
+        raise CallError("server_error", "a file is compressed, which was not asked for")
+    rest: list[bytes] = []
+    n_rest = 0
+    async for piece in response.content.iter_any():
+        *whole, last = piece.split(b"\n")
+        for line in whole:
+            take(b"".join([*rest, line]))
+            rest, n_rest = [], 0
+        rest.append(last)
+        n_rest += len(last)
+        if n_rest > MOST_BYTES:
+            raise CallError("server_error", f"a line of a file is larger than {MOST_BYTES // 2**20} MB")
+    if n_rest:
+        take(b"".join(rest))
 
 
 def _inflating(raw: Iterable[tuple[bytes, bytes]]) -> "_Inflating | None":

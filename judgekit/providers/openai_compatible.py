@@ -1,8 +1,8 @@
 """Any server that speaks OpenAI's chat completions: OpenAI, vLLM, llama.cpp, Ollama and others.
 
 The official client carries the connection pool, the key, the address and the headers; its own retries are off, since
-they multiply with ours. Requests go straight over its pool with a ready body: the client's way of building a request
-and reading a reply costs three times the call itself.
+they multiply with ours. Requests go straight over the sessions of its pool with a ready body: the layers above, which
+build a request and read a reply, cost several times the call itself.
 """
 
 import asyncio
@@ -26,9 +26,10 @@ from judgekit.core.masking import MaskedHeaders, Masker
 from judgekit.core.protocols import Batching, CallError, Capabilities, ModelIdentity, Provider
 from judgekit.core.request_fields import filled, is_local, secret_values, split_address, variables_in
 from judgekit.providers.batch_endpoint import BatchEndpoint
-from judgekit.providers.bodies import ENCODINGS, decode_body, is_stream, read_body, read_lines
+from judgekit.providers.bodies import decode_body, is_stream, read_body, read_lines
 from judgekit.providers.capabilities import find_capabilities, find_top_logprobs
 from judgekit.providers.completions import read_completion, wire_body
+from judgekit.providers.connection import CHAT, Connection, Sending
 from judgekit.providers.http_errors import error_from_ok, error_from_redirect, error_from_status, redact
 from judgekit.providers.rate_limits import rate_limits
 from judgekit.providers.server_identity import identify_server
@@ -36,47 +37,10 @@ from judgekit.providers.server_identity import identify_server
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from httpx2 import URL, AsyncClient, Request, Response
-    from openai import AsyncOpenAI
-
-_CHAT = "/chat/completions"
-"""Where a completion is asked for, below base_url."""
+    from aiohttp import ClientResponse
 
 FILE_SECONDS = 1800.0
 """Wall-clock limit of sending or receiving a file, which has up to 200 MB."""
-
-
-class _Connection:
-    """The official client and its pool, and what every request over it shares."""
-
-    def __init__(self, client: "AsyncOpenAI", pool: "AsyncClient", query: str, headers: Mapping[str, str]) -> None:
-        import httpx2
-
-        self.client = client
-        self.pool = pool
-        self._request = httpx2.Request
-        self._query = query
-        self._chat = self._url(_CHAT)
-        own = {**client.default_headers, "accept-encoding": ENCODINGS}
-        self._headers = httpx2.Headers({name: value for name, value in own.items() if isinstance(value, str)})
-        self._headers.update(headers)
-
-    def request(self, path: str, content: bytes | None) -> "Request":
-        """A request for a path below the base address, or for a whole address; without content it is a GET."""
-        url = self._chat if path == _CHAT else self._url(path)
-        return self._request("GET" if content is None else "POST", url, headers=self._headers, content=content)
-
-    def form(self, path: str, fields: Mapping[str, str], files: Mapping[str, Any]) -> "Request":
-        """A request with a form, whose files are read while they are sent."""
-        headers = [(name, value) for name, value in self._headers.items() if name.lower() != "content-type"]
-        return self._request("POST", self._url(path), headers=headers, data=fields, files=files)
-
-    def _url(self, path: str) -> "URL":
-        url = self.client.base_url.join(path.lstrip("/"))
-        if not self._query:
-            return url
-        query = self._query.encode()
-        return url.copy_with(query=url.query + b"&" + query if url.query else query)
 
 
 class OpenAICompatible(Provider):
@@ -89,14 +53,14 @@ class OpenAICompatible(Provider):
     def __init__(self, model: ModelConfig, *, api_key: str | None = None) -> None:
         """Nothing is opened before the first request."""
         super().__init__(model, api_key=api_key)
-        self._connection: _Connection | None = None
+        self._connection: Connection | None = None
         self._timeout = model.timeout_seconds or 120.0
         self._has_answered = False
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One chat completion, with a wall-clock limit from sending to the last byte."""
         started = time.perf_counter()
-        payload, headers = await self._exchange(_CHAT, wire_body(request))
+        payload, headers = await self._exchange(CHAT, wire_body(request))
         response = read_completion(payload, time.perf_counter() - started, headers)
         if response.upstream is None:
             return response
@@ -150,7 +114,7 @@ class OpenAICompatible(Provider):
         """
         connection = self._connection or self._open()
         request = connection.form(path, fields, files)
-        return (await self._answer(connection, request, max(self._timeout, FILE_SECONDS)))[0]
+        return (await self._answer(request, max(self._timeout, FILE_SECONDS)))[0]
 
     async def exchange(self, path: str, body: Mapping[str, Any] | None) -> Any:
         """The JSON that a path below base_url answers a body with, or a GET without one.
@@ -170,21 +134,17 @@ class OpenAICompatible(Provider):
         def without_secrets(line: bytes) -> None:
             take(self._masked_line(line) if self._masker.may_stand_in(line) else line)
 
-        async def read(response: "Response") -> bytes:
-            if response.status_code != 200:
+        async def read(response: "ClientResponse") -> bytes:
+            if response.status != 200:
                 return await read_body(response)
             await read_lines(response, without_secrets)
             return b""
 
         connection = self._connection or self._open()
-        request = connection.request(path, None)
-        request.headers["accept-encoding"] = "identity"
-        response, content = await self._send(connection, request, max(self._timeout, FILE_SECONDS), read)
-        if response.status_code != 200:
-            headers = MaskedHeaders(response.headers.raw, self._masker)
-            error = self._status_error(response.status_code, headers, content, str(request.url))
-            error.status = response.status_code
-            raise error
+        request = connection.request(path, None, {"accept-encoding": "identity"})
+        response, content = await self._send(request, max(self._timeout, FILE_SECONDS), read)
+        if response.status != 200:
+            raise self._status_error(response, MaskedHeaders(response.raw_headers, self._masker), content)
 
     def _masked_line(self, line: bytes) -> bytes:
         try:
@@ -196,46 +156,39 @@ class OpenAICompatible(Provider):
         """Decoded body and headers of a reply to one request; errors as of `_answer`."""
         connection = self._connection or self._open()
         request = connection.request(path, None if body is None else msgspec.json.encode(body))
-        return await self._answer(connection, request, self._timeout)
+        return await self._answer(request, self._timeout)
 
-    async def _answer(
-        self, connection: _Connection, request: "Request", seconds: float
-    ) -> tuple[Any, Mapping[str, str]]:
+    async def _answer(self, request: Sending, seconds: float) -> tuple[Any, Mapping[str, str]]:
         """Decoded body and headers of a reply, without secrets; all that a server says comes through here."""
-        response, content = await self._send(connection, request, seconds)
+        response, content = await self._send(request, seconds)
         self._has_answered = True
-        headers, status = MaskedHeaders(response.headers.raw, self._masker), response.status_code
+        headers, status = MaskedHeaders(response.raw_headers, self._masker), response.status
         if self.on_rate_limits is not None and (limits := rate_limits(headers)) is not None:
             self.on_rate_limits(limits)
         if 200 <= status < 300:
             return self._body(status, headers, content), headers
-        error = self._status_error(status, headers, content, str(request.url))
-        error.status = status
-        raise error
+        raise self._status_error(response, headers, content)
 
     async def _send(
-        self,
-        connection: _Connection,
-        request: "Request",
-        seconds: float,
-        read: Callable[["Response"], Awaitable[bytes]] = read_body,
-    ) -> tuple["Response", bytes]:
+        self, request: Sending, seconds: float, read: Callable[["ClientResponse"], Awaitable[bytes]] = read_body
+    ) -> tuple["ClientResponse", bytes]:
         """The reply to a request, and its body; a CallError if there is none, or one that is not HTTP."""
-        import httpx2
+        import aiohttp
 
         try:
-            async with asyncio.timeout(seconds):
-                response = await connection.pool.send(request, stream=True)
+            async with asyncio.timeout(seconds), request as response:
                 return response, await read(response)
         except CallError:
             raise
         except TimeoutError:
             raise self._timed_out(seconds) from None
-        except httpx2.TimeoutException as error:
-            # The aiohttp transport calls every connection that cannot be made a time-out; its cause tells them apart.
-            kinds = [isinstance(cause, TimeoutError) for cause in _causes(error) if isinstance(cause, OSError)]
-            raise (self._timed_out(seconds) if kinds and all(kinds) else self._connection_error(error)) from None
-        except (httpx2.HTTPError, OSError) as error:
+        except (
+            aiohttp.ClientConnectionError,
+            aiohttp.ClientPayloadError,
+            aiohttp.ClientHttpProxyError,
+            aiohttp.InvalidURL,
+            OSError,
+        ) as error:
             raise self._connection_error(error) from None
         except Exception as error:  # noqa: BLE001  # whatever a transport makes of bytes that are not HTTP
             raise self._not_http(error) from None
@@ -263,9 +216,14 @@ class OpenAICompatible(Provider):
             raise fault
         return payload
 
-    def _status_error(self, status: int, headers: Mapping[str, str], content: bytes, url: str) -> CallError:
+    def _status_error(self, response: "ClientResponse", headers: Mapping[str, str], content: bytes) -> CallError:
+        error = self._error_of(response.status, headers, content, str(response.url))
+        error.status = response.status
+        return error
+
+    def _error_of(self, status: int, headers: Mapping[str, str], content: bytes, url: str) -> CallError:
         if 300 <= status < 400:
-            return error_from_redirect(status, url.partition("?")[0], headers.get("location"), _CHAT)
+            return error_from_redirect(status, url.partition("?")[0], headers.get("location"), CHAT)
         if not 400 <= status < 600:
             message = f"HTTP {status:03d}, which is not a reply to a request: {self._shown(content)}"
             return CallError("server_error", message)
@@ -321,7 +279,7 @@ class OpenAICompatible(Provider):
     def _masker(self) -> Masker:
         return Masker([self.api_key, *self.variables.values(), *secret_values(self.model.base_url)])
 
-    def _open(self) -> _Connection:
+    def _open(self) -> Connection:
         import httpx2
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
@@ -335,10 +293,7 @@ class OpenAICompatible(Provider):
             max_connections=self.model.max_concurrency, max_keepalive_connections=self.model.max_concurrency
         )
         timeout = httpx2.Timeout(self._timeout, pool=None)
-        # A redirect may lead the judged texts to another host.
-        pool = DefaultAioHttpClient(
-            verify=_tls(), limits=limits, timeout=timeout, follow_redirects=False, trust_env=self.uses_proxy
-        )
+        pool = DefaultAioHttpClient(verify=_tls(), limits=limits, timeout=timeout, trust_env=self.uses_proxy)
         address, query = split_address(self.model.base_url, self.variables)
         client = AsyncOpenAI(
             # An empty key would make the client read its own environment variable.
@@ -356,7 +311,7 @@ class OpenAICompatible(Provider):
         }
         # Without a key the client would send a made-up one, which hosts that take it in another header refuse.
         key = client.auth_headers if self.api_key else {}
-        self._connection = _Connection(client, pool, query, {**key, **headers})
+        self._connection = Connection(client, pool, query, {**key, **headers}, self._timeout)
         return self._connection
 
 

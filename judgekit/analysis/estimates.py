@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Literal
 
-from judgekit.core.scores import SUM_METHOD, Column, Estimate, NotApplicable, Outcome, Outcomes, Pooled
+from judgekit.core.scores import SUM_METHOD, Column, Estimate, Failed, NotApplicable, Outcome, Outcomes, Pooled
 from judgekit.stats.bootstrap import Interval, Resampling, Row, bootstrap_mean, bootstrap_pooled
 from judgekit.stats.clusters import cluster_sums, clustered_bootstrap_mean, clustered_wilson
 from judgekit.stats.means import mean_of_counts
@@ -72,22 +72,38 @@ class ColumnTally:
 
     def add(self, outcome: Outcome, cluster: int | None = None) -> None:
         """Count one case, with the number of its cluster if the run has clusters."""
-        if isinstance(outcome, float):
-            if cluster is None:
-                self.counted[outcome] += 1
-            else:
-                self.values.append(outcome)
-                self.clusters.append(cluster)
-        elif isinstance(outcome, NotApplicable):
-            self.n_not_applicable += 1
-            self.n_no_input += outcome.by_output
-            if outcome.label is not None:
-                self.labels[outcome.label] += 1
-        else:
-            self.n_error += 1
-            self.n_judge_error += outcome.by_judge
-            if cluster is not None and not outcome.by_judge:
+        if not isinstance(outcome, float):
+            self.add_without_value(_gap(outcome))
+            if cluster is not None and isinstance(outcome, Failed) and not outcome.by_judge:
                 self.failed_clusters.append(cluster)
+        elif cluster is None:
+            self.counted[outcome] += 1
+        else:
+            self.values.append(outcome)
+            self.clusters.append(cluster)
+
+    def add_without_value(self, gap: "_Gap", n: int = 1) -> None:
+        """Count so many cases that have no value, all for the same reason."""
+        has_failed, is_marked, label = gap
+        if has_failed:
+            self.n_error += n
+            self.n_judge_error += n * is_marked
+        else:
+            self.n_not_applicable += n
+            self.n_no_input += n * is_marked
+            if label is not None:
+                self.labels[label] += n
+
+
+_Gap = tuple[bool, bool, str | None]
+"""Of an outcome without a value, what is counted: whether it failed; whether by the judge, or for lack of an input; and
+the name that the distribution counts it by."""
+
+
+def _gap(outcome: NotApplicable | Failed) -> _Gap:
+    if isinstance(outcome, NotApplicable):
+        return False, outcome.by_output, outcome.label
+    return True, outcome.by_judge, None
 
 
 def pooled_row(figure: Pooled, outcomes: Mapping[str, Outcome]) -> tuple[float, ...] | None:
@@ -111,18 +127,18 @@ class _PooledTally:
     n_not_applicable: int = 0
     n_error: int = 0
 
-    def add(self, outcomes: Outcomes, cluster: int | None) -> None:
-        row = pooled_row(self.figure, outcomes)
+    def add(self, row: Row | None, cluster: int | None, *, applies: bool) -> None:
+        """Count one case by its row; without a row, by whether one of the scores applies to it."""
         if row is not None:
             if cluster is None:
                 self.counted[row] += 1
             else:
                 self.rows.append(row)
                 self.clusters.append(cluster)
-        elif all(isinstance(outcomes[name], NotApplicable) for name in self.figure.over):
-            self.n_not_applicable += 1
-        else:
+        elif applies:
             self.n_error += 1
+        else:
+            self.n_not_applicable += 1
 
     def _column(self, place: int) -> Iterator[float]:
         """One number of each row."""
@@ -163,24 +179,105 @@ class _PooledTally:
         )
 
 
+_MOST_PATTERNS = 4096
+"""Patterns of many columns that are told apart, so that a tally keeps no more."""
+
+_Pattern = tuple[tuple[int, _Gap], ...]
+"""Columns without a value by their places."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcomes:
+    """The outcomes of one case, put in the form that every tally of a run counts."""
+
+    outcomes: Outcomes
+    values: Sequence[tuple[int, float]]
+    """Place of a column, and its value."""
+    gaps: Sequence[_Pattern]
+    """The columns without a value: one pattern, which other cases have too, or a few."""
+    rows: Sequence[tuple[Row | None, bool]]
+    """By pooled figure: what the case adds to its sums, and whether one of its scores applies."""
+
+
+class _Sorting:
+    """Puts the outcomes of a case in the form that tallies count, once for all of them."""
+
+    def __init__(self, columns: Sequence[Column], pooled: Sequence[Pooled]) -> None:
+        self.columns, self.pooled = columns, pooled
+        self._names = [column.name for column in columns]
+        self._known: set[_Pattern] = set()
+
+    def sorted(self, outcomes: Outcomes) -> CaseOutcomes:
+        values: list[tuple[int, float]] = []
+        gaps: list[tuple[int, _Gap]] = []
+        for place, name in enumerate(self._names):
+            outcome = outcomes[name]
+            if isinstance(outcome, float):
+                values.append((place, outcome))
+            else:
+                gaps.append((place, _gap(outcome)))
+        rows = [(pooled_row(figure, outcomes), _applies(figure, outcomes)) for figure in self.pooled]
+        return CaseOutcomes(outcomes, values, self._patterns(tuple(gaps)), rows)
+
+    def _patterns(self, gaps: _Pattern) -> Sequence[_Pattern]:
+        if gaps not in self._known:
+            if len(self._known) >= _MOST_PATTERNS:
+                return [(gap,) for gap in gaps]
+            self._known.add(gaps)
+        return [gaps]
+
+
+def _applies(figure: Pooled, outcomes: Outcomes) -> bool:
+    return not all(isinstance(outcomes[name], NotApplicable) for name in figure.over)
+
+
 class Tally:
     """All columns over one set of cases: the whole run, or one slice."""
 
     def __init__(self, columns: Sequence[Column], pooled: Sequence[Pooled], rules: FigureRules = DEFAULT_RULES) -> None:
         """Prepare for the columns; a case must bring an outcome for each."""
+        self._sorting = _Sorting(columns, pooled)
         self._rules = rules
         self._columns = [(column, ColumnTally()) for column in columns]
+        self._counted = [tally.counted for _, tally in self._columns]
         self._pooled = [_PooledTally(figure) for figure in pooled]
+        self._gaps: Counter[_Pattern] = Counter()
+        """Patterns that are not in the columns yet."""
+
+    def empty(self) -> "Tally":
+        """Another tally of the same columns, for cases that this one sorts."""
+        other = Tally(self._sorting.columns, self._sorting.pooled, self._rules)
+        other._sorting = self._sorting
+        return other
 
     def add(self, outcomes: Outcomes, cluster: int | None = None) -> None:
         """Count one case, with the number of its cluster if the run has clusters."""
-        for column, tally in self._columns:
-            tally.add(outcomes[column.name], cluster)
-        for figure in self._pooled:
-            figure.add(outcomes, cluster)
+        self.count(self.sorted(outcomes), cluster)
+
+    def sorted(self, outcomes: Outcomes) -> CaseOutcomes:
+        """The outcomes of a case as this tally and its `empty` ones count them."""
+        return self._sorting.sorted(outcomes)
+
+    def count(self, case: CaseOutcomes, cluster: int | None = None) -> None:
+        """Count one case whose outcomes are sorted."""
+        if cluster is None:
+            counted = self._counted
+            for place, value in case.values:
+                counted[place][value] += 1
+            for pattern in case.gaps:
+                self._gaps[pattern] += 1
+        else:
+            for column, tally in self._columns:
+                tally.add(case.outcomes[column.name], cluster)
+        for figure, (row, applies) in zip(self._pooled, case.rows, strict=True):
+            figure.add(row, cluster, applies=applies)
 
     def figures(self, policy: ErrorPolicy, section: str = "overall") -> Figures:
         """Estimates by name in metrics.json."""
+        for pattern, n in self._gaps.items():
+            for place, gap in pattern:
+                self._columns[place][1].add_without_value(gap, n)
+        self._gaps.clear()
         found: Figures = {}
         for column, tally in self._columns:
             if column.section != section:

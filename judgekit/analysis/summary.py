@@ -32,10 +32,9 @@ class RunTally:
         """Prepare for the columns of all metrics and judges of a run."""
         self._policy = policy
         self._clusters = None if rules.cluster_by is None else Clusters(rules.cluster_by)
-        new_tally = partial(Tally, columns, pooled, rules)
-        self._overall = new_tally()
+        self._overall = Tally(columns, pooled, rules)
         self._slices: dict[str, defaultdict[str, Tally]] = {
-            dimension: defaultdict(new_tally) for dimension in dimensions
+            dimension: defaultdict(self._overall.empty) for dimension in dimensions
         }
         coverage = [column for column in columns if column.name == DOC_TYPE_METRIC]
         self._by_type: defaultdict[str, Tally] | None = (
@@ -50,10 +49,11 @@ class RunTally:
     def add(self, case: Case, output: SystemOutput, outcomes: Outcomes) -> None:
         """Count one case."""
         cluster = None if self._clusters is None else self._clusters.number(case)
-        self._overall.add(outcomes, cluster)
+        counted = self._overall.sorted(outcomes)
+        self._overall.count(counted, cluster)
         for dimension, tallies in self._slices.items():
             for value in slice_values(case, dimension):
-                tallies[value].add(outcomes, cluster)
+                tallies[value].count(counted, cluster)
         self._forms.add(case, output)
         if self._by_type is not None:
             for value in doc_types(case):

@@ -1,8 +1,9 @@
 """Records that are read again each time they are asked for, so that memory does not grow with their number."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TypeVar
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TypeVar, overload
 
 from judgekit.core.errors import InputError
 
@@ -38,6 +39,35 @@ class Streamed(Collection[T_co]):
 
     def __contains__(self, item: object) -> bool:
         return any(item == other for other in self)
+
+
+class IdList(Sequence[str]):
+    """Ids in their order, in eight bytes each beside their text."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._text = bytearray()
+        self._ends = array("Q", [0])
+
+    def append(self, name: str) -> None:
+        """Take the next id."""
+        self._text += name.encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._text))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        places = range(len(self))[index]
+        if isinstance(places, range):
+            return [self[place] for place in places]
+        return self._text[self._ends[places] : self._ends[places + 1]].decode("utf-8", "surrogatepass")
 
 
 class IdOrder:

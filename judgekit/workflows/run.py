@@ -221,7 +221,8 @@ async def judge(job: RunJob, observer: Observer) -> None:
             try:
                 if left is not None:
                     await _ready(job, left)
-                await Passes(job.cache, sink, spending, observer).run_stored(job.folder, wanted, done)
+                if left is None or left:
+                    await Passes(job.cache, sink, spending, observer).run_stored(job.folder, wanted, done)
             finally:
                 sink.close()
                 if sink.cache_warning is not None:

@@ -3,13 +3,14 @@
 import hashlib
 import random
 import secrets
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import datetime
-from functools import partial
 
 from judgekit.analysis.drift_points import AT_ONCE
-from judgekit.core.judgments import JudgmentKey, last_judgments
+from judgekit.core.judgments import JudgmentKey
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK, RUN_SPOT_CHECKS, SpotCheckRecord, sample_size
+from judgekit.core.streams import IdList
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_check_kind
 
@@ -44,11 +45,11 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
     seed = _seed(job)
     rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
     own = own_spot_checks(job)
+    here = _asked_about(job, {plan.primary.judge.name for plan in job.spot_checks})
     plans = []
     for spot_check in job.spot_checks:
         second, name, wanted = spot_check.second, spot_check.primary.judge.name, spot_check.wanted
-        here = [item.case_id for item in job.folder.judge_inputs(partial(_is_of, name))]
-        ids = job.judged_in_file.get(name, here)
+        ids = job.judged_in_file.get(name, here[name])
         n = sample_size(wanted.n, len(ids))
         order = drawn(ids, n, rng, adaptive=wanted.adaptive)
         # A sample that has grown before a complete run is resumed does not shrink.
@@ -56,8 +57,7 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
         n_grown = max((len(record.case_ids) for record in before), default=0)
         case_ids = order[: max(n, n_grown if wanted.adaptive else 0)]
         if job.manifest.shard is not None:  # which cannot tell whether the whole is decided, so its part does not grow
-            own_cases = set(here)
-            order = case_ids = tuple(case_id for case_id in case_ids if case_id in own_cases)
+            order = case_ids = _those_in(here[name], case_ids)
         record = SpotCheckRecord(
             check=RUN_SPOT_CHECK,
             judge=name,
@@ -80,8 +80,25 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
     return plans
 
 
-def _is_of(name: str, judge: str, _: str) -> bool:
-    return judge == name
+def _asked_about(
+    job: RunJob, judges: Set[str], is_meant: Callable[[str, str], bool] = lambda _judge, _case_id: True
+) -> dict[str, IdList]:
+    """By judge, the cases that it is asked about and that are meant, in the order of the judge inputs."""
+    found = {judge: IdList() for judge in judges}
+
+    def is_read(judge: str, case_id: str) -> bool:
+        if judge in found and is_meant(judge, case_id):
+            found[judge].append(case_id)
+        return False
+
+    job.folder.n_judge_inputs(is_read)
+    return found
+
+
+def _those_in(known: Iterable[str], case_ids: Sequence[str]) -> tuple[str, ...]:
+    """Of some ids those that are known, in their order."""
+    here = set(case_ids).intersection(known)
+    return tuple(case_id for case_id in case_ids if case_id in here)
 
 
 def _seed(job: RunJob) -> int:
@@ -137,20 +154,16 @@ def all_repeats(job: RunJob) -> list[DrawnSpotCheck]:
     return plans
 
 
-def _older_than_a_day(job: RunJob, judges: Set[str]) -> dict[str, list[str]]:
+def _older_than_a_day(job: RunJob, judges: Set[str]) -> dict[str, IdList]:
     """By judge, the cases with such a verdict, in the order of the judge inputs."""
-    judgments = last_judgments(item for item in job.folder.judgments() if item.judge in judges)
     newest = job.now() - AT_ONCE
-    older = {
-        key
-        for key, item in judgments.items()
-        if key.role == "primary" and item.verdict is not None and datetime.fromisoformat(item.created_at) < newest
-    }
-    found: dict[str, list[str]] = {judge: [] for judge in judges}
-    for item in job.folder.judge_inputs():
-        if JudgmentKey("primary", item.judge, item.case_id) in older:
-            found[item.judge].append(item.case_id)
-    return found
+    with StoredJudgments(job.folder) as judgments:
+
+        def is_older(judge: str, case_id: str) -> bool:
+            item = judgments.get(JudgmentKey("primary", judge, case_id))
+            return item is not None and item.verdict is not None and datetime.fromisoformat(item.created_at) < newest
+
+        return _asked_about(job, judges, is_older)
 
 
 def _repeat_seed(seed: int | None, run_id: str) -> int:

@@ -23,6 +23,7 @@ from judgekit.core.runs import CasePart, Notices
 from judgekit.core.shard_tasks import Executor
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
 from judgekit.core.stored_text import as_stored, characters_kept
+from judgekit.core.streams import IdList
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.storage.config_files import load_config
@@ -213,14 +214,14 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
 
 def _judged(
     config: RunConfig, system: Recorded | System, judges: Sequence[JudgePlan], cases: Collection[Case]
-) -> dict[str, list[str]]:
+) -> dict[str, IdList]:
     """By judge, the cases whose recorded outputs it is asked about."""
     if not cases or not isinstance(system, Recorded):
         return {}
     n_kept = characters_kept(config.store_text)
     pairs = ((case, as_stored(system.output(case), n_kept)) for case in cases)
     components = {plan.judge.name: plan.judge for plan in judges}
-    found: dict[str, list[str]] = {name: [] for name in components}
+    found = {name: IdList() for name in components}
     for item in judge_inputs([*components.values()], pairs, {}, []):
         found[item.judge].append(item.case_id)
     return found

@@ -1,6 +1,8 @@
 """Settings and fixtures of all tests."""
 
+import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -23,3 +25,22 @@ def no_waiting_for_the_disk() -> Iterator[None]:
 def runs_without_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are written as they were before the manifest held hashes, so that a test may change their files by hand."""
     monkeypatch.setattr("judgekit.storage.run_folder.seals_of", lambda _: {})
+
+
+@pytest.fixture
+def ends_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Processes that a test leaves running when it fails are ended, so that no later test fails over them."""
+    started: list[subprocess.Popen[Any]] = []
+    begin = subprocess.Popen.__init__
+
+    def noted(process: subprocess.Popen[Any], *arguments: Any, **settings: Any) -> None:
+        begin(process, *arguments, **settings)
+        if "fork_server" not in str(process.args):  # it serves the tests that follow
+            started.append(process)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    yield
+    for process in started:
+        process.kill()
+        with process:
+            pass

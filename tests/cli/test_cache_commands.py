@@ -219,6 +219,7 @@ def test_clear_needs_yes_where_nobody_can_be_asked_and_gives_the_space_back(tmp_
 
 @pytest.mark.parametrize(("answer", "n_left"), [("n\n", 1), ("y\n", 0)])
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_clear_asks_on_a_terminal(tmp_path: Path, answer: str, n_left: int) -> None:
     fill(tmp_path, {key("a"): REPLY})
     ours, theirs = pty.openpty()

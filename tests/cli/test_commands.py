@@ -240,6 +240,7 @@ def wait_for_lines(path: Path, n_lines: int, process: subprocess.Popen[str]) -> 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_an_interrupted_run_is_exit_130_keeps_what_was_judged_and_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     with FaultServer(with_latency(0.05)) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=60, model={"max_concurrency": 2})
@@ -268,6 +269,7 @@ def test_an_interrupted_run_is_exit_130_keeps_what_was_judged_and_goes_on(tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_a_hanging_server_does_not_hold_up_an_interruption(tmp_path: Path) -> None:
     with FaultServer(sequence([verdict(4, supported=["x"]), hang()])) as server:
         config = write_suite(tmp_path, server.base_url, model={"timeout_seconds": 100})
@@ -281,6 +283,7 @@ def test_a_hanging_server_does_not_hold_up_an_interruption(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_a_killed_run_with_a_torn_line_is_resumed_without_a_case_twice(tmp_path: Path) -> None:
     with FaultServer(with_latency(0.03)) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=40, model={"max_concurrency": 2})

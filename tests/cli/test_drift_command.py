@@ -101,6 +101,7 @@ def test_an_alarm_lasts_until_it_is_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_a_run_that_is_killed_while_it_asks_again_goes_on_with_the_same_cases(tmp_path: Path) -> None:
     with FaultServer(with_latency(0.05, then=plausible_verdict)) as server:
         suite(tmp_path, server, spot_check={"n": 2, "model": "other"})

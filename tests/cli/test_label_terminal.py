@@ -24,7 +24,7 @@ from tests.builders import case, output, read_json, read_lines, write_suite
 from tests.cli.fork_server import Ended
 from tests.cli.fork_server import judgekit as command
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ends_processes")]
 
 PROMPT = "q quit: "
 NASTY_ID = "=1+1 \x1b[31m007"

@@ -14,7 +14,7 @@ from judgekit.testing import FaultServer, Reply, Request, verdict
 from tests.builders import read_json, read_lines, write_suite
 from tests.cli.fork_server import ENVIRONMENT, judgekit
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ends_processes")]
 
 
 def ignore_ctrl_c() -> None:

@@ -108,6 +108,7 @@ def test_a_run_is_deleted_only_where_that_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "is_left"), [("n\n", True), ("y\n", False)])
+@pytest.mark.usefixtures("ends_processes")
 def test_deleting_asks_on_a_terminal(tmp_path: Path, answer: str, is_left: bool) -> None:
     results = suite(tmp_path, "demo-1")
     ours, theirs = pty.openpty()

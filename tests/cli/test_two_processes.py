@@ -15,7 +15,7 @@ from judgekit.storage.stored_history import read_points
 from judgekit.testing import FaultServer, with_latency
 from tests.builders import read_json, read_lines, write_suite
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ends_processes")]
 
 N_CASES = 60
 

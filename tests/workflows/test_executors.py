@@ -348,6 +348,7 @@ def workers_of(pid: int) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.usefixtures("ends_processes")
 def test_a_worker_that_is_killed_costs_its_shard_and_no_figure(tmp_path: Path, name: str) -> None:
     with FaultServer(with_latency(0.05, then=on_kiln())) as server:
         path = write_suite(

@@ -142,6 +142,7 @@ ONE_RUN = "import sys, judgekit; judgekit.run(sys.argv[1], run_id=sys.argv[2])"
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_d07_processes_share_a_cache_and_all_finish(tmp_path: Path) -> None:
     n_processes, n_cases = 4, 80
     with FaultServer(good()) as server:

@@ -17,7 +17,7 @@ import pytest
 from judgekit.testing import FaultServer, chat_reply
 from tests.builders import REPOSITORY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ends_processes")]
 
 SERVICE = REPOSITORY / "tests" / "doubles" / "rag_service.py"
 N_CASES = (REPOSITORY / "configs" / "quickstart" / "cases.jsonl").read_bytes().count(b"\n")

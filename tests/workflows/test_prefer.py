@@ -466,6 +466,7 @@ def test_a_run_whose_outputs_bring_the_other_answer_needs_no_second_run(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_a_comparison_that_is_killed_is_resumed_with_every_pair_in_both_orders(tmp_path: Path) -> None:
     with FaultServer(with_latency(0.02, then=judge_that(by_place_in_three_of_ten))) as server:
         runs = [store(tmp_path, name, answers_of(name, 40), server) for name in "AB"]

@@ -439,6 +439,7 @@ def writer(folder: Path, name: str, n_runs: int, n_cases: int) -> subprocess.Pop
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_d07_processes_that_write_at_once_all_complete_and_lose_nothing(tmp_path: Path) -> None:
     ran(tmp_path)
     (tmp_path / "results" / DATABASE).unlink()  # so that they also meet in making it
@@ -455,6 +456,7 @@ def test_d07_processes_that_write_at_once_all_complete_and_lose_nothing(tmp_path
 
 
 @pytest.mark.parametrize("milliseconds", [1, 10, 40, 90])
+@pytest.mark.usefixtures("ends_processes")
 def test_a_kill_in_the_middle_of_writing_leaves_a_database_of_whole_runs(tmp_path: Path, milliseconds: int) -> None:
     ran(tmp_path)
     process = writer(tmp_path / "results" / "r", "k", 1000, 3000)

@@ -275,6 +275,7 @@ cache.close()
 
 @pytest.mark.parametrize("start", ["new", "damaged"])
 @pytest.mark.slow
+@pytest.mark.usefixtures("ends_processes")
 def test_d07_eight_processes_that_write_at_once_lose_nothing(tmp_path: Path, start: str) -> None:
     folder = tmp_path / "cache"
     if start == "damaged":

@@ -1,7 +1,7 @@
 """The port to what judges the shards of a run elsewhere; adapters are in executors."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ class ShardTask:
     use_cache: bool
     n_sharers: int
     """So many workers share the calls in flight that the config allows of each model."""
+    samples: Mapping[str, Sequence[str]] | None = None
+    """By judge, the cases of the spot check of the whole, so that not every worker has to draw them from all cases."""
 
 
 class Executor(BaseModel):

@@ -4,7 +4,7 @@ import os
 import re
 import resource
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -64,6 +64,8 @@ class Options:
     """False if nothing is asked, so that a missing key is not an error."""
     n_sharers: int = 1
     """So many processes share the calls in flight that the config allows of each model."""
+    samples: Mapping[str, Sequence[str]] | None = None
+    """By judge, the cases of the spot check of which a shard is a part; None: it draws them itself."""
     most_connections: int = sys.maxsize
     """To one model, as far as this machine is concerned."""
     from_dir: Path | None = None

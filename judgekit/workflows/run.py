@@ -348,7 +348,7 @@ def _write_figures(job: RunJob, status: RunStatus, reason: str | None, seconds: 
         counts[f"{name}.failed"] = record["n_failed"]
     job.manifest = job.manifest.model_copy(update={"counts": counts})
     _write_manifest(job, status, reason)
-    return closed(job.folder, summary, report=job.config.report)
+    return closed(job.folder, summary, report=job.config.report and job.manifest.shard is None)
 
 
 def _settle_panels(job: RunJob) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import random
 import secrets
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 
 from judgekit.analysis.drift_points import AT_ONCE
@@ -11,8 +11,10 @@ from judgekit.core.judgments import JudgmentKey
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK, RUN_SPOT_CHECKS, SpotCheckRecord, sample_size
 from judgekit.core.streams import IdList
 from judgekit.storage.stored_judgments import StoredJudgments
+from judgekit.systems.recorded import Recorded
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import DrawnSpotCheck, drawn, spot_check_kind
+from judgekit.workflows.setup import SpotCheckPlan, judged_cases
 
 
 def own_spot_checks(job: RunJob) -> list[SpotCheckRecord]:
@@ -43,18 +45,16 @@ def fresh_seed() -> int:
 def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
     """The second opinion on each judge, with its sample drawn; a shard has its part of the sample of the whole."""
     seed = _seed(job)
-    rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
     own = own_spot_checks(job)
     here = _asked_about(job, {plan.primary.judge.name for plan in job.spot_checks})
+    whole = {name: job.judged_in_file.get(name, ids) for name, ids in here.items()}
     plans = []
-    for spot_check in job.spot_checks:
+    for spot_check, n, may_grow_to in _samples(job, whole, seed):
         second, name, wanted = spot_check.second, spot_check.primary.judge.name, spot_check.wanted
-        ids = job.judged_in_file.get(name, here[name])
-        n = sample_size(wanted.n, len(ids))
-        order = drawn(ids, n, rng, adaptive=wanted.adaptive)
         # A sample that has grown before a complete run is resumed does not shrink.
         before = [record for record in own if (record.judge, record.check) == (name, RUN_SPOT_CHECK)]
         n_grown = max((len(record.case_ids) for record in before), default=0)
+        order = may_grow_to
         case_ids = order[: max(n, n_grown if wanted.adaptive else 0)]
         if job.manifest.shard is not None:  # which cannot tell whether the whole is decided, so its part does not grow
             order = case_ids = _those_in(here[name], case_ids)
@@ -70,7 +70,7 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
             prompt_version=second.prompt.version,
             prompt_sha256=second.prompt.sha256,
             seed=seed,
-            n_population=len(ids),
+            n_population=len(whole[name]),
             case_ids=case_ids,
             threshold=wanted.threshold,
             adaptive=wanted.adaptive,
@@ -78,6 +78,28 @@ def second_opinions(job: RunJob) -> list[DrawnSpotCheck]:
         )
         plans.append(DrawnSpotCheck(record, second, order))
     return plans
+
+
+def _samples(
+    job: RunJob, asked_about: Mapping[str, Sequence[str]], seed: int
+) -> Iterator[tuple[SpotCheckPlan, int, tuple[str, ...]]]:
+    """Each spot check, with the number of cases that it begins with, and those that it may grow to."""
+    rng = random.Random(seed)  # noqa: S311  # a sample, not a secret
+    for spot_check in job.spot_checks:
+        name, wanted = spot_check.primary.judge.name, spot_check.wanted
+        if job.samples is not None:
+            yield spot_check, len(job.samples[name]), tuple(job.samples[name])
+            continue
+        n = sample_size(wanted.n, len(asked_about[name]))
+        yield spot_check, n, drawn(asked_about[name], n, rng, adaptive=wanted.adaptive)
+
+
+def samples_for_shards(job: RunJob) -> dict[str, Sequence[str]] | None:
+    """By judge, what the spot check of a run draws, for the shards of the run; None: there is nothing to draw yet."""
+    if not job.spot_checks or not isinstance(job.system, Recorded):
+        return None
+    asked_about = judged_cases(job.config, job.system, job.judges, job.cases)
+    return {plan.primary.judge.name: order[:n] for plan, n, order in _samples(job, asked_about, _seed(job))}
 
 
 def _asked_about(
@@ -106,7 +128,7 @@ def _seed(job: RunJob) -> int:
     stored = [record.seed for record in job.folder.spot_checks() if record.check == RUN_SPOT_CHECK]
     if stored or job.config.seed is not None:
         return stored[0] if stored else job.config.seed or 0
-    if job.manifest.shard is None and not job.manifest.shards:
+    if job.manifest.shard is None and not job.manifest.shards and job.executor is None:
         return fresh_seed()
     return _hashed(f"{job.cases_sha256} {job.manifest.name}")
 

@@ -79,6 +79,8 @@ class Setup:
     """Judges that are asked again about verdicts older than a day."""
     judged_in_file: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """In a shard, by judge: the cases of the whole that it is asked about, which a spot check draws from."""
+    samples: Mapping[str, Sequence[str]] | None = None
+    """In a shard, by judge: what the spot check of the whole has drawn, if that is known."""
     panels: Sequence[Panel] = ()
     corpus_chunk_ids: frozenset[str] | None = None
     """Ids of all chunks of the corpus, if the config names a file of them."""
@@ -123,7 +125,8 @@ def set_up(config_path: Path, options: Options, system: System | None = None) ->
     check_dimensions(config.slices)
     check_baselines(config.gates, results_dir_of(config.results_dir, config_path, options))
     # The sample of a spot check is drawn from all cases that a judge is asked about, which takes more than their ids.
-    shard = None if config.spot_check is not None and config.system.name == RECORDED else options.shard
+    draws = config.spot_check is not None and options.samples is None and config.system.name == RECORDED
+    shard = None if draws else options.shard
     data = judged_data(config, surroundings_of(config_path, options), system, shard)
     setup = assembled(config, config_path, data, options)
     if options.shard is None and system is None:  # a shard is not divided again, and no worker can be sent a program
@@ -183,7 +186,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     is_shard = options.shard is not None
     has_sample = config.spot_check is not None and not (is_shard and not isinstance(data.system, Recorded))
     spot_checks = _spot_checks(config, prompts, models, judges) if has_sample else []
-    whole = replace(part, shard=None).of(all_cases) if is_shard and spot_checks else []
+    whole = replace(part, shard=None).of(all_cases) if is_shard and spot_checks and options.samples is None else []
     used = {plan.runtime.model_id for plan in [*judges, *(item.second for item in spot_checks)]}
     models = {name: runtime for name, runtime in models.items() if name in used}
     return Setup(
@@ -202,7 +205,8 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         models=models,
         spot_checks=spot_checks,
         repeats=[] if is_shard or config.spot_check is None else _repeats(config.spot_check, judges),
-        judged_in_file=_judged(config, data.system, judges, whole),
+        judged_in_file=judged_cases(config, data.system, judges, whole),
+        samples=options.samples,
         panels=panels_of(config.judges, judges),
         corpus_chunk_ids=data.corpus_chunk_ids,
         indexing=data.indexing,
@@ -212,7 +216,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
     )
 
 
-def _judged(
+def judged_cases(
     config: RunConfig, system: Recorded | System, judges: Sequence[JudgePlan], cases: Collection[Case]
 ) -> dict[str, IdList]:
     """By judge, the cases whose recorded outputs it is asked about."""

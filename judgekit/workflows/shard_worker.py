@@ -44,6 +44,7 @@ def _judge(task: ShardTask) -> None:
         use_cache=task.use_cache,
         cache_dir=Path(task.cache_dir),
         n_sharers=task.n_sharers,
+        samples=task.samples,
         **task.part,
     )
     leases = parts.path / LEASES

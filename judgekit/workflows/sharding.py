@@ -6,7 +6,7 @@ run is resumed, and only shards without a committed attempt are judged.
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, suppress
 from contextvars import copy_context
@@ -24,6 +24,7 @@ from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.shard_parts import PARTS, ShardParts
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.merge import take_parts
+from judgekit.workflows.run_spot_checks import samples_for_shards
 
 TRIES = 3
 """How often a shard is tried before the run goes on without it."""
@@ -47,6 +48,7 @@ class _Driver:
     n_shards: int
     observer: Observer
     leases: BudgetLeases | None = None
+    samples: Mapping[str, Sequence[str]] | None = None
     left: deque[int] = field(default_factory=deque)
     tries: Counter[int] = field(default_factory=Counter)
     problems: dict[int, tuple[int, str]] = field(default_factory=dict)
@@ -61,6 +63,7 @@ class _Driver:
         self.left.extend(number for number in range(1, self.n_shards + 1) if number not in done)
         if not self.left:
             return
+        self.samples = samples_for_shards(self.job)
         self.observer.started(PARTS, len(self.left))
         try:
             async with _session(self.executor) as submit:
@@ -93,6 +96,7 @@ class _Driver:
             cache_dir=str(job.folder.path.resolve().parent),
             use_cache=job.cache is not None,
             n_sharers=n_sharers,
+            samples=self.samples,
         )
 
     def _take(self, number: int, future: "asyncio.Future[Any]") -> None:

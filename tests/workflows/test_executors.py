@@ -160,6 +160,24 @@ def test_whatever_befalls_a_worker_every_input_counts_once(
 
 
 @pytest.mark.slow
+def test_the_driver_draws_the_spot_check_once_and_each_worker_asks_about_its_part(tmp_path: Path) -> None:
+    path = suite(tmp_path, spot_check={"n": 7, "model": "strict"})  # without a seed
+    samples: list[Any] = []
+
+    def befalls(work: Work, task: ShardTask) -> Any:
+        samples.append(task.samples)
+        return work(task)
+
+    on_threads(new_job(path), befalls)
+    whole = tmp_path / "results" / "whole"
+    drawn = {record.judge: record.case_ids for record in RunFolder(whole).spot_checks()}
+    assert [len(case_ids) for case_ids in drawn.values()] == [7]
+    assert samples == [drawn] * 4
+    asked = [item["case_id"] for item in read_lines(whole / "judgments.jsonl") if item["role"] == "spot_check"]
+    assert sorted(asked) == sorted(drawn["groundedness"])
+
+
+@pytest.mark.slow
 def test_a_bad_shard_does_not_stop_the_others_and_the_driver_takes_up_what_is_committed(tmp_path: Path) -> None:
     path = suite(tmp_path)
     asked: list[str] = []

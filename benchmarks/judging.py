@@ -225,7 +225,10 @@ def fill_cache(engine: Engine, n_items: int) -> None:
     from judgekit.engine.requests import RequestMaker
 
     body = {"reasoning": "as it says", "supported_claims": ["It came out red."], "unsupported_claims": [], "score": 5}
-    reply = encode_reply(ModelResponse(text=json.dumps(body), finish_reason="stop", served_model="judge-2025-01-01"))
+    given = "judge-2025-01-01", "2025-01-01T00:00:00.000+00:00"
+    reply = encode_reply(
+        ModelResponse(text=json.dumps(body), finish_reason="stop", served_model=given[0], replied_at=given[1])
+    )
     engine.runtime.capabilities = Capabilities(max_tokens_name="max_tokens")
     requests = RequestMaker(engine.judging.plan, engine.runtime.capabilities)
     batch = []

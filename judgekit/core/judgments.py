@@ -50,6 +50,9 @@ NO_REPLY_KINDS: frozenset[FailureKind] = frozenset(
 """Failures without a reply, which nobody charges for; of a call that timed out nothing tells whether it was charged."""
 
 
+_pack_sorted = msgspec.json.Encoder(order="deterministic").encode
+
+
 class JudgeInput(Frozen):
     """What a judge is asked about one case: named variables, not rendered text.
 
@@ -64,7 +67,7 @@ class JudgeInput(Frozen):
     def sha256(self) -> str:
         # Variables hold texts, whole numbers, lists and objects only; for them this is canonical and much quicker.
         try:
-            packed = msgspec.json.encode([self.judge, self.variables], order="deterministic")
+            packed = _pack_sorted([self.judge, self.variables])
         except UnicodeEncodeError:
             packed = canonical_json([self.judge, self.variables])
         return hashlib.sha256(packed).hexdigest()

@@ -109,15 +109,16 @@ def in_words(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def canonical_json(value: Any) -> bytes:
     """Sorted keys, no white space, UTF-8, strict (no NaN): equal values give equal bytes.
 
     Raises:
         ValueError: the value holds NaN or an infinity.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(
-        "utf-8", "surrogatepass"
-    )
+    return _CANONICAL.encode(value).encode("utf-8", "surrogatepass")
 
 
 def canonical_sha256(value: Any) -> str:

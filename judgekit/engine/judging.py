@@ -266,7 +266,8 @@ class JudgingPass:
         copyable = self.plan.prompt.has_foreign_braces(draft.request.messages[-1]["content"])
         judge, judge_input = self.plan.judge, draft.judge_input
         parsed = parse_reply(reply.response, judge, judge_input if copyable else None, self.plan.prompt.reply_schema)
-        return replace(parsed, verdict=judge.check_verdict(parsed.verdict, judge_input))
+        verdict = judge.check_verdict(parsed.verdict, judge_input)
+        return parsed if verdict is parsed.verdict else replace(parsed, verdict=verdict)
 
     def _weighed(self, draft: JudgmentDraft, reply: Reply, parsed: ParsedReply) -> ParsedReply:
         """The verdict with its probabilities; of the tokens of the reply, only those that they come from are kept."""

@@ -108,7 +108,7 @@ class JudgmentDraft:
             upstream=response.upstream,
             key=self.key,
             key_parts=self.key_parts,
-            parameters=dict(self.request.parameters),
+            parameters=self.request.parameters,
             temperature_accepted=self.capabilities.temperature,
             raw_reply=_said(response),
             finish_reason=response.finish_reason,
@@ -144,8 +144,10 @@ class JudgmentDraft:
 
 def _said(response: ModelResponse) -> str | None:
     """All that the model said: a refusal may stand beside a text."""
+    if not response.refusal:
+        return response.text
     said = [text for text in (response.refusal, response.text) if text]
-    return "\n\n".join(dict.fromkeys(said)) if said else response.text
+    return "\n\n".join(dict.fromkeys(said))
 
 
 def joined(kind: Kind, judge_input: JudgeInput, parts: Sequence[Judged]) -> Judged:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from judgekit.core.cache_keys import frame_parts, request_key, short_hash
 from judgekit.core.components import Judge
@@ -77,7 +78,16 @@ class RequestMaker:
         config = plan.runtime.config
         self.plan = plan
         self.capabilities = capabilities
-        self._parameters = capabilities.parameters(config, with_tokens=plan.judge.scoring == "expected")
+        self._request = partial(
+            ModelRequest,
+            provider=config.provider,
+            base_url=config.public_url,
+            model=config.model,
+            pinned_model=plan.runtime.model_as_pinned(),
+            parameters=capabilities.parameters(config, with_tokens=plan.judge.scoring == "expected"),
+            reply_schema=plan.prompt.reply_schema,
+            prompt_sha256=plan.prompt.sha256,
+        )
         keys = ", ".join(f'"{key}"' for key in plan.prompt.reply_schema.get("required", ()))
         # Small models fill the schema in as if it were the form, so the keys are named once more without it.
         of_keys = f" whose own keys are {keys}" if keys else ""
@@ -102,18 +112,7 @@ class RequestMaker:
 
     def request_of(self, messages: tuple[Mapping[str, str], ...], attempt: int) -> ModelRequest:
         """A request with these messages."""
-        config = self.plan.runtime.config
-        return ModelRequest(
-            provider=config.provider,
-            base_url=config.public_url,
-            model=config.model,
-            pinned_model=self.plan.runtime.model_as_pinned(),
-            messages=messages,
-            parameters=self._parameters,
-            reply_schema=self.plan.prompt.reply_schema,
-            prompt_sha256=self.plan.prompt.sha256,
-            attempt=attempt,
-        )
+        return self._request(messages=messages, attempt=attempt)
 
     def key_and_parts(self, request: ModelRequest) -> tuple[str, dict[str, str]]:
         """The cache key and its parts; what all requests of this pass and attempt share is hashed once."""

@@ -9,6 +9,7 @@ from pydantic import Field
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge
 from judgekit.core.judgments import JudgeInput, Verdict
+from judgekit.core.reply_values import read_text
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcome, Outcomes, Pooled
 from judgekit.core.sentences import CITATION
 from judgekit.core.text import is_blank
@@ -65,16 +66,15 @@ class Groundedness(Judge):
 
     def read_verdict(self, payload: Mapping[str, Any]) -> Verdict:
         """Score 0-5 with both lists of claims, flagged `inconsistent` if they contradict each other."""
-        verdict = super().read_verdict(payload)
+        said = {**self.kind.read(payload, self.decisive_key), "reasoning": read_text(payload, "reasoning")}
         supported = read_texts(payload, "supported_claims")
         unsupported = read_texts(payload, "unsupported_claims")
-        return verdict.model_copy(
-            update={
-                "supported_claims": supported,
-                "unsupported_claims": unsupported,
-                "quotes": read_quotes(payload, "quotes"),
-                "inconsistent": _contradicts(verdict.score or 0, supported, unsupported),
-            }
+        return Verdict(
+            **said,
+            supported_claims=supported,
+            unsupported_claims=unsupported,
+            quotes=read_quotes(payload, "quotes"),
+            inconsistent=_contradicts(said.get("score") or 0, supported, unsupported),
         )
 
     def check_verdict(self, verdict: Verdict, judge_input: JudgeInput) -> Verdict:

@@ -145,11 +145,15 @@ def read_object(found: Found, judge: Judge, asked: Collection[str]) -> tuple[Ver
         The verdict, and what had to be read with good will, as a part of the parse path.
     """
     payload = found.payload
-    known = {name.casefold(): name for name in (*judge.verdict_keys, judge.decisive_key, *asked)}
+    names = {*judge.verdict_keys, judge.decisive_key, *asked}
+    known: dict[str, str] = {}
     named: dict[str, Any] = {}
     mended = ""
     for key, value in payload.items():
-        name = known.get(fold(key), key)
+        name = key
+        if key not in names:
+            known = known or {name.casefold(): name for name in names}
+            name = known.get(fold(key), key)
         if name in named:
             raise VerdictError("invalid", f"{name!r} comes twice in the reply, in different spelling")
         if name != key:

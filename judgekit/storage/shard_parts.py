@@ -11,8 +11,9 @@ import os
 import re
 import secrets
 import shutil
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from judgekit.core.errors import StorageError
@@ -26,6 +27,10 @@ PARTS = "parts"
 _PART = re.compile(r"part-([0-9]+)of([0-9]+)-([0-9]+)")
 _COMMIT = ".commit.json"
 _CLAIM = ".claim"
+_BEAT = ".beat"
+
+BEAT_SECONDS = 5.0
+"""How often an attempt that is under way says so."""
 
 
 def committed_attempt(path: Path) -> int | None:
@@ -67,6 +72,33 @@ class ShardParts:
                     attempt += 1
                 else:
                     return name
+
+    @contextmanager
+    def beating(self, name: str) -> Iterator[None]:
+        """Say that an attempt is under way, for as long as this process lives and whatever it waits for."""
+        ended = threading.Event()
+
+        def beat() -> None:
+            while True:
+                with suppress(OSError):
+                    (self.path / (name + _BEAT)).touch()
+                if ended.wait(BEAT_SECONDS):
+                    return
+
+        thread = threading.Thread(target=beat, name="judgekit-beat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def last_beat(self, name: str) -> int:
+        """Changes with each sign of life of an attempt; it is compared with what it was, and not with a clock."""
+        try:
+            return (self.path / (name + _BEAT)).stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def commit(self, name: str) -> bool:
         """Let a complete attempt count; False if it was committed before.

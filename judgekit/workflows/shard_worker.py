@@ -37,6 +37,12 @@ def _judge(task: ShardTask) -> None:
     if any(map(parts.is_committed, parts.attempts(number))):
         return  # an engine that has lost what a task returned may carry it out again
     name = parts.claim(task.shard)
+    with parts.beating(name):
+        _judge_into(parts, name, task)
+    parts.commit(name)
+
+
+def _judge_into(parts: ShardParts, name: str, task: ShardTask) -> None:
     options = Options(
         results_dir=parts.path,
         run_id=name,
@@ -51,4 +57,3 @@ def _judge(task: ShardTask) -> None:
     lease = PartLease(BudgetLeases(leases), name, task.n_sharers) if leases.exists() else None
     job = replace(start(set_up(Path(task.config_path), options), options), lease=lease)
     run_local(lambda: run_part(job))
-    parts.commit(name)

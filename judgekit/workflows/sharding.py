@@ -5,16 +5,21 @@ run is resumed, and only shards without a committed attempt are judged.
 """
 
 import asyncio
+import threading
+import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, asynccontextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from judgekit.core.config import Budget
 from judgekit.core.errors import ConfigError, Interrupted, JudgekitError, ProviderError, StorageError
+from judgekit.core.runs import Notices
 from judgekit.core.shard_tasks import Executor, ShardTask
 from judgekit.engine.budget import Spending
 from judgekit.engine.judging import Tally
@@ -32,10 +37,47 @@ TRIES = 3
 LOST = 1
 """Beside exit codes: the worker was lost, or failed in a way that nobody foresaw."""
 
+LOOK_SECONDS = 5.0
+"""How often the driver looks for signs of life."""
+
+LOST_SECONDS = 180.0
+"""A worker is lost that has given none for so long."""
+
+BEGIN_SECONDS = 600.0
+"""So long may a shard wait, at each try, for a worker that takes it up: a cluster may start machines first."""
+
+START_SECONDS, END_SECONDS = 600.0, 60.0
+"""So long may an engine take to start and to end."""
+
 _ERRORS: dict[int, type[JudgekitError]] = {2: ConfigError, 3: ProviderError, 4: StorageError}
 
 _MAY_PASS = (LOST, StorageError.exit_code)
 """What another worker may do better: a lost one, or one whose disk is full."""
+
+
+class _Attempt:
+    """One shard that is handed over, and what is seen of it. Clocks of other machines do not matter."""
+
+    def __init__(self, parts: ShardParts, number: int) -> None:
+        """To be made before the shard is handed over."""
+        self.number = number
+        self._parts = parts
+        self._before = set(parts.attempts(number))
+        self._signs: list[int] = []
+        self._since = time.monotonic()
+
+    def why_lost(self) -> str | None:
+        """What is wrong if its worker is lost, though its engine has not said so."""
+        now = time.monotonic()
+        signs = [self._parts.last_beat(name) for name in self._parts.attempts(self.number) if name not in self._before]
+        if signs != self._signs:
+            self._signs, self._since = signs, now
+        seconds = now - self._since
+        if not signs and seconds > BEGIN_SECONDS:
+            return f"no worker has taken it up within {BEGIN_SECONDS:g} s; are there any?"
+        if signs and seconds > LOST_SECONDS:
+            return f"its worker has given no sign of life for {LOST_SECONDS:g} s"
+        return None
 
 
 @dataclass
@@ -66,7 +108,7 @@ class _Driver:
         self.samples = samples_for_shards(self.job)
         self.observer.started(PARTS, len(self.left))
         try:
-            async with _session(self.executor) as submit:
+            async with _session(self.executor, self.job.warnings) as submit:
                 await self._hand_out(submit)
         finally:
             self.observer.finished(PARTS)
@@ -74,17 +116,22 @@ class _Driver:
     async def _hand_out(self, submit: Callable[[ShardTask], Future[Any]]) -> None:
         self.job.is_begun = True  # what is committed is kept, whatever comes later
         most = min(self.executor.workers, _most_at_once(self.job))
-        running: dict[asyncio.Future[Any], int] = {}
+        running: dict[asyncio.Future[Any], _Attempt] = {}
         while True:
             while self.left and len(running) < most and not self.is_used_up:
                 number = self.left.popleft()
                 self.tries[number] += 1
-                running[asyncio.wrap_future(submit(self._task(number, most)))] = number
+                attempt = _Attempt(self.parts, number)
+                running[asyncio.wrap_future(submit(self._task(number, most)))] = attempt
             if not running:
                 return
-            ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            ended, others = await asyncio.wait(running, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             for future in ended:
-                self._take(running.pop(future), future)
+                self._take(running.pop(future).number, *_outcome(future))
+            for future in others:
+                if (why := running[future].why_lost()) is not None:
+                    future.cancel()
+                    self._take(running.pop(future).number, LOST, why)
 
     def _task(self, number: int, n_sharers: int) -> ShardTask:
         job = self.job
@@ -99,13 +146,9 @@ class _Driver:
             samples=self.samples,
         )
 
-    def _take(self, number: int, future: "asyncio.Future[Any]") -> None:
+    def _take(self, number: int, code: int, message: str) -> None:
         """What came of one attempt."""
         self._return_leases(number)
-        try:
-            code, message = future.result()
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # each engine has errors of its own
-            code, message = LOST, f"its worker was lost: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         if any(self.parts.is_committed(name) for name in self.parts.attempts(number)):
             self.tally.n_done += 1
             self.observer.advanced(PARTS, self.tally)
@@ -144,6 +187,14 @@ class _Driver:
         raise _ERRORS.get(code, Interrupted)(text)
 
 
+def _outcome(future: "asyncio.Future[Any]") -> tuple[int, str]:
+    try:
+        code, message = future.result()
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # each engine has errors of its own
+        return LOST, f"its worker was lost: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return code, message
+
+
 async def judge_shards(job: RunJob, executor: Executor, observer: Observer) -> None:
     """Have all shards of a run judged, and make the run the one that they come to.
 
@@ -171,17 +222,56 @@ async def judge_shards(job: RunJob, executor: Executor, observer: Observer) -> N
 
 
 @asynccontextmanager
-async def _session(executor: Executor) -> AsyncIterator[Callable[[ShardTask], Future[Any]]]:
+async def _session(executor: Executor, notices: Notices) -> AsyncIterator[Callable[[ShardTask], Future[Any]]]:
     """Workers, started and ended beside this loop, which must not wait for them."""
     from judgekit.workflows.shard_worker import judge_shard  # which stands on `run`, as this is a step of it
 
-    stack, context, loop = ExitStack(), copy_context(), asyncio.get_running_loop()
-    # One thread and one context, as some engines end only where they were started.
-    with ThreadPoolExecutor(1) as thread:
-        try:
-            yield await loop.run_in_executor(thread, context.run, _started, stack, executor, judge_shard)
-        finally:
-            await loop.run_in_executor(thread, context.run, stack.close)
+    stack, thread = ExitStack(), _Thread()
+    starting = thread.call(partial(_started, stack, executor, judge_shard))
+    try:
+        await asyncio.wait([starting], timeout=START_SECONDS)
+        if not starting.done():
+            raise ConfigError(f"executor {executor.name}: has not started within {START_SECONDS:g} s")
+        yield starting.result()
+    finally:
+        ending = thread.call(stack.close)
+        thread.end()
+        await asyncio.wait([ending], timeout=END_SECONDS)
+        if ending.done():
+            ending.result()
+        else:
+            text = f"executor {executor.name} has not ended within {END_SECONDS:g} s; its workers may still be there"
+            notices.append(("executor_not_ended", text))
+
+
+class _Thread:
+    """One thread and one context, as some engines end only where they were started; no process waits for it."""
+
+    def __init__(self) -> None:
+        """Start it."""
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+        context = copy_context()
+        threading.Thread(target=context.run, args=(self._work,), name="judgekit-executor", daemon=True).start()
+
+    def call(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
+        """What a function gives once its turn has come."""
+        outcome: Future[Any] = Future()
+        self._calls.put((function, outcome))
+        return asyncio.wrap_future(outcome)
+
+    def end(self) -> None:
+        """Let it go once it has done what it was called for."""
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            function, outcome = call
+            if not outcome.set_running_or_notify_cancel():
+                continue
+            try:
+                outcome.set_result(function())
+            except BaseException as error:  # noqa: BLE001  # carried over to the loop
+                outcome.set_exception(error)
 
 
 def _started(

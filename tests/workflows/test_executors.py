@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -21,9 +22,11 @@ from judgekit.core.runs import RunSummary
 from judgekit.core.shard_tasks import Executor, ShardTask
 from judgekit.engine.passes import Observer
 from judgekit.executors.event_loop import run_local
+from judgekit.storage import shard_parts
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.shard_parts import ShardParts
 from judgekit.testing import FaultServer, with_latency
+from judgekit.workflows import sharding
 from judgekit.workflows.job import RunJob, start
 from judgekit.workflows.models import Options
 from judgekit.workflows.resuming import resume_job
@@ -157,6 +160,91 @@ def test_whatever_befalls_a_worker_every_input_counts_once(
     assert RunFolder.open(folder).manifest().shards[1]["run_id"] == (
         "part-2of4-2" if what in (lost_under_way, lost_before_commit) else "part-2of4-1"
     )
+
+
+@pytest.fixture
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fractions of a second in place of minutes."""
+    for name, seconds in (("LOOK", 0.05), ("LOST", 1.0), ("BEGIN", 0.7), ("START", 1.0), ("END", 0.2)):
+        monkeypatch.setattr(sharding, f"{name}_SECONDS", seconds)
+    monkeypatch.setattr(shard_parts, "BEAT_SECONDS", 0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("hurry")
+def test_a_worker_without_a_sign_of_life_is_lost_though_its_engine_waits_for_it(tmp_path: Path) -> None:
+    path = suite(tmp_path)
+    carried_out(path, "one")
+    hung = threading.Event()
+
+    def hangs(work: Work, task: ShardTask) -> Any:
+        """The worker has claimed its attempt and stands still; it goes on once all is over."""
+        ShardParts(Path(task.parts_dir)).claim(task.shard)
+        hung.wait(30)
+        return 0, ""
+
+    try:
+        on_threads(new_job(path), once("2/4", hangs))
+    finally:
+        hung.set()
+    found, one = figures(path, "whole"), figures(path, "one")
+    assert [item["code"] for item in found.pop("warnings")] == ["executor_not_ended", "attempts_lost", *(
+        item["code"] for item in one.pop("warnings"))]  # fmt: skip
+    assert found == one
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("hurry")
+def test_a_worker_that_waits_for_long_is_not_lost(tmp_path: Path) -> None:
+    path = suite(tmp_path)
+    tasks: list[str] = []
+
+    def waits(work: Work, task: ShardTask) -> Any:
+        tasks.append(task.shard)
+        parts = ShardParts(Path(task.parts_dir))
+        with parts.beating(parts.claim(task.shard)):
+            time.sleep(2.5)
+        return work(task)
+
+    on_threads(new_job(path), waits, shards=2)
+    assert sorted(tasks) == ["1/2", "2/2"]
+
+
+class Idle(Executor):
+    """Takes tasks, and has no workers; or does not come that far."""
+
+    stands_still_at: str = "tasks"
+
+    @contextmanager
+    def session(self, work: Work) -> Iterator[Callable[[ShardTask], Future[Any]]]:
+        if self.stands_still_at == "start":
+            time.sleep(4)
+        yield lambda task: Future()
+        if self.stands_still_at == "end":
+            time.sleep(4)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("hurry")
+@pytest.mark.parametrize(
+    ("place", "error", "said"),
+    [
+        ("tasks", Interrupted, r"shard \d/4 after 3 tries: no worker has taken it up within 0.7 s; are there any\?"),
+        ("end", Interrupted, r"no worker has taken it up within 0.7 s"),
+        ("start", ConfigError, r"executor idle: has not started within 1 s"),
+    ],
+)
+def test_no_wait_for_an_engine_is_without_an_end(
+    tmp_path: Path, place: str, error: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Idle, "name", "idle")
+    job = new_job(suite(tmp_path))
+    job.executor = Idle(workers=2, shards=4, stands_still_at=place)
+    began = time.monotonic()
+    with pytest.raises(error, match=said):
+        run_local(lambda: run(job, Observer()))
+    assert time.monotonic() - began < 60
+    assert ("executor_not_ended" in dict(job.warnings)) == (place != "tasks")
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Retrieval by gold supports: were the gold supports found, how early, and were they cited."""
 
+from functools import cache
 from typing import ClassVar
 
 from judgekit.core.cases import Case, Scope, SystemOutput
@@ -76,7 +77,7 @@ class Retrieval(Metric):
 
     def calculate(self, case: Case, output: SystemOutput) -> Outcomes:
         if not case.gold_supports:
-            return {column.name: NO_SUPPORTS for column in self.columns()}
+            return dict.fromkeys(_names(self.ks, self.mrr_ks), NO_SUPPORTS)
         supports = GoldSupports(case.gold_supports, self.snippets)
         gold = Gold(supports=supports, groups=case.required_support_groups)
         failed = None if output.error is None else Failed(output.error.kind)
@@ -120,6 +121,12 @@ class Retrieval(Metric):
             return {"recency_conflict": said}
         cited = GoldSupports(case.gold_supports, self.snippets).cited_by(output.references)
         return {"recency_conflict": float(said.answer is True and len(cited) == len(case.gold_supports))}
+
+
+@cache
+def _names(ks: Cutoffs, mrr_ks: Cutoffs) -> tuple[str, ...]:
+    """Names of all scores, kept: where no case has supports, making the columns would take most of the time."""
+    return tuple(column.name for column in Retrieval(ks=ks, mrr_ks=mrr_ks).columns())
 
 
 def _scope_miss(gold: GoldSupports, scope: Scope | None) -> Outcome:

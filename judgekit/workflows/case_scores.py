@@ -302,17 +302,17 @@ def _following(judge: Judge, case: Case, decided: Decided, said: Verdict | NotAp
     be judged for another reason, such as no retrieved text, stays so; and a blank answer stays a failure
     unless it is right, so that a system that falls silent cannot raise a mean.
     """
-    worst = judge.abstained_scores()
     value, source = decided
+    is_unknown = isinstance(value, Failed) and source == "judge" and isinstance(said, Verdict)
+    if not is_unknown and (value is not True or (source == "blank" and case.answerable is not False)):
+        return None
+    worst = judge.abstained_scores()
     if worst is None or (isinstance(said, NotApplicable) and said != ABSTAINED):
         return None
-    names = [column.name for column in judge.columns()]
-    if isinstance(value, Failed) and source == "judge" and isinstance(said, Verdict):
-        return dict.fromkeys(names, Failed(f"abstention {value.kind}", by_judge=True))
-    if value is not True or (source == "blank" and case.answerable is not False):
-        return None
+    if isinstance(value, Failed):
+        return dict.fromkeys(_names(judge), Failed(f"abstention {value.kind}", by_judge=True))
     if not case.answerable:
-        return dict.fromkeys(names, ABSTAINED)
+        return dict.fromkeys(_names(judge), ABSTAINED)
     return {**worst, **{column.name: column.worst for column in judge.weighed_columns()}}
 
 

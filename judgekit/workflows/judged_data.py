@@ -48,6 +48,8 @@ class JudgedData:
     cases: Collection[Case]
     in_shard: Collection[Case] | None = None
     """Those of the shard, if the others were not read as a whole; `system` has no output for the others then."""
+    outputs_of_all: Recorded | None = None
+    """The outputs of all cases, if `system` has those of the shard only and they were wanted."""
     n_answers: int
     """Answers to the case that has most."""
     system: Recorded | System
@@ -63,7 +65,12 @@ class JudgedData:
 
 
 def judged_data(
-    config: RunConfig, surroundings: Surroundings, instead: System | None = None, shard: str | None = None
+    config: RunConfig,
+    surroundings: Surroundings,
+    instead: System | None = None,
+    shard: str | None = None,
+    *,
+    keeps_all: bool = False,
 ) -> JudgedData:
     """The files that a config names, and its system.
 
@@ -72,6 +79,7 @@ def judged_data(
         surroundings: what a live system may use.
         instead: takes the place of the config's system.
         shard: of records outside of this shard only the ids are read, as far as ids say in which shard a record is.
+        keeps_all: the outputs of the other shards are wanted once as well.
 
     Raises:
         ConfigError: there is no such system, or a file is missing.
@@ -82,9 +90,10 @@ def judged_data(
     notices: Notices = []
     found = _cases(config, cases_path, notices, shard)
     system: Recorded | System
+    outputs_of_all: Recorded | None = None
     facts: Mapping[str, Any] = {}
     if instead is None and config.system.name == RECORDED:
-        system, record = _recorded(config, base, found, notices)
+        system, outputs_of_all, record = _recorded(config, base, found, notices, keeps_all=keeps_all)
         files = {"outputs": record}
     else:
         system = instead or live_system(config.system)
@@ -96,6 +105,7 @@ def judged_data(
     return JudgedData(
         cases=found.cases,
         in_shard=found.in_shard,
+        outputs_of_all=outputs_of_all,
         n_answers=found.n_answers,
         system=system,
         files={"cases": cases_record, **files, **indexing_record},
@@ -191,8 +201,10 @@ def _ids(source: DataFile, path: Path) -> list[str]:
     return found
 
 
-def _recorded(config: RunConfig, base: Path, found: _Cases, notices: Notices) -> tuple[Recorded, dict[str, Any]]:
-    """The outputs that were recorded before, and what a run stores of their file."""
+def _recorded(
+    config: RunConfig, base: Path, found: _Cases, notices: Notices, *, keeps_all: bool
+) -> tuple[Recorded, Recorded, dict[str, Any]]:
+    """The outputs that were recorded before: those that are wanted, and all; and what a run stores of their file."""
     try:
         source = DataFile.model_validate(config.system.args)
     except ValidationError as error:
@@ -201,19 +213,20 @@ def _recorded(config: RunConfig, base: Path, found: _Cases, notices: Notices) ->
     said: Notices = []
     is_first = True
 
-    def read(tell: Callable[[str], object]) -> Iterator[SystemOutput]:
+    def read(tell: Callable[[str], object], reads_all: bool) -> Iterator[SystemOutput]:
         def is_told(case_id: str) -> bool:
             tell(case_id)
-            return found.is_wanted(case_id)
+            return reads_all or found.is_wanted(case_id)
 
         nonlocal is_first
         skim, is_first = Skim(is_told, is_first=is_first), False
         said.clear()
         return (split_output(output, found.delimiter) for output in iterate_outputs(source, path, said, skim))
 
-    outputs = RecordedOutputs(path, read, found.order)
+    outputs = RecordedOutputs(path, read, found.order, keeps_all=keeps_all)
     numbered = [kind for kind, told in (("cases", notices), ("outputs", said)) if NO_ID in dict(told)]
-    system = Recorded(outputs, path.name, missing_is_empty=missing_is_empty(source, path))
+    is_empty = missing_is_empty(source, path)
+    system, whole = (Recorded(own, path.name, missing_is_empty=is_empty) for own in (outputs, outputs.all()))
     if not outputs.is_in_order:
         case_ids = found.ids()
         check_positions(case_ids, outputs, numbered, path.name)
@@ -221,7 +234,7 @@ def _recorded(config: RunConfig, base: Path, found: _Cases, notices: Notices) ->
     notices += said
     if path.resolve() == local_data(base, config.cases_file.path).resolve():  # positions of one file cannot differ
         notices[:] = [notice for notice in notices if notice[0] != NO_ID]
-    return system, {"sha256": data_sha256(source, path), "n": len(outputs)}
+    return system, whole, {"sha256": data_sha256(source, path), "n": len(outputs)}
 
 
 def _corpus_chunk_ids(entry: str | DataFile | None, base: Path) -> frozenset[str] | None:

@@ -124,10 +124,10 @@ def set_up(config_path: Path, options: Options, system: System | None = None) ->
     config = load_config(config_path)
     check_dimensions(config.slices)
     check_baselines(config.gates, results_dir_of(config.results_dir, config_path, options))
-    # The sample of a spot check is drawn from all cases that a judge is asked about, which takes more than their ids.
+    # A spot check is drawn from all cases that a judge is asked about, which takes more than their ids.
     draws = config.spot_check is not None and options.samples is None and config.system.name == RECORDED
-    shard = None if draws else options.shard
-    data = judged_data(config, surroundings_of(config_path, options), system, shard)
+    surroundings = surroundings_of(config_path, options)
+    data = judged_data(config, surroundings, system, options.shard, keeps_all=draws)
     setup = assembled(config, config_path, data, options)
     if options.shard is None and system is None:  # a shard is not divided again, and no worker can be sent a program
         setup.executor = executor_of(config)
@@ -205,7 +205,7 @@ def assembled(config: RunConfig, config_path: Path, data: JudgedData, options: O
         models=models,
         spot_checks=spot_checks,
         repeats=[] if is_shard or config.spot_check is None else _repeats(config.spot_check, judges),
-        judged_in_file=judged_cases(config, data.system, judges, whole),
+        judged_in_file=judged_cases(config, data.outputs_of_all or data.system, judges, whole),
         samples=options.samples,
         panels=panels_of(config.judges, judges),
         corpus_chunk_ids=data.corpus_chunk_ids,

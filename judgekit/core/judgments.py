@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -73,6 +74,20 @@ class JudgeInput(Frozen):
         return hashlib.sha256(packed).hexdigest()
 
 
+def _feed(digest: "hashlib._Hash", role: str, text: str) -> None:
+    content = text.encode("utf-8", "surrogatepass")
+    digest.update(f"{role} {len(content)}\n".encode())
+    digest.update(content)
+
+
+@lru_cache(maxsize=64)
+def _hash_of(instructions: str) -> "hashlib._Hash":
+    """The hash after the instructions, which all requests of a wording begin with."""
+    digest = hashlib.sha256()
+    _feed(digest, "system", instructions)
+    return digest
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request to a model: everything that can change the reply."""
@@ -105,11 +120,11 @@ class ModelRequest:
 
     def messages_sha256(self) -> str:
         """SHA-256 over role, length and text of every message, hexadecimal."""
-        digest = hashlib.sha256()
-        for message in self.messages:
-            content = message["content"].encode("utf-8", "surrogatepass")
-            digest.update(f"{message['role']} {len(content)}\n".encode())
-            digest.update(content)
+        messages, digest = self.messages, hashlib.sha256()
+        if messages and messages[0]["role"] == "system":
+            digest, messages = _hash_of(messages[0]["content"]).copy(), messages[1:]
+        for message in messages:
+            _feed(digest, message["role"], message["content"])
         return digest.hexdigest()
 
     def key(self, frame_sha256: str | None = None) -> str:

@@ -118,7 +118,10 @@ class PromptTemplate(Rubric):
 
     def has_foreign_braces(self, user: str) -> bool:
         """Whether a rendered user text holds an opening brace that is not one of the reply schema's."""
-        return user.count("{") > user.count(self._schema_text) * self._schema_text.count("{")
+        n_own, n_braces = self._schema_text.count("{"), user.count("{")
+        if n_braces <= n_own and user.rfind(self._schema_text) >= 0:  # at its end, where wordings name the schema
+            return False
+        return n_braces > user.count(self._schema_text) * n_own
 
     def render(self, variables: Mapping[str, Any]) -> tuple[str, str]:
         """System and user text for one judge input.
@@ -159,6 +162,10 @@ def fence(text: str, name: str) -> str:
     Raises:
         ValueError: the name is more than one word, so that the text could not be found again.
     """
+    return (_fenced_once if len(text) <= _SHORT else _fenced)(text, name)
+
+
+def _fenced(text: str, name: str) -> str:
     content = text.encode("utf-8", "surrogatepass")
     salt = 0
     while True:
@@ -168,6 +175,12 @@ def fence(text: str, name: str) -> str:
         if digest not in text:
             return f"<<<data {name} {digest}>>>\n{text}\n<<<end {name} {digest}>>>"
         salt += 1
+
+
+_SHORT = 250
+"""Characters of a text that many cases have, such as the source of a passage."""
+
+_fenced_once = lru_cache(maxsize=4096)(_fenced)
 
 
 @lru_cache(maxsize=64)

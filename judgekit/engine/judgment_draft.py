@@ -207,7 +207,7 @@ _CACHED = ("text", "finish_reason", "refusal", "served_model", "fingerprint", "u
 def encode_reply(response: ModelResponse) -> str:
     """A reply as it is cached."""
     fields = {name: getattr(response, name) for name in _CACHED}
-    fields["usage"] = response.usage.model_dump() if response.usage is not None else None
+    fields["usage"] = vars(response.usage) if response.usage is not None else None
     if response.tokens is not None:
         fields["tokens"] = msgspec.to_builtins(response.tokens)
     if response.stated is not None:

@@ -150,7 +150,7 @@ def _compiled(text: str) -> "Template":
     return environment.from_string(text)
 
 
-_BLOCK = re.compile(r"<<<data (\w+) ([0-9a-f]{16})>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
+_BLOCK_START = re.compile(r"<<<data (\w+) ([0-9a-f]{16})>>>\n")
 
 
 def fence(text: str, name: str) -> str:
@@ -194,4 +194,12 @@ def _begun(start: str) -> "hashlib._Hash":
 
 def unfence(prompt: str) -> list[tuple[str, str]]:
     """(name, text) of every fenced block, in order: what `fence` was given."""
-    return [(match[1], match[3]) for match in _BLOCK.finditer(prompt)]
+    blocks: list[tuple[str, str]] = []
+    position = 0
+    while match := _BLOCK_START.search(prompt, position):
+        closing = f"\n<<<end {match[1]} {match[2]}>>>"
+        end = prompt.find(closing, match.end())
+        position = match.start() + 1 if end < 0 else end + len(closing)
+        if end >= 0:
+            blocks.append((match[1], prompt[match.end() : end]))
+    return blocks

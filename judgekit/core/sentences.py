@@ -120,6 +120,11 @@ _DECLINES = re.compile(
         |^\W*(?:我|我们)?(?:无法(?:回答|确定)|不知道)|^\W*(?:わかりません|分かりません)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_DECLINING = (
+    *("no", "'t", "unable", "silent", "insufficient", "neither", "filtered", "blocked", "flagged"),
+    *("keine", "nicht", "pas"),
+)
+"""Whatever in ASCII declines by these phrases holds one of these: they are looked for first, which is much quicker."""
 _WHOLE = re.compile(
     rf"""(?:(?:i'm|i\sam|we\sare)\s)?not\s(?:sure|certain)|(?:(?:i|we)\shave\s)?no\s(?:idea|clue|answer)|idk|unknown|unanswerable|n/?a|no_answer|out\sof\sscope
         |can(?:not|\snot|'t)\s(?:determine|answer|tell|say)(?:\s(?:this|that|it))?
@@ -163,4 +168,6 @@ def _plain(sentence: str) -> str:
 
 
 def _declines(text: str) -> bool:
-    return len(text) <= MAX_LENGTH and _GOES_ON.search(text) is None and _DECLINES.search(text) is not None
+    if len(text) > MAX_LENGTH or (text.isascii() and not any(map(text.lower().__contains__, _DECLINING))):
+        return False
+    return _GOES_ON.search(text) is None and _DECLINES.search(text) is not None

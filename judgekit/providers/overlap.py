@@ -11,7 +11,9 @@ docs/decisions/overlap-baseline.md tells what each rule is worth.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -82,18 +84,21 @@ class Passages:
         pieces = dict.fromkeys(piece.strip() for context in contexts for piece in sentences(context))
         self.sentences = list(map(read, pieces))
         self.forms = set[str]().union(*(sentence.forms for sentence in self.sentences))
-        words = set[str]().union(*(sentence.words for sentence in self.sentences))
-        self.names = {word.casefold().removesuffix("s") for word in words}
         wanted = frozenset[str]().union(*(claim.content for claim in claims))
-        self._places: dict[str, list[int]] = {}
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
         for place, sentence in enumerate(self.sentences):
             for form in sentence.content & wanted:
-                if len(places := self._places.setdefault(form, [])) < MAX_PLACES:
-                    places.append(place)
+                self._places[form].append(place)
+
+    @cached_property
+    def names(self) -> set[str]:
+        """Words as names are compared."""
+        words = set[str]().union(*(sentence.words for sentence in self.sentences))
+        return {word.casefold().removesuffix("s") for word in words}
 
     def closest(self, content: frozenset[str]) -> tuple[int, list[Statement]]:
         """How many forms the closest sentences share with a claim, and all that share so many, in order."""
-        places = {place for form in content for place in self._places.get(form, ())}
+        places = set[int]().union(*(self._places.get(form, [])[:MAX_PLACES] for form in content))
         shared = {place: len(content & self.sentences[place].content) for place in places}
         most = max(shared.values(), default=0)
         return most, [self.sentences[place] for place in sorted(shared) if shared[place] == most]

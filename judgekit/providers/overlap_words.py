@@ -23,7 +23,7 @@ _UNSPACED = (
 _INDIC = r"\u0900-\u0963\u0966-\u0dff"
 """Blocks whose vowel signs belong to words but are outside Python's word characters."""
 _WORD = re.compile(rf"\d+(?:[.,]\d+)*|(?:[^\W\d_]|[{_INDIC}{_UNSPACED}])(?:[^\W_]|[{_INDIC}{_UNSPACED}])*(?:'[tT]\b)?")
-_WORD_ASCII = re.compile(r"\d+(?:[.,]\d+)*|[a-zA-Z][a-zA-Z0-9]*(?:'[tT]\b)?")
+_WORD_ASCII = re.compile(r"(?=[0-9A-Za-z])(?:[a-zA-Z][a-zA-Z0-9]*+(?:'[tT]\b)?+|[0-9]++(?:[.,][0-9]++)*+)")
 UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 HIRAGANA = re.compile(r"[\u3041-\u309f]")
 """Writes the grammar of Japanese, while its nouns are mostly in other scripts."""

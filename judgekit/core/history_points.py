@@ -7,6 +7,7 @@ from typing import Literal
 from judgekit.core.judgments import JudgeInput
 from judgekit.core.runs import Manifest
 from judgekit.core.scores import Frozen
+from judgekit.core.streams import IdList
 from judgekit.core.text import canonical_sha256
 
 PointKind = Literal["rejudge", "noise_floor", "spot_check", "run", "acceptance"]
@@ -95,9 +96,15 @@ def answers_sha256(inputs: Iterable[JudgeInput]) -> str:
     Args:
         inputs: all inputs of one judge in a run; a sample would give another hash for the same answers.
     """
+    ids, hashes, in_order, last = IdList(), IdList(), True, ""
+    for item in inputs:  # a run may have millions, and most files have their cases in order
+        ids.append(item.case_id)
+        hashes.append(item.sha256)
+        in_order, last = in_order and last < item.case_id, item.case_id
+    places = range(len(ids)) if in_order else sorted(range(len(ids)), key=lambda place: (ids[place], hashes[place]))
     digest = hashlib.sha256()
-    for case_id, sha256 in sorted((item.case_id, item.sha256) for item in inputs):
-        digest.update(f"{len(case_id)} {case_id} {sha256}\n".encode("utf-8", "replace"))
+    for place in places:
+        digest.update(f"{len(ids[place])} {ids[place]} {hashes[place]}\n".encode("utf-8", "replace"))
     return digest.hexdigest()
 
 

@@ -1,6 +1,6 @@
 """The histories of the judges of a run: its spot checks, and the points that were added to its folder."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,8 +30,12 @@ _SHORT = {"reasoning": "", "supported_claims": None, "unsupported_claims": None,
 class _Opinions:
     """What one judge, or one spot check of it, said."""
 
+    sample: Collection[str] = ()
+    """Cases of the spot checks; the verdicts about the others are not kept."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """By case id."""
+    has_answers: bool = False
+    """A verdict is yes or no."""
     served_models: set[str] = field(default_factory=set)
     fingerprints: set[str] = field(default_factory=set)
     upstreams: set[str] = field(default_factory=set)
@@ -41,7 +45,8 @@ class _Opinions:
     last_at: str = ""
 
     def add(self, judgment: Judgment) -> None:
-        if judgment.verdict is not None:
+        self.has_answers = self.has_answers or (judgment.verdict is not None and judgment.verdict.answer is not None)
+        if judgment.verdict is not None and judgment.case_id in self.sample:
             self.verdicts[judgment.case_id] = judgment.verdict.model_copy(update=_SHORT)
             self.times[judgment.case_id] = judgment.created_at
         for known, value in (
@@ -111,7 +116,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
     records = [record for record in folder.spot_checks() if record.complete]
     if not records:
         return
-    opinions = _opinions(folder)
+    opinions = _opinions(folder, records)
     resolved = folder.read_json(CONFIG).get("resolved", {})
     for record in records:
         judge = record.judge
@@ -142,7 +147,7 @@ def _kind_of(judge: str, resolved: Mapping[str, Any], opinions: _Opinions) -> Ki
     record = resolved.get("verdict_kinds", {}).get(judge)
     if record is not None:
         return stored_kind(record)
-    if any(verdict.answer is not None for verdict in opinions.verdicts.values()):
+    if opinions.has_answers:
         return YesNo()
     return Scale(pass_score=resolved.get("judges", {}).get(judge, {}).get("pass_score"))
 
@@ -192,19 +197,25 @@ def _unchecked(
 
 
 def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> HistoryPoint:
-    answers = answers_sha256(item for item in folder.judge_inputs() if item.judge == judge)
+    answers = answers_sha256(folder.judge_inputs(lambda asked, _: asked == judge))
     try:
         return checked_verdicts(judge, manifest, metrics, answers)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(f"{folder.path / METRICS}: damaged: {error!r}") from None
 
 
-def _opinions(folder: RunFolder) -> dict[tuple[str, str | None], _Opinions]:
+def _opinions(folder: RunFolder, records: Iterable[SpotCheckRecord]) -> dict[tuple[str, str | None], _Opinions]:
     """By judge and spot check (None: the run's own verdicts), what was said; the last verdict of a case counts."""
+    samples: dict[str, set[str]] = {}
+    for record in records:
+        samples.setdefault(record.judge, set()).update(record.case_ids)
     found: dict[tuple[str, str | None], _Opinions] = {}
     for judgment in folder.judgments():
+        key: tuple[str, str | None] | None = None
         if judgment.role == "primary":
-            found.setdefault((judgment.judge, None), _Opinions()).add(judgment)
+            key = judgment.judge, None
         elif judgment.role == "spot_check" and judgment.copied_from is None:
-            found.setdefault((judgment.judge, judgment.check or "run"), _Opinions()).add(judgment)
+            key = judgment.judge, judgment.check or "run"
+        if key is not None:
+            found.setdefault(key, _Opinions(samples.get(judgment.judge, ()))).add(judgment)
     return found

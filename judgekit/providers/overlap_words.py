@@ -24,6 +24,9 @@ _INDIC = r"\u0900-\u0963\u0966-\u0dff"
 """Blocks whose vowel signs belong to words but are outside Python's word characters."""
 _WORD = re.compile(rf"\d+(?:[.,]\d+)*|(?:[^\W\d_]|[{_INDIC}{_UNSPACED}])(?:[^\W_]|[{_INDIC}{_UNSPACED}])*(?:'[tT]\b)?")
 _WORD_ASCII = re.compile(r"(?=[0-9A-Za-z])(?:[a-zA-Z][a-zA-Z0-9]*+(?:'[tT]\b)?+|[0-9]++(?:[.,][0-9]++)*+)")
+_DIGIT_OR_APOSTROPHE = re.compile(r"[0-9']")
+_LETTERS = {code: " " for code in range(128) if not chr(code).isalpha()}
+"""What ends a word of plain letters; a third of the time of the pattern, and most sentences have nothing else."""
 UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 HIRAGANA = re.compile(r"[\u3041-\u309f]")
 """Writes the grammar of Japanese, while its nouns are mostly in other scripts."""
@@ -86,7 +89,8 @@ def fold(text: str) -> str:
 def words(folded: str) -> list[str]:
     """Words and numbers as written; runs of scripts without spaces as overlapping pairs of characters."""
     if folded.isascii():
-        return _WORD_ASCII.findall(folded)
+        has_letters_only = _DIGIT_OR_APOSTROPHE.search(folded) is None
+        return folded.translate(_LETTERS).split() if has_letters_only else _WORD_ASCII.findall(folded)
     found: list[str] = []
     for word in _WORD.findall(UNSPACED_RUN.sub(r" \g<0> ", folded)):
         is_run = len(word) > 2 and UNSPACED_RUN.match(word)

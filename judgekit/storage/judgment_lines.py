@@ -1,7 +1,7 @@
-"""The lines of judgments.jsonl and probes.jsonl: how a judgment is written, and its fields read back.
+"""The lines of judge_inputs.jsonl, judgments.jsonl and probes.jsonl as they are written.
 
-A field that has its default value is left out, except for those that a script looks for. Most are at their default in
-most judgments, and there are many judgments.
+A judge input is written in full, since it is judged again. Of a judgment, a field that has its default value is left
+out, except for those that a script looks for: most are at their default in most judgments, and judgments are many.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel
 
-from judgekit.core.judgments import Judgment, Verdict
+from judgekit.core.judgments import JudgeInput, Judgment, Verdict
 from judgekit.core.text import clean_text
 
 _ALWAYS_THERE: dict[type[BaseModel], tuple[str, ...]] = {
@@ -37,13 +37,14 @@ JudgmentLine = _form(Judgment)
 _VerdictForm = _form(Verdict)
 
 
+def input_line(item: JudgeInput) -> bytes:
+    """A judge input as it is written, without a line feed."""
+    return _encoded(vars(item))
+
+
 def judgment_line(line: msgspec.Struct) -> bytes:
     """A judgment as it is written, without a line feed."""
-    try:
-        return _pack(line)
-    except UnicodeEncodeError:
-        # A lone surrogate; the record keeps U+FFFD in its place.
-        return json.dumps(_cleaned(msgspec.to_builtins(line, enc_hook=_stored)), ensure_ascii=False).encode()
+    return _encoded(line)
 
 
 def line_of(judgment: Judgment) -> bytes:
@@ -59,6 +60,14 @@ def judgment_fields(line: bytes) -> dict[str, Any]:
 def _stored(record: object) -> object:
     """What is written of a record within a judgment."""
     return _VerdictForm(**vars(record)) if isinstance(record, Verdict) else vars(record)
+
+
+def _encoded(record: object) -> bytes:
+    try:
+        return _pack(record)
+    except UnicodeEncodeError:
+        # A lone surrogate; the record keeps U+FFFD in its place.
+        return json.dumps(_cleaned(msgspec.to_builtins(record, enc_hook=_stored)), ensure_ascii=False).encode()
 
 
 def _cleaned(value: Any) -> Any:

@@ -13,7 +13,7 @@ from functools import partial
 
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitError, ProviderError, StorageError
-from judgekit.core.judgments import JudgeInput, JudgmentKey, last_judgments
+from judgekit.core.judgments import JudgmentKey, last_judgments
 from judgekit.core.runs import (
     CASES,
     CHUNK_IDS,
@@ -31,7 +31,7 @@ from judgekit.engine.budget import Spending
 from judgekit.engine.passes import Done, Observer, Passes, Wanted, models_left
 from judgekit.engine.pinning import Seen
 from judgekit.storage.id_lists import id_lines
-from judgekit.storage.judgment_lines import line_of
+from judgekit.storage.judgment_lines import input_line, line_of
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_records import append_history
 from judgekit.storage.shard_parts import PARTS, ShardParts
@@ -197,7 +197,7 @@ async def _write_data(job: RunJob, cases: Iterable[Case], observer: Observer, ch
             inputs = judge_inputs(job.judge_components, pairs, job.unjudged, said)
         else:
             inputs = stored_inputs(job, job.parent, pairs, job.unjudged)
-        folder.write_lines(JUDGE_INPUTS, map(_input_line, inputs))
+        folder.write_lines(JUDGE_INPUTS, map(input_line, inputs))
         job.cases = Streamed(folder.cases, len(job.cases))
         job.warnings += [*check.notices(), *said]
     except InputError as error:
@@ -382,7 +382,3 @@ def _write_manifest(job: RunJob, status: RunStatus, reason: str | None = None, s
 
 def _case_line(case: Case) -> bytes:
     return case.model_dump_json(exclude_defaults=True).encode()
-
-
-def _input_line(item: JudgeInput) -> bytes:
-    return item.model_dump_json().encode()

@@ -1,4 +1,4 @@
-"""Lines of judgments.jsonl: what is left out of them comes back when they are read."""
+"""Lines of judgments and judge inputs: what is left out of them comes back when they are read."""
 
 import json
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from judgekit.core.cases import Usage
-from judgekit.core.judgments import Attempt, CriterionVerdict, JudgeFailure, Judgment, Quote, Verdict
-from judgekit.storage.judgment_lines import JudgmentLine, judgment_fields, judgment_line, line_of
+from judgekit.core.judgments import Attempt, CriterionVerdict, JudgeFailure, JudgeInput, Judgment, Quote, Verdict
+from judgekit.storage.judgment_lines import JudgmentLine, input_line, judgment_fields, judgment_line, line_of
 
 ALWAYS = {
     *("case_id", "judge", "role", "verdict", "failure", "raw_reply", "finish_reason", "flags", "created_at"),
@@ -74,3 +74,12 @@ def test_a_lone_surrogate_is_kept_as_a_mark() -> None:
 
     assert (record["verdict"]["reasoning"], record["raw_reply"]) == ("a\ufffd", "b\ufffd")
     assert set(record) == ALWAYS
+
+
+def test_a_judge_input_is_written_in_full() -> None:
+    variables = {"question": "wo\u00df", "passages": [{"number": 1, "text": "b"}], "note": None}
+    item = JudgeInput(case_id="a", judge="j", variables=variables)
+
+    assert input_line(item) == item.model_dump_json().encode()
+    torn = item.model_copy(update={"variables": {"question": "a\ud800"}})
+    assert json.loads(input_line(torn))["variables"] == {"question": "a\ufffd"}

@@ -75,7 +75,7 @@ class CaseViewer:
             "labels": self._labels(record),
             "judged": [self._judgment(record, judgment) for judgment in _that_count(record.judgments)],
         }
-        return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
+        return {key: value for key, value in found.items() if value or value not in (None, [], {}, "")}
 
     def _case(self, case: Case | None) -> dict[str, Any]:
         if case is None:
@@ -189,7 +189,7 @@ class CaseViewer:
                     for item in (verdict.quotes or ())[:MOST_ITEMS]
                 ],
             }
-        return {key: value for key, value in found.items() if value not in (None, [], "")}
+        return {key: value for key, value in found.items() if value or value not in (None, [], "")}
 
     def _meant(self, judgment: Judgment, verdict: Verdict) -> dict[str, Any]:
         """Whether a verdict passes, and what the judge was told that its score or label means, if that is known."""
@@ -241,10 +241,14 @@ class CaseViewer:
         return [self._cut(text, cap) for text in texts[:MOST_ITEMS]]
 
     def _line(self, text: str) -> str:
+        if len(text) <= self.caps.item and " " not in text and text.isprintable():
+            return text
         flat = " ".join(inert(text[: self.caps.item * 2]).split())
         return flat if len(flat) <= self.caps.item else f"{flat[: self.caps.item]}…"
 
     def _place(self, place: DocumentPlace | Hit) -> str:
+        if not place.rel_path and not place.heading_path:
+            return ""
         headings = place.heading_path if isinstance(place.heading_path, str) else " › ".join(place.heading_path)
         return self._line(" › ".join(part for part in (place.rel_path, headings) if part))
 

@@ -96,15 +96,18 @@ def answers_sha256(inputs: Iterable[JudgeInput]) -> str:
     Args:
         inputs: all inputs of one judge in a run; a sample would give another hash for the same answers.
     """
-    ids, hashes, in_order, last = IdList(), IdList(), True, ""
+    ids, hashes, in_order, last = IdList(), bytearray(), True, ""
     for item in inputs:  # a run may have millions, and most files have their cases in order
         ids.append(item.case_id)
-        hashes.append(item.sha256)
+        hashes += bytes.fromhex(item.sha256)
         in_order, last = in_order and last < item.case_id, item.case_id
-    places = range(len(ids)) if in_order else sorted(range(len(ids)), key=lambda place: (ids[place], hashes[place]))
+
+    def of(place: int) -> tuple[str, str]:
+        return ids[place], hashes[32 * place : 32 * (place + 1)].hex()
+
     digest = hashlib.sha256()
-    for place in places:
-        digest.update(f"{len(ids[place])} {ids[place]} {hashes[place]}\n".encode("utf-8", "replace"))
+    for case_id, sha256 in map(of, range(len(ids)) if in_order else sorted(range(len(ids)), key=of)):
+        digest.update(f"{len(case_id)} {case_id} {sha256}\n".encode("utf-8", "replace"))
     return digest.hexdigest()
 
 

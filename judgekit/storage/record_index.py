@@ -13,6 +13,7 @@ from judgekit.core.errors import StorageError
 from judgekit.storage.run_files import damaged_line, disk_faults_named, whole_line
 from judgekit.storage.sqlite_files import scratch_database
 
+_NAME = b'"name":'
 _LOOKED_UP = 256
 """Cases that one look-up asks for."""
 
@@ -25,6 +26,7 @@ class _Head(msgspec.Struct):
     name: str | None = ""
     judge: str = ""
     role: str = "primary"
+    names: tuple[str, ...] = ()
 
 
 class RecordIndex:
@@ -134,6 +136,9 @@ class RecordIndex:
         last: tuple[str, str | None] | None = None
         first = end = 0
         for head, start, length in self._heads():
+            if head is None:
+                end += length
+                continue
             if head.name:
                 self.names.setdefault(head.name)
             here = head.case_id or head.id, head.judge if head.judge and head.role == "primary" else None
@@ -145,22 +150,31 @@ class RecordIndex:
         if last is not None:
             yield *last, first, end - first
 
-    def _heads(self) -> Iterator[tuple[_Head, int, int]]:
-        """(head, offset, length) of every whole line."""
+    def _heads(self) -> Iterator[tuple[_Head | None, int, int]]:
+        """(head, offset, length) of every whole line; None for another score of the last case, which begins the same.
+
+        The names of all scores are known where the first line has them.
+        """
         decoder = msgspec.json.Decoder(_Head)
         offset = 0
+        has_names = False
+        beginning: bytes | None = None
         with (
             disk_faults_named(self._path, "cannot be read"),
             suppress(FileNotFoundError),
             self._path.open("rb") as stream,
         ):
             for number, line in enumerate(stream, start=1):
-                if whole_line(self._path, number, line):
+                if beginning is not None and line.startswith(beginning) and whole_line(self._path, number, line):
+                    yield None, offset, len(line)
+                elif whole_line(self._path, number, line):
                     try:
                         head = decoder.decode(line)
                     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                         raise damaged_line(self._path, number, error) from None
                     yield head, offset, len(line)
+                    has_names = has_names or bool(head.names)
+                    beginning = line.partition(_NAME)[0] + _NAME if has_names and head.case_id and head.name else None
                 offset += len(line)
 
     @contextmanager

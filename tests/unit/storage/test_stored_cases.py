@@ -89,6 +89,17 @@ def test_an_index_knows_neighbours_as_one_place_and_drops_a_torn_line(tmp_path: 
         assert list(index.ids()) == []
 
 
+def test_scores_of_a_case_are_one_place_whatever_they_are_called(tmp_path: Path) -> None:
+    cases = ['a"name":', "a", "ab"]
+    scores = [{"case_id": case_id, "name": name, "value": 1.0} for case_id in cases for name in ("mrr", "hit@1")]
+    patterns = [{"case_id": None, "name": None, "pattern": 1}, {"case_id": "ab", "name": None, "pattern": 1}]
+    path = lines(tmp_path / "x.jsonl", {"case_id": None, "name": None, "names": ["mrr", "hit@1"]}, *scores, *patterns)
+    with RecordIndex(path) as index:
+        assert list(index.ids()) == cases
+        found = [[json.loads(line) for line in some] for some in index.of_cases([*cases, ""])]
+    assert found == [scores[:2], scores[2:4], [*scores[4:], patterns[1]], [found[3][0], patterns[0]]]
+
+
 def test_figures_read_back_as_figures_and_unknown_keys_are_left_out(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", 4)
     data = json.loads((folder / "metrics.json").read_text())

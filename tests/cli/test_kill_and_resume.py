@@ -112,7 +112,7 @@ def account(folder: Path) -> dict[str, Any]:
             f"{item['role']} {item['judge']} {item['case_id']}": item["verdict"] or item["failure"]
             for item in judgments
         },
-        "readings": sorted((item["case_id"], item["parse_path"] or "") for item in judgments),
+        "readings": sorted((item["case_id"], item.get("parse_path") or "") for item in judgments),
         "metrics": metrics,
         "manifest": (manifest["status"], manifest["reason"], manifest["counts"]),
         "builds": [(model["build_hash"], model["build_source"], model["capabilities"]) for model in models],

@@ -176,18 +176,24 @@ class RunFolder:
             now = self.manifest() if (self.path / MANIFEST).exists() else None
             if now != found:
                 raise RunBusy(f"{self.path}: another process has just resumed this run; look at how it ended")
-            for leftover in self.path.glob(".*.tmp"):
-                with suppress(OSError):
-                    leftover.unlink()
+            self._drop_unfinished()
             if now is not None and now.status == "complete":
                 self._write_manifest(now, now.files, changing=True)
             try:
                 yield
             except BaseException:
+                # Of files written while they are read, those that did not fail are not at their end either.
+                self._drop_unfinished()
                 with suppress(JudgekitError):
                     self.seal()
                 raise
             self.seal()
+
+    def _drop_unfinished(self) -> None:
+        """Remove files that were begun, by this process or by one that was killed, and did not take their place."""
+        for leftover in self.path.glob(".*.tmp"):
+            with suppress(OSError):
+                leftover.unlink()
 
     def seal(self) -> None:
         """Put count and hash of the files of a complete run in its manifest; nothing is done to any other run."""

@@ -165,7 +165,7 @@ class RecordIndex:
             self._path.open("rb") as stream,
         ):
             for number, line in enumerate(stream, start=1):
-                if beginning is not None and line.startswith(beginning) and whole_line(self._path, number, line):
+                if beginning is not None and line.startswith(beginning) and line.endswith(b"}\n"):
                     yield None, offset, len(line)
                 elif whole_line(self._path, number, line):
                     try:

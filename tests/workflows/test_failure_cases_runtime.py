@@ -44,8 +44,12 @@ def test_f01_an_interrupted_cell_stops_the_run_behind_it(tmp_path: Path) -> None
     with FaultServer(with_latency(0.05, then=good())) as server:
         config = write_suite(tmp_path, server.base_url, n_cases=400, model={"max_concurrency": 2})
 
+        def interrupt() -> None:
+            server.log.wait_for(10)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
         async def cell() -> None:
-            threading.Timer(0.8, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT]).start()
+            threading.Thread(target=interrupt).start()
             judgekit.run(config, run_id="r")
 
         # As in a notebook, whose loop leaves Ctrl-C to Python; asyncio.run has a handler of its own.

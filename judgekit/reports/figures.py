@@ -48,7 +48,7 @@ def interval(figure: Estimate) -> str:
 
 
 _COARSE = 0.2
-"""Width of an interval from which on one digit says all there is to say of points; a tenth of it for other numbers."""
+"""Width of an interval from which on one digit says all there is to say of points; a tenth of it for other figures."""
 
 
 def value_text(figure: Estimate, scale: Scale | None) -> str:
@@ -123,14 +123,18 @@ def percent(value: float, least: int = 0) -> str:
 
 
 def _in_unit(value: float, figure: Estimate, scale: Scale) -> str:
-    if scale.unit == "share":
-        return percent(value).removesuffix("%")
     if scale.unit == "count":
         return number(value, 0)
     width = math.inf if figure.low is None or figure.high is None else figure.high - figure.low
     if scale.unit == "points":
-        return number(value, 1 if width >= _COARSE else 2)
-    return number(value, 2 if width >= _COARSE / 10 else 3)
+        return number(value, 1 + _finer(width, _COARSE))
+    more = _finer(width, _COARSE / 10)
+    return percent(value, more).removesuffix("%") if scale.unit == "share" else number(value, 2 + more)
+
+
+def _finer(width: float, coarse: float) -> int:
+    """Digits more than of a coarse interval, so that the ends of a narrow one are told apart; four are stored."""
+    return 0 if width >= coarse else 1 if width >= coarse / 10 else 2
 
 
 def coverage(figure: Estimate) -> str:

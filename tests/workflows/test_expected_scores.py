@@ -136,7 +136,7 @@ def test_tokens_of_something_else_are_a_flag_and_no_number(tmp_path: Path) -> No
 
     ran = carried_out(tmp_path, answer, judges=CORRECTNESS, n_cases=2)
     assert ran.judgments["c0"]["flags"] == ["probabilities_misplaced"]
-    assert ran.judgments["c0"]["verdict"]["probabilities"] is None
+    assert "probabilities" not in ran.judgments["c0"]["verdict"]
     assert set(scored(ran, "correctness.expected").values()) == {"failed: no_probabilities"}
     assert figures(ran)["correctness"]["value"] == 3.0
 

@@ -258,7 +258,7 @@ def cases_text(record: Mapping[str, Any]) -> str:
     """
     n, n_in_file = record["n"], record.get("n_in_file")
     if n_in_file is None or n >= n_in_file:
-        return f"{n} case{'' if n == 1 else 's'}"
+        return f"{n:,} case{'' if n == 1 else 's'}"
     how = []
     if record.get("limit") is not None:
         how.append(f"--limit {record['limit']}: the first ones")
@@ -270,7 +270,7 @@ def cases_text(record: Mapping[str, Any]) -> str:
     if record.get("shard") is not None:
         how.append(f"--shard {record['shard']}{' of them' if how else ''}")
     chosen = f" ({', '.join(how)})" if how else ""
-    return f"{n} of {n_in_file} cases{chosen}"
+    return f"{n:,} of {n_in_file:,} cases{chosen}"
 
 
 def part_of(manifest: Manifest) -> CasePart:

@@ -139,11 +139,11 @@ def _finer(width: float, coarse: float) -> int:
 
 def coverage(figure: Estimate) -> str:
     """`31` cases with a value, how many failed or do not apply, and whether they are too few."""
-    parts = [f"{figure.n} (small)" if figure.small and figure.n else str(figure.n)]
+    parts = [f"{figure.n} (small)" if figure.small and figure.n else f"{figure.n:,}"]
     if figure.n_error:
-        parts.append(f"{figure.n_error} failed")
+        parts.append(f"{figure.n_error:,} failed")
     if figure.n_not_applicable:
-        parts.append(f"{figure.n_not_applicable} n/a")
+        parts.append(f"{figure.n_not_applicable:,} n/a")
     return ", ".join(parts)
 
 

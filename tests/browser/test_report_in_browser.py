@@ -233,6 +233,7 @@ def test_hostile_texts_are_read_and_never_run(watched: Watched, tmp_path: Path) 
     assert "49" not in page.locator("tr[data-row='0'] .texts").inner_text()
     page.goto(page.url.split("#")[0] + "#overview")
     assert shown in page.locator("#worst li").first.inner_text()
+    assert page.evaluate("[...document.querySelector('#worst').childNodes].every((node) => node instanceof Element)")
 
 
 def test_what_is_cut_says_how_long_it_was_and_where_the_rest_is(watched: Watched, tmp_path: Path) -> None:

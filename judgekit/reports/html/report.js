@@ -552,13 +552,13 @@
     const target = at("worst");
     const bad = WORST ? WORST.map((value, row) => [value, row]).filter(([value]) => value !== null && value < 1).sort((a, b) => a[0] - b[0] || a[1] - b[1]) : [];
     const failed = DATA.failures.of.filter((of) => of.length).length;
-    const note = failed ? make("p", {}, make("button", { type: "button", class: "link", on: { click: () => { at("filters").reset(); at("failure").value = "some"; showCases(); } } }, failed === 1 ? "1 case failed" : `${count(failed)} cases failed`), " and cannot be ranked.") : null;
-    if (!bad.length && !note) return;
+    const notes = failed ? [make("p", {}, make("button", { type: "button", class: "link", on: { click: () => { at("filters").reset(); at("failure").value = "some"; showCases(); } } }, failed === 1 ? "1 case failed" : `${count(failed)} cases failed`), " and cannot be ranked.")] : [];
+    if (!bad.length && !notes.length) return;
     const cards = bad.slice(0, SHOWN_WORST).map(([, row]) => [row, make("li", { class: "box" })]);
     target.replaceChildren(
       make("h3", {}, "Worst cases"),
       bad.length ? make("p", { class: "quiet" }, `Lowest by ${RANKED.join(", ")}${RANKED.length > 1 ? " (their mean, each from its worst to its best)" : ""}. `, make("button", { type: "button", class: "link", on: { click: () => { at("filters").reset(); view.sort = "worst"; view.down = false; buildHead(); showCases(); } } }, "All cases, worst first")) : make("p", {}, "No case that has a score is below the best."),
-      note, make("ol", {}, cards.map(([, card]) => card)));
+      ...notes, make("ol", {}, cards.map(([, card]) => card)));
     target.hidden = false;
     for (const [row, card] of cards) card.append(...worstNodes(row, await details(row)));
   }

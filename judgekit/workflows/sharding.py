@@ -288,7 +288,8 @@ def _started(
         raise
     except Exception as error:  # each engine has errors of its own
         what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        raise ConfigError(f"executor {executor.name}: does not start: {what}") from error
+        hint = "no further call was made; run this again where the machine has time for it"
+        raise ConfigError(f"executor {executor.name}: does not start: {what}; {hint}") from error
 
 
 def _most_at_once(job: RunJob) -> int:

@@ -127,5 +127,5 @@ def test_a_run_that_is_killed_while_it_asks_again_goes_on_with_the_same_cases(tm
         assert len(server.log.chat) - n_calls == 52 - n_before
     [after] = [item for item in read_json(path.parent / "checks.json")["checks"] if item["check"] == "again"]
     assert (after["case_ids"], after["seed"], after["complete"]) == (record["case_ids"], record["seed"], True)
-    lines = [item["case_id"] for item in read_lines(path) if item["check"] == "again"]
+    lines = [item["case_id"] for item in read_lines(path) if item.get("check") == "again"]
     assert sorted(lines) == sorted(after["case_ids"])

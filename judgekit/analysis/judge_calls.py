@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from judgekit.analysis.drift_points import AT_ONCE
 from judgekit.analysis.drift_states import ENOUGH_PAIRS
 from judgekit.core.call_costs import COST_SOURCES
-from judgekit.core.judgments import NO_REPLY_KINDS, Judgment, JudgmentKey
+from judgekit.core.judgments import NO_REPLY_KINDS, Judgment, JudgmentKey, that_count
 
 _TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
 
@@ -137,8 +137,17 @@ class JudgeCalls:
         self._n_calls: Counter[str] = Counter()
         self._priced: Counter[str] = Counter()
         self._usd: defaultdict[str, float] = defaultdict(float)
+        self.costs = Costs()
+        """Of all stored judgments, also of those that do not count any more."""
         self.latencies = array("d")
         """How long judgments took in seconds, second opinions left out."""
+
+    def add_stored(self, judgments: Sequence[Judgment]) -> Mapping[JudgmentKey, Judgment]:
+        """Count all stored judgments of one case, in the order in which they came; gives those that count."""
+        self.costs.add(judgments)
+        counting = that_count(judgments)
+        self.add_case(counting)
+        return counting
 
     @classmethod
     def of(cls, judgments: Mapping[JudgmentKey, Judgment]) -> "JudgeCalls":

@@ -4,7 +4,6 @@ import hashlib
 import math
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -14,7 +13,7 @@ from judgekit.core.call_costs import CostSource, Unmetered
 from judgekit.core.cases import Usage
 from judgekit.core.scores import Frozen
 from judgekit.core.spot_checks import RUN_SPOT_CHECK
-from judgekit.core.text import canonical_json, canonical_sha256
+from judgekit.core.text import canonical_json, canonical_sha256, hash_of_messages
 from judgekit.core.token_runs import OptionProbabilities, TokenRun
 
 FailureKind = Literal[
@@ -74,20 +73,6 @@ class JudgeInput(Frozen):
         return hashlib.sha256(packed).hexdigest()
 
 
-def _feed(digest: "hashlib._Hash", role: str, text: str) -> None:
-    content = text.encode("utf-8", "surrogatepass")
-    digest.update(f"{role} {len(content)}\n".encode())
-    digest.update(content)
-
-
-@lru_cache(maxsize=64)
-def _hash_of(instructions: str) -> "hashlib._Hash":
-    """The hash after the instructions, which all requests of a wording begin with."""
-    digest = hashlib.sha256()
-    _feed(digest, "system", instructions)
-    return digest
-
-
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request to a model: everything that can change the reply."""
@@ -120,12 +105,7 @@ class ModelRequest:
 
     def messages_sha256(self) -> str:
         """SHA-256 over role, length and text of every message, hexadecimal."""
-        messages, digest = self.messages, hashlib.sha256()
-        if messages and messages[0]["role"] == "system":
-            digest, messages = _hash_of(messages[0]["content"]).copy(), messages[1:]
-        for message in messages:
-            _feed(digest, message["role"], message["content"])
-        return digest.hexdigest()
+        return hash_of_messages(self.messages)
 
     def key(self, frame_sha256: str | None = None) -> str:
         """The cache key: a prefix with its version, and SHA-256 over frame and messages, hexadecimal.

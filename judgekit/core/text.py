@@ -4,8 +4,9 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 
@@ -139,3 +140,31 @@ def instant_of(text: str) -> datetime:
             f"expected an ISO 8601 date such as 2025-03-09, or a date with a time, found {text[:40]!r}"
         ) from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def hash_of_messages(messages: Sequence[Mapping[str, str]]) -> str:
+    """SHA-256 over role, length and text of every message, hexadecimal.
+
+    Args:
+        messages: each with `role` and `content`.
+    """
+    digest = hashlib.sha256()
+    if messages and messages[0]["role"] == "system":
+        digest, messages = _hash_of(messages[0]["content"]).copy(), messages[1:]
+    for message in messages:
+        _feed(digest, message["role"], message["content"])
+    return digest.hexdigest()
+
+
+def _feed(digest: "hashlib._Hash", role: str, text: str) -> None:
+    content = text.encode("utf-8", "surrogatepass")
+    digest.update(f"{role} {len(content)}\n".encode())
+    digest.update(content)
+
+
+@lru_cache(maxsize=64)
+def _hash_of(instructions: str) -> "hashlib._Hash":
+    """The hash after the instructions, which all requests of a wording begin with."""
+    digest = hashlib.sha256()
+    _feed(digest, "system", instructions)
+    return digest

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from html import escape
 from types import MappingProxyType
 
+from judgekit.core.case_parts import cases_text
 from judgekit.core.conditions import GateState
-from judgekit.core.runs import RunSummary, cases_text
+from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.reports.calibration_report import calibration_section
 from judgekit.reports.figures import (

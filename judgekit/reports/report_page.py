@@ -6,11 +6,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from judgekit.core.case_parts import cases_text, part_of
 from judgekit.core.conditions import GateState
 from judgekit.core.kind import Kind, said_text
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.repeats import pass_figure
-from judgekit.core.runs import CaseRecord, Manifest, RunSummary, cases_text, part_of
+from judgekit.core.runs import CaseRecord, Manifest, RunSummary
 from judgekit.core.scores import SUM_METHOD, Estimate
 from judgekit.reports.case_data import CaseData
 from judgekit.reports.case_details import CaseViewer

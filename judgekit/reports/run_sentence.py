@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from judgekit.core.case_parts import cases_text
 from judgekit.core.conditions import GateResult
-from judgekit.core.runs import RunSummary, cases_text
+from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.reports.figures import by_judge, interval_text, number, percent, value_text
 from judgekit.reports.headline import main_figures

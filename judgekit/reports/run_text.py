@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judgekit.core.runs import REPORT, RunSummary, cases_text
+from judgekit.core.case_parts import cases_text
+from judgekit.core.runs import REPORT, RunSummary
 from judgekit.core.scores import Estimate
 from judgekit.reports.figures import (
     coverage,

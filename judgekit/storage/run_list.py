@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from judgekit.analysis.run_trends import TrendRun
+from judgekit.core.case_parts import cases_text
 from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.history_points import dataset_sha256
-from judgekit.core.runs import CONFIG, MANIFEST, METRICS, TAGS, Manifest, cases_text
+from judgekit.core.runs import CONFIG, MANIFEST, METRICS, TAGS, Manifest
 from judgekit.storage.remote_runs import fetch_list
 from judgekit.storage.run_folder import RunFolder, is_run_id
 from judgekit.storage.run_index import run_folders

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from judgekit.core.case_parts import shard_numbers
 from judgekit.core.errors import StorageError
-from judgekit.core.runs import MANIFEST, shard_numbers
+from judgekit.core.runs import MANIFEST
 from judgekit.storage.run_files import disk_faults_named, replacing
 from judgekit.storage.run_folder import RunFolder
 

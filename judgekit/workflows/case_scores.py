@@ -10,13 +10,13 @@ from typing import Any
 
 from judgekit.analysis.estimates import FigureRules, Figures
 from judgekit.analysis.joint import JOINT_JUDGES, joint_columns, joint_outcomes
-from judgekit.analysis.judge_calls import Costs, JudgeCalls
+from judgekit.analysis.judge_calls import JudgeCalls
 from judgekit.analysis.repeated_answers import RepeatedAnswers
 from judgekit.analysis.summary import RunTally
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Judge, Metric, MetricReport, Verdicts
 from judgekit.core.config import RunConfig
-from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict, that_count
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict
 from judgekit.core.runs import SCORES, Notices
 from judgekit.core.scores import Column, Failed, NotApplicable, Outcomes, Pooled, Scale
 from judgekit.judges.passages import ABSTAINED, NO_TEXT
@@ -76,9 +76,7 @@ class Scored:
 
     tally: RunTally
     calls: JudgeCalls
-    """The judgments that count, counted."""
-    costs: Costs
-    """Of all judgments."""
+    """The judgments that count, and the costs of all."""
     overall: Figures
     scales: dict[str, Scale]
     """Unit and better direction of the figures."""
@@ -118,8 +116,7 @@ def score_cases(
     tally = RunTally(columns, pooled, config.slices, config.errors, rules)
     reports = {metric.name: report for metric in metrics if (report := metric.open_report()) is not None}
     families = [(metric, reports.get(metric.name, metric)) for metric in metrics]
-    deciding, calls, costs = _Abstentions(), JudgeCalls(), Costs()
-    writer = ScoreWriter(column.name for column in columns)
+    deciding, calls, writer = _Abstentions(), JudgeCalls(), ScoreWriter(column.name for column in columns)
     repeats = RepeatedAnswers(columns, config.errors, rules) if scorers.n_answers > 1 else None
     of_judges = {**columns_by_judge(scorers.judges), **{column.name: JOINT_JUDGES for column in joint}}
     again = None if repeats is None else verdicts_again(scorers.judges, folder.spot_checks(), judgments)
@@ -127,10 +124,7 @@ def score_cases(
     def lines() -> Iterator[bytes]:
         yield writer.header()
         for case, output in zip(cases, folder.outputs(), strict=False):
-            stored = judgments.all_of_case(case.id)
-            said = that_count(stored)
-            calls.add_case(said)
-            costs.add(stored)
+            said = calls.add_stored(judgments.all_of_case(case.id))
             verdicts = _verdicts(scorers.judges, case.id, unjudged, said)
             outcomes, sources = _metric_outcomes(families, case, output, verdicts, scorers.warnings, of_judges)
             decided = deciding.of(case, output, verdicts)
@@ -154,9 +148,8 @@ def score_cases(
         overall |= repeats.pass_figures()
         record = repeats.record(of_judges, calls.per_verdict(), again.n_later)
         warnings += repeats.warnings()
-    scales = _scales(columns, pooled)
-    own_code = code_record(components)
-    return Scored(tally, calls, costs, overall, scales, digests, warnings, deciding.record(), own_code, record)
+    scales, own_code = _scales(columns, pooled), code_record(components)
+    return Scored(tally, calls, overall, scales, digests, warnings, deciding.record(), own_code, record)
 
 
 def _scales(columns: Iterable[Column], pooled: Iterable[Pooled]) -> dict[str, Scale]:

@@ -12,6 +12,7 @@ import judgekit.systems
 from judgekit.analysis.indexing_coverage import indexing_coverage
 from judgekit.analysis.input_mismatches import check_positions
 from judgekit.analysis.repeated_answers import most_answers
+from judgekit.core.case_parts import shard_filter
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import find, names_of
 from judgekit.core.config import RunConfig, SystemConfig
@@ -19,7 +20,7 @@ from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, InputError, did_you_mean, first_problem
 from judgekit.core.protocols import Surroundings, System
 from judgekit.core.repeats import REPEAT_OF, answers_to, check_repeats
-from judgekit.core.runs import Notices, shard_filter
+from judgekit.core.runs import Notices
 from judgekit.core.streams import IdOrder, Streamed
 from judgekit.metrics.gold_evidence import (
     delimiter_notice,

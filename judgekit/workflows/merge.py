@@ -14,22 +14,12 @@ from typing import Any
 
 import msgspec
 
+from judgekit.core.case_parts import id_number, shard_numbers, shard_of
 from judgekit.core.cases import SystemOutput
 from judgekit.core.errors import ConfigError, ProviderError, StorageError
 from judgekit.core.judgments import Judgment, JudgmentKey
 from judgekit.core.repeats import asked_id
-from judgekit.core.runs import (
-    CONFIG,
-    JUDGMENTS,
-    MANIFEST,
-    OUTPUTS,
-    Manifest,
-    Notices,
-    config_changes,
-    id_number,
-    shard_numbers,
-    shard_of,
-)
+from judgekit.core.runs import CONFIG, JUDGMENTS, MANIFEST, OUTPUTS, Manifest, Notices, config_changes
 from judgekit.storage.run_files import damaged_line
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.shard_parts import committed_attempt

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import judgekit
 import judgekit.judges
 from judgekit.analysis.repeated_answers import most_answers
+from judgekit.core.case_parts import part_of
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.config import ModelConfig, RunConfig
@@ -20,7 +20,7 @@ from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ModelIdentity
-from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest, part_of
+from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest
 from judgekit.core.scores import Failed
 from judgekit.core.spot_checks import SpotCheckRecord
 from judgekit.core.text import canonical_sha256
@@ -365,8 +365,7 @@ def stored_inputs(
     about today.
     """
     judges = {judge.name: judge for judge in job.judge_components}
-    stored = (item for item in parent.judge_inputs() if item.judge in judges)
-    there = {(item.judge, item.case_id) for item in stored}
+    there = {(item.judge, item.case_id) for item in parent.judge_inputs() if item.judge in judges}
     for item in judge_inputs(job.judge_components, pairs, unjudged, []):
         if (item.judge, item.case_id) not in there:
             unjudged[item.judge][item.case_id] = Failed("not judged", by_judge=True)

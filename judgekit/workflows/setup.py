@@ -11,6 +11,7 @@ import judgekit.executors
 from judgekit.analysis.gates import check_gate_names
 from judgekit.analysis.repeated_answers import most_answers
 from judgekit.analysis.slices import check_cluster_field, check_dimensions
+from judgekit.core.case_parts import CasePart
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge, Metric, find, names_of
 from judgekit.core.config import ExecutorConfig, RunConfig, SpotCheck
@@ -19,7 +20,7 @@ from judgekit.core.judge_config import JudgeConfig
 from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import Surroundings, System
-from judgekit.core.runs import CasePart, Notices
+from judgekit.core.runs import Notices
 from judgekit.core.shard_tasks import Executor
 from judgekit.core.spot_checks import RUN_REPEAT, RUN_SPOT_CHECK
 from judgekit.core.stored_text import as_stored, characters_kept

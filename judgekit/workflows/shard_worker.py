@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from judgekit.core.case_parts import shard_numbers
 from judgekit.core.errors import JudgekitError
-from judgekit.core.runs import shard_numbers
 from judgekit.core.shard_tasks import ShardTask
 from judgekit.executors.event_loop import run_local
 from judgekit.storage.leases import LEASES, BudgetLeases, PartLease

@@ -48,7 +48,7 @@ def _summarised(job: RunJob, judgments: StoredJudgments, status: RunStatus, reas
     reliability, unstable = reliability_of(judges, spot_checks, judgments, scored.calls, stand, clusters)
     of_parent = {} if job.parent is None else last_judgments(job.parent.judgments())
     asked = [plan for plan in job.judges if plan.judge.name not in job.kept]
-    cost = scored.costs.record(job.price_list)
+    cost = scored.calls.costs.record(job.price_list)
     warnings = [
         *job.warnings,
         *failure_notices(manifest.system, len(job.cases)),

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import judgekit
+from judgekit.core.case_parts import CasePart, cases_text
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError
 from judgekit.core.history_points import dataset_sha256
-from judgekit.core.runs import CasePart, Manifest, cases_text
+from judgekit.core.runs import Manifest
 from judgekit.testing import FaultServer
 from judgekit.workflows.job import start
 from judgekit.workflows.models import Options

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import judgekit
+from judgekit.core.case_parts import CasePart, shard_of
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, JudgekitError, ProviderError, StorageError
-from judgekit.core.runs import CasePart, RunSummary, shard_of
+from judgekit.core.runs import RunSummary
 from judgekit.engine.passes import Observer
 from judgekit.executors.event_loop import run_local
 from judgekit.storage.run_folder import RunFolder

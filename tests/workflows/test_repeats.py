@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from judgekit.core.case_parts import CasePart
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError
 from judgekit.core.repeats import answers_to, asked_id, check_repeats
-from judgekit.core.runs import CasePart
 from judgekit.workflows.models import Options
 from judgekit.workflows.setup import set_up
 

@@ -355,7 +355,7 @@ def test_an_adaptive_check_that_nothing_decides_takes_all_and_says_so(tmp_path: 
     # 12 of 60 flip: exactly the threshold, which no sample tells from it
     with FaultServer(flipping(12)) as server:
         run = first_run(tmp_path, server, judges=GROUNDED, n_cases=60)
-        check(run, against="model:other", adaptive=True)
+        check(run, against="model:other", adaptive=True, seed=1)
     report = report_of(run)
     assert (report["spot_check_n"], report["n_disagree"]) == (60, 12)
     assert report["alarm"]["adaptive"]["decided"] is None
@@ -366,7 +366,7 @@ def test_an_adaptive_check_that_nothing_decides_takes_all_and_says_so(tmp_path: 
 def test_an_adaptive_check_ends_at_200_rows(tmp_path: Path) -> None:
     with FaultServer(flipping(44)) as server:
         run = first_run(tmp_path, server, judges=GROUNDED, n_cases=220)
-        check(run, against="model:other", adaptive=True, threshold=0.2)
+        check(run, against="model:other", adaptive=True, threshold=0.2, seed=1)
     report = report_of(run)
     assert (report["spot_check_n"], report["alarm"]["adaptive"]["decided"]) == (200, None)
 

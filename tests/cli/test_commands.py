@@ -276,7 +276,7 @@ def test_a_hanging_server_does_not_hold_up_an_interruption(tmp_path: Path) -> No
         process = started("run", str(config), "--run-id", "r", cwd=tmp_path)
         server.log.wait_for(2)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=10)
         assert process.returncode == 130
 
 

@@ -1,10 +1,11 @@
 """One suite judged in every way that a run can grow: what each takes, and whether the figures are the same.
 
     python -m benchmarks.scale run --cases 10000 --folder /tmp/scale [--only local --only shards] [--json FILE]
+    python -m benchmarks.scale run --cases 1000000 --passages 2 --characters 200 --judges 1 --folder /tmp/scale
 
-Writes recorded answers with five passages of some 350 characters each, and judges them by the word-overlap baseline, so
-that no server and no price is in the figures: in one process, on Dask and on Ray with two workers each, and as four
-shards one after another that are then merged. Each way has a results folder of its own below `--folder`, and is left
+Writes recorded answers with passages (`--passages` of some `--characters` each), and judges them by the word-overlap
+baseline, so that no server and no price is in the figures: in one process, on Dask and on Ray with two workers each, and
+as four shards one after another that are then merged. Each way has a results folder of its own below `--folder`, and is left
 there. Figures, slices and judge reliability of all must be equal to the stored digit; ends with 1 where they are not.
 """
 
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
@@ -81,12 +82,25 @@ def prose(rng: random.Random, n_characters: int) -> str:
     return " ".join(words)
 
 
-def records(n_cases: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+@dataclass(frozen=True)
+class Suite:
+    """What is judged."""
+
+    cases: int
+    passages: int
+    """Of each answer."""
+    characters: int
+    """Of each passage, about."""
+    judges: int
+    """1, groundedness alone, or 2, with correctness."""
+
+
+def records(suite: Suite) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Cases with their outputs: most answers quote a passage, some make things up, some abstain."""
     rng = random.Random(1)
-    passages = [prose(rng, 350) for _ in range(N_PASSAGES)]
-    for number in range(n_cases):
-        found = rng.sample(range(N_PASSAGES), 5)
+    passages = [prose(rng, suite.characters) for _ in range(N_PASSAGES)]
+    for number in range(suite.cases):
+        found = rng.sample(range(N_PASSAGES), suite.passages)
         answerable, quoted = number % 11 != 0, passages[found[0]].split()
         abstained = rng.random() < (0.03 if answerable else 0.8)
         invented = prose(rng, rng.choice([0, 0, 60, 200]))
@@ -98,7 +112,7 @@ def records(n_cases: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
             "difficulty": ("easy", "medium", "hard")[number % 3],
         }
         if answerable:
-            case["expected_chunk_ids"] = [f"c{found[rng.choice([0, 0, 2])]}", f"c{found[1]}"]
+            case["expected_chunk_ids"] = [f"c{found[rng.choice([0, 0, -1])]}", f"c{found[1]}"]
             case["reference_answers"] = [" ".join(quoted[: rng.choice([8, 18, 30])])]
         yield (
             case,
@@ -116,7 +130,7 @@ def records(n_cases: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         )
 
 
-def write_suite(folder: Path, n_cases: int) -> int:
+def write_suite(folder: Path, suite: Suite) -> int:
     """Cases, outputs and a config for each way of judging.
 
     Returns:
@@ -125,14 +139,14 @@ def write_suite(folder: Path, n_cases: int) -> int:
     folder.mkdir(parents=True)
     paths = folder / "cases.jsonl", folder / "outputs.jsonl"
     with paths[0].open("w", encoding="utf-8") as cases, paths[1].open("w", encoding="utf-8") as outputs:
-        for case, output in records(n_cases):
+        for case, output in records(suite):
             cases.write(json.dumps(case) + "\n")
             outputs.write(json.dumps(output) + "\n")
     config = {
         "name": "scale",
         "cases": paths[0].name,
         "system": {"name": "recorded", "path": paths[1].name},
-        "judges": [{"name": "groundedness", "model": "overlap"}, {"name": "correctness", "model": "overlap"}],
+        "judges": [{"name": name, "model": "overlap"} for name in ("groundedness", "correctness")[: suite.judges]],
         "models": {
             "overlap": {"provider": "lexical", "model": "overlap-2"},
             "other": {"provider": "lexical", "model": "overlap-strict-2"},
@@ -164,14 +178,13 @@ def measured(command: Sequence[str], folder: Path, environment: Mapping[str, str
     began = time.perf_counter()
     with (folder / "log.txt").open("ab") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=environment)
-        seen: dict[int, float] = {}
-        together = 0
+        seen = Seen()
         while True:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
-            together = max(together, look(process.pid, seen))
-            time.sleep(0.05)
+            seen.look(process.pid)
+            time.sleep(0.2)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         last = (folder / "log.txt").read_text(errors="replace")[-1500:]
@@ -179,28 +192,36 @@ def measured(command: Sequence[str], folder: Path, environment: Mapping[str, str
     return Used(
         wall_seconds=time.perf_counter() - began,
         # The system counts descendants that were waited for; Ray's processes are not, and are only seen by looking.
-        cpu_seconds=max(usage.ru_utime + usage.ru_stime, sum(seen.values())),
-        largest_mib=usage.ru_maxrss / 1024,
-        together_mib=max(together / 2**20, usage.ru_maxrss / 1024),
+        cpu_seconds=max(usage.ru_utime + usage.ru_stime, sum(seen.cpu_seconds.values())),
+        largest_mib=max(usage.ru_maxrss / 1024, seen.largest / 2**20),
+        together_mib=max(usage.ru_maxrss / 1024, seen.together / 2**20),
     )
 
 
-def look(pid: int, cpu_seconds: dict[int, float]) -> int:
-    """Note the CPU of a process and all below it.
+@dataclass
+class Seen:
+    """A process and all below it, as they were when they were looked at."""
 
-    Returns:
-        Bytes of memory of all.
-    """
-    total = 0
-    try:
-        top = psutil.Process(pid)
-        for one in [top, *top.children(recursive=True)]:
-            times = one.cpu_times()
-            cpu_seconds[one.pid] = times.user + times.system
-            total += one.memory_info().rss
-    except psutil.Error:  # it has just ended
-        return 0
-    return total
+    cpu_seconds: dict[int, float] = field(default_factory=dict)
+    """By process."""
+    largest: int = 0
+    """Bytes of the largest process, at its peak; without pages that it shares, such as Ray's store of objects."""
+    together: int = 0
+    """Bytes of all at one time, at their peak."""
+
+    def look(self, pid: int) -> None:
+        """Note what a process and all below it take now."""
+        sizes: list[int] = []
+        try:
+            top = psutil.Process(pid)
+            for one in [top, *top.children(recursive=True)]:
+                times, memory = one.cpu_times(), one.memory_info()
+                self.cpu_seconds[one.pid] = times.user + times.system
+                self.largest = max(self.largest, memory.rss - memory.shared)
+                sizes.append(memory.rss)
+        except psutil.Error:  # it has just ended
+            return
+        self.together = max(self.together, sum(sizes))
 
 
 def one_run(way: str, config: str) -> Callable[[Path], list[Row]]:
@@ -310,6 +331,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["run"])
     parser.add_argument("--cases", type=int, default=2_000)
+    parser.add_argument("--passages", type=int, default=5, help="of each answer")
+    parser.add_argument("--characters", type=int, default=350, help="of each passage")
+    parser.add_argument("--judges", type=int, default=2, choices=[1, 2])
     parser.add_argument("--folder", type=Path, required=True, help="new; data and runs are left there")
     parser.add_argument("--only", action="append", choices=sorted(WAYS), help="may be repeated")
     parser.add_argument("--json", type=Path, help="also write the rows here")
@@ -322,7 +346,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if way in ways and installed(way) is None:
             ways.remove(way)
             print(f"{way} is left out: it is not installed", file=sys.stderr)
-    input_bytes = write_suite(folder, options.cases)
+    suite = Suite(options.cases, options.passages, options.characters, options.judges)
+    input_bytes = write_suite(folder, suite)
     rows: list[Row] = []
     for way in ways:
         for row in WAYS[way](folder):

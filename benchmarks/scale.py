@@ -4,9 +4,10 @@
     python -m benchmarks.scale run --cases 1000000 --passages 2 --characters 200 --judges 1 --folder /tmp/scale
 
 Writes recorded answers with passages (`--passages` of some `--characters` each), and judges them by the word-overlap
-baseline, so that no server and no price is in the figures: in one process, on Dask and on Ray with two workers each, and
-as four shards one after another that are then merged. Each way has a results folder of its own below `--folder`, and is left
-there. Figures, slices and judge reliability of all must be equal to the stored digit; ends with 1 where they are not.
+baseline, so that no server and no price is in the figures: in one process, on Dask and on Ray with two workers each,
+and as four shards one after another that are then merged. Each way has a results folder of its own below `--folder`,
+and is left there. Figures, slices and judge reliability of all must be equal to the stored digit; ends with 1 where
+they are not.
 """
 
 import argparse

@@ -1,5 +1,6 @@
 """From verdicts and what was said of them later to a point of the judge's history."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -94,29 +95,59 @@ def _chance(verdict: Verdict, kind: Kind) -> float | None:
     return None if value is None else (value - low) / (high - low)
 
 
-def history_point(verdicts: HistoryPoint, asked: AskedAgain, sample: Sequence[Mapping[str, Any]]) -> HistoryPoint:
-    """What was said of stored verdicts, from `checked_verdicts` and from rows of a spot check or of `pair_row`."""
-    pairs = [row for row in sample if row["disagrees"] is not None]
-    # Labels have no order, and what cannot be told is no number.
-    numbers = [row for row in pairs if not isinstance(row["first"], str) and not isinstance(row["second"], str)]
-    shift_mean, shift_sd = _mean_and_sd([(float(row["second"]) - float(row["first"]), 1) for row in numbers])
-    chances = [shift for row in pairs if (shift := row.get("chance_shift")) is not None]
-    chance_shift_mean, chance_shift_sd = _mean_and_sd([(shift, 1) for shift in chances])
+class SampleCounts:
+    """What the pairs of a sample tell, counted as their rows come."""
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Count some rows, or none so far."""
+        self.n_asked = self.n_pairs = self.n_disagree = 0
+        self.shifts: Counter[float] = Counter()
+        """Later verdict less stored one, by its value."""
+        self.chance_shifts: Counter[float] = Counter()
+        for row in rows:
+            self.add(row)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count a row of a spot check or of `pair_row`."""
+        self.n_asked += 1
+        if row["disagrees"] is None:
+            return
+        self.n_pairs += 1
+        self.n_disagree += bool(row["disagrees"])
+        first, second = row["first"], row["second"]
+        if not isinstance(first, str) and not isinstance(second, str):  # labels have no order
+            self.shifts[float(second) - float(first)] += 1
+        if (shift := row.get("chance_shift")) is not None:
+            self.chance_shifts[shift] += 1
+
+    def update(self, other: "SampleCounts") -> None:
+        """Count what another sample holds as well."""
+        self.n_asked += other.n_asked
+        self.n_pairs += other.n_pairs
+        self.n_disagree += other.n_disagree
+        self.shifts.update(other.shifts)
+        self.chance_shifts.update(other.chance_shifts)
+
+
+def history_point(verdicts: HistoryPoint, asked: AskedAgain, sample: SampleCounts) -> HistoryPoint:
+    """What was said of stored verdicts, from `checked_verdicts` and from a sample."""
+    shift_mean, shift_sd = _mean_and_sd([*sample.shifts.items()])
+    chance_shift_mean, chance_shift_sd = _mean_and_sd([*sample.chance_shifts.items()])
     said = ("served_models", "fingerprints", "upstreams", "builds", "verdict_builds")
     return verdicts.model_copy(
         update={
             "kind": asked.kind,
             "comparator": asked.comparator,
             "created_at": asked.created_at,
-            "n_asked": len(sample),
-            "n_pairs": len(pairs),
-            "n_disagree": sum(bool(row["disagrees"]) for row in pairs),
-            "n_failed": len(sample) - len(pairs),
+            "n_asked": sample.n_asked,
+            "n_pairs": sample.n_pairs,
+            "n_disagree": sample.n_disagree,
+            "n_failed": sample.n_asked - sample.n_pairs,
             "shift_mean": shift_mean,
             "shift_sd": shift_sd,
             "chance_shift_mean": chance_shift_mean,
             "chance_shift_sd": chance_shift_sd,
-            "n_chances": len(chances),
+            "n_chances": sample.chance_shifts.total(),
             **{name: tuple(sorted(set(getattr(asked, name)))) for name in said},
         }
     )
@@ -135,13 +166,22 @@ def repeats_by_kind(
         verdict_builds: builds that gave the stored verdicts; empty: not known.
         builds: builds that were asked again.
     """
-    is_another = bool(verdict_builds and builds) and set(builds) != set(verdict_builds)
+    is_another = is_another_build(verdict_builds, builds)
     found: dict[PointKind, list[str]] = {}
     for case_id, verdict_at, asked_at in times:
-        between = datetime.fromisoformat(asked_at) - datetime.fromisoformat(verdict_at)
-        kind: PointKind = "noise_floor" if between <= AT_ONCE and not is_another else "rejudge"
+        kind: PointKind = "noise_floor" if is_at_once(verdict_at, asked_at) and not is_another else "rejudge"
         found.setdefault(kind, []).append(case_id)
     return found
+
+
+def is_at_once(verdict_at: str, asked_at: str) -> bool:
+    """Whether a judge was asked again within a day of its verdict; both ISO 8601."""
+    return datetime.fromisoformat(asked_at) - datetime.fromisoformat(verdict_at) <= AT_ONCE
+
+
+def is_another_build(verdict_builds: Collection[str], builds: Collection[str]) -> bool:
+    """Whether other builds were asked again than gave the verdicts; False if either are not known."""
+    return bool(verdict_builds and builds) and set(builds) != set(verdict_builds)
 
 
 def _mean_and_sd(counts: Sequence[tuple[float, int]]) -> tuple[float | None, float | None]:

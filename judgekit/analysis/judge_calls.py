@@ -149,17 +149,6 @@ class JudgeCalls:
         self.add_case(counting)
         return counting
 
-    @classmethod
-    def of(cls, judgments: Mapping[JudgmentKey, Judgment]) -> "JudgeCalls":
-        """Of judgments that are in the order of their cases, or few."""
-        found = cls()
-        by_case: defaultdict[str, dict[JudgmentKey, Judgment]] = defaultdict(dict)
-        for key, judgment in judgments.items():
-            by_case[key.case_id][key] = judgment
-        for own in by_case.values():
-            found.add_case(own)
-        return found
-
     def add_case(self, judgments: Mapping[JudgmentKey, Judgment]) -> None:
         """Count the judgments of one case."""
         judged = set()

@@ -4,6 +4,7 @@ A pair is one case judged twice, by the judge of the run and by what it is check
 verdicts is a failure: it is listed and counted, but agrees with nothing and stands in no denominator.
 """
 
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,7 +116,43 @@ def raw_verdict(opinion: Opinion) -> Said:
     return None if isinstance(opinion, JudgeFailure) else opinion.said
 
 
-def verdict_changes(by_judge: Mapping[str, Sequence[Pair]], kinds: Mapping[str, Kind], seed: int) -> dict[str, Any]:
+class VerdictChanges:
+    """How the verdicts of one judge differ from earlier ones, counted as the pairs come."""
+
+    def __init__(self, kind: Kind) -> None:
+        """Begin without a pair.
+
+        Args:
+            kind: what verdicts of the judge are.
+        """
+        self.kind = kind
+        self.differences = array("d")
+        """New - old, of each pair that has it."""
+        self._counts = dict.fromkeys(("n", "n_unscored", "changed", "n_disagree"), 0)
+        self._cases: list[dict[str, Any]] = []
+
+    def add(self, pair: Pair) -> None:
+        """Count a case with its old and its new verdict."""
+        compared = compare_pair(pair, self.kind)
+        if compared is None:
+            self._counts["n_unscored"] += 1
+            return
+        self._counts["n"] += 1
+        self._counts["n_disagree"] += compared.disagrees
+        if compared.difference is not None:
+            self.differences.append(compared.difference)
+        if not compared.is_same:
+            self._counts["changed"] += 1
+            if len(self._cases) < MOST_NAMED:
+                said = {"before": raw_verdict(pair.first), "after": raw_verdict(pair.second)}
+                self._cases.append({"case_id": pair.case_id, **said})
+
+    def record(self, seed: int) -> dict[str, Any]:
+        """What metrics.json says of the judge, see `verdict_changes`."""
+        return {**self._counts, **_shift(self.differences, seed), "cases": list(self._cases)}
+
+
+def verdict_changes(by_judge: Mapping[str, VerdictChanges], seed: int) -> dict[str, Any]:
     """The part `rejudged` of metrics.json: over all judges that were asked again, and under `by_judge` for each.
 
     A verdict is `changed` if the score, or the yes/no answer, is another one; `n_disagree` counts those that
@@ -127,41 +164,21 @@ def verdict_changes(by_judge: Mapping[str, Sequence[Pair]], kinds: Mapping[str, 
     quite; those of single judges do not.
 
     Args:
-        by_judge: by judge, each case with its old and its new verdict.
-        kinds: by judge, what its verdicts are.
+        by_judge: what was counted of each judge.
         seed: for the sign flips, if they are drawn.
 
     Returns:
         A strict-JSON object; rates and means are None if no case has two verdicts. A case without one of the two
         is in `n_unscored` and in no denominator.
     """
-    reports = {name: _changes(pairs, kinds[name], seed) for name, pairs in by_judge.items()}
-    differences = [difference for report in reports.values() for difference in report.pop("differences")]
+    reports = {name: changes.record(seed) for name, changes in by_judge.items()}
+    differences = [difference for changes in by_judge.values() for difference in changes.differences]
     # Points of one scale and of another do not add up; yes and no count as 1 and 0 beside any.
-    if len({kinds[name].bounds for name in reports if kinds[name].is_ordered} - {(0, 1)}) > 1:
+    if len({changes.kind.bounds for changes in by_judge.values() if changes.kind.is_ordered} - {(0, 1)}) > 1:
         differences = []
     counts = ("n", "n_unscored", "changed", "n_disagree")
     totals = {key: sum(report[key] for report in reports.values()) for key in counts}
     return {**totals, **_shift(differences, seed), "by_judge": reports}
-
-
-def _changes(pairs: Sequence[Pair], kind: Kind, seed: int) -> dict[str, Any]:
-    compared = [(pair, compare_pair(pair, kind)) for pair in pairs]
-    scored = [(pair, item) for pair, item in compared if item is not None]
-    changed = [pair for pair, item in scored if not item.is_same]
-    differences = [item.difference for _, item in scored if item.difference is not None]
-    return {
-        "n": len(scored),
-        "n_unscored": len(pairs) - len(scored),
-        "changed": len(changed),
-        "n_disagree": sum(item.disagrees for _, item in scored),
-        **_shift(differences, seed),
-        "cases": [
-            {"case_id": pair.case_id, "before": raw_verdict(pair.first), "after": raw_verdict(pair.second)}
-            for pair in changed[:MOST_NAMED]
-        ],
-        "differences": differences,
-    }
 
 
 def _shift(differences: Sequence[float], seed: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -374,19 +374,16 @@ def that_count(judgments: Iterable[Judgment]) -> dict[JudgmentKey, Judgment]:
     return found
 
 
-def last_judgments(
-    judgments: Iterable[Judgment], reasoned: Container[tuple[str, str]] = ()
-) -> dict[JudgmentKey, Judgment]:
+def last_judgments(judgments: Iterable[Judgment]) -> dict[JudgmentKey, Judgment]:
     """The judgments that count, without raw replies and reasoning: memory does not grow with the length of replies.
 
     Args:
         judgments: in the order in which they came.
-        reasoned: (judge, case id) of judgments that keep their reasoning.
     """
 
     def short(judgment: Judgment) -> Judgment:
         verdict = judgment.verdict
-        if verdict is not None and (judgment.judge, judgment.case_id) not in reasoned:
+        if verdict is not None:
             verdict = verdict.model_copy(update={"reasoning": ""})
         return judgment.model_copy(update={"raw_reply": None, "verdict": verdict})
 

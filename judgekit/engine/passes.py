@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from judgekit.core.config import RunConfig
-from judgekit.core.judgments import TRANSPORT_KINDS, JudgeInput, Judgment, JudgmentKey, last_judgments
+from judgekit.core.judgments import TRANSPORT_KINDS, JudgeInput, Judgment, JudgmentKey
 from judgekit.core.protocols import ReplyCache
 from judgekit.core.runs import Manifest
 from judgekit.core.spot_checks import RUN_SPOT_CHECKS
@@ -15,6 +15,7 @@ from judgekit.engine.judging import JudgingPass, StopSignal, Tally
 from judgekit.engine.requests import JudgePlan
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.stored_judgments import StoredJudgments
 
 Wanted = tuple[JudgePlan, Sequence[str] | None]
 """A plan, and the cases that it is for; None: all that have an input."""
@@ -131,10 +132,10 @@ def unanswered(folder: RunFolder, config: RunConfig, manifest: Manifest) -> froz
     Raises:
         StorageError: a line of the run folder is damaged.
     """
-    done = last_judgments(folder.judgments())
-    return frozenset(
-        (key.judge, key.case_id) for key in _questions(folder, config, manifest) if is_unanswered(done.get(key))
-    )
+    with StoredJudgments(folder) as done:
+        return frozenset(
+            (key.judge, key.case_id) for key in _questions(folder, config, manifest) if is_unanswered(done.get(key))
+        )
 
 
 def _questions(folder: RunFolder, config: RunConfig, manifest: Manifest) -> Iterator[JudgmentKey]:

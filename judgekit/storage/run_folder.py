@@ -51,7 +51,7 @@ M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
 
 Wanted = Callable[[str, str], bool]
-"""Whether the input of a judge about a case is wanted."""
+"""Whether what a judge was asked, or said, about a case is wanted."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 
@@ -66,8 +66,13 @@ def is_run_id(name: str) -> bool:
     return _RUN_ID.fullmatch(name) is not None
 
 
+def of_judge(name: str) -> Wanted:
+    """Wants all that one judge was asked, or said."""
+    return lambda judge, _: judge == name
+
+
 class _Question(msgspec.Struct):
-    """Of a line of judge_inputs.jsonl, which question it is."""
+    """Of a line of judge_inputs.jsonl or judgments.jsonl, which judge and case it is about."""
 
     judge: str
     case_id: str
@@ -278,11 +283,11 @@ class RunFolder:
 
     def cases(self) -> Iterator[Case]:
         """Stored cases in their order, streamed; none in a run that was written before runs kept their cases."""
-        yield from self._records(CASES, Case)
+        yield from self._wanted(CASES, Case, None)
 
     def outputs(self, name: str = OUTPUTS) -> Iterator[SystemOutput]:
         """Stored outputs in the order of the cases, streamed; a torn last line is left out."""
-        yield from self._records(name, SystemOutput)
+        yield from self._wanted(name, SystemOutput, None)
 
     def scores(self) -> Iterator[Score]:
         """Stored scores, streamed: those of one case follow one another."""
@@ -332,32 +337,36 @@ class RunFolder:
         Args:
             wanted: tells by judge and case id which ones are read; None: all.
         """
-        for number, line in self._input_lines(wanted):
-            yield self._record(JUDGE_INPUTS, JudgeInput, number, line)
+        yield from self._wanted(JUDGE_INPUTS, JudgeInput, wanted)
 
     def n_judge_inputs(self, wanted: Wanted) -> int:
         """Number of the stored judge inputs that are wanted."""
-        return sum(1 for _ in self._input_lines(wanted))
+        return sum(1 for _ in self._wanted_lines(JUDGE_INPUTS, wanted))
 
-    def _input_lines(self, wanted: Wanted | None) -> Iterator[tuple[int, bytes]]:
+    def judgments(self, name: str = JUDGMENTS, wanted: Wanted | None = None) -> Iterator[Judgment]:
+        """Stored judgments in the order in which they came, streamed; a torn last line is left out.
+
+        Args:
+            name: the file.
+            wanted: tells by judge and case id which ones are read; None: all.
+        """
+        yield from self._wanted(name, Judgment, wanted)
+
+    def _wanted(self, name: str, model: type[M], wanted: Wanted | None) -> Iterator[M]:
+        for number, line in self._wanted_lines(name, wanted):
+            yield self._record(name, model, number, line)
+
+    def _wanted_lines(self, name: str, wanted: Wanted | None) -> Iterator[tuple[int, bytes]]:
         decode = msgspec.json.Decoder(_Question).decode
-        for number, line in self.lines(JUDGE_INPUTS):
+        for number, line in self.lines(name):
             if wanted is not None:
                 try:
                     question = decode(line)
                 except (msgspec.MsgspecError, ValueError) as error:
-                    raise damaged_line(self.path / JUDGE_INPUTS, number, error) from None
+                    raise damaged_line(self.path / name, number, error) from None
                 if not wanted(question.judge, question.case_id):
                     continue
             yield number, line
-
-    def judgments(self, name: str = JUDGMENTS) -> Iterator[Judgment]:
-        """Stored judgments in the order in which they came, streamed; a torn last line is left out."""
-        yield from self._records(name, Judgment)
-
-    def _records(self, name: str, model: type[M]) -> Iterator[M]:
-        for number, line in self.lines(name):
-            yield self._record(name, model, number, line)
 
     def _record(self, name: str, model: type[M], number: int, line: bytes) -> M:
         try:

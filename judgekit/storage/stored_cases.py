@@ -69,6 +69,19 @@ class _CaseFiles:
         return self._score_reader
 
 
+class StoredInputs(_CaseFiles):
+    """The judge inputs of a run."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        """Find the records of the run."""
+        super().__init__(folder)
+        self._inputs = self._index(JUDGE_INPUTS)
+
+    def of_case(self, case_id: str) -> dict[str, JudgeInput]:
+        """By judge, what was asked about a case."""
+        return {item.judge: item for item in self._all(self._inputs.lines(case_id), case_id, JudgeInput)}
+
+
 class StoredCases(_CaseFiles):
     """The cases of one run, in their order.
 

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from judgekit.analysis.drift_points import (
     AskedAgain,
+    SampleCounts,
     checked_verdicts,
     history_point,
     pair_row,
@@ -20,7 +21,7 @@ from judgekit.core.runs import CONFIG, DRIFT_CHECKS, METRICS, Manifest
 from judgekit.core.spot_checks import CHECKS, SpotCheckRecord
 from judgekit.core.verdict_kinds import Kind, Scale, YesNo, stored_kind
 from judgekit.storage.run_files import appending
-from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_folder import RunFolder, of_judge
 
 _SHORT = {"reasoning": "", "supported_claims": None, "unsupported_claims": None, "quotes": None}
 """Parts of a verdict that say nothing here."""
@@ -138,8 +139,8 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
                 builds=[*second.builds],
                 verdict_builds=[*first.builds],
             )
-            rows = [pair_row(first.verdicts.get(case), second.verdicts.get(case), of_judge) for case in cases]
-            yield history_point(_verdicts(folder, manifest, metrics, judge), asked, rows)
+            rows = (pair_row(first.verdicts.get(case), second.verdicts.get(case), of_judge) for case in cases)
+            yield history_point(_verdicts(folder, manifest, metrics, judge), asked, SampleCounts(rows))
 
 
 def _kind_of(judge: str, resolved: Mapping[str, Any], opinions: _Opinions) -> Kind:
@@ -175,7 +176,7 @@ def _told(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -> 
             served_models=[*about["served_models"], *second.get("served_models", {})],
             fingerprints=[*about["fingerprints"], *second.get("fingerprints", {})],
         )
-        yield history_point(_verdicts(folder, manifest, metrics, judge), asked, report["sample"])
+        yield history_point(_verdicts(folder, manifest, metrics, judge), asked, SampleCounts(report["sample"]))
 
 
 def _unchecked(
@@ -193,11 +194,11 @@ def _unchecked(
                 served_models=[*about["served_models"]],
                 fingerprints=[*about["fingerprints"]],
             )
-            yield history_point(_verdicts(folder, manifest, metrics, judge), asked, [])
+            yield history_point(_verdicts(folder, manifest, metrics, judge), asked, SampleCounts())
 
 
 def _verdicts(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any], judge: str) -> HistoryPoint:
-    answers = answers_sha256(folder.judge_inputs(lambda asked, _: asked == judge))
+    answers = answers_sha256(folder.judge_inputs(of_judge(judge)))
     try:
         return checked_verdicts(judge, manifest, metrics, answers)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -1,6 +1,6 @@
 """The judgments of a run that count, read case by case, so that memory does not grow with the run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Self
 
 from pydantic import ValidationError
@@ -44,6 +44,15 @@ class StoredJudgments(Mapping[JudgmentKey, Judgment]):
         """The judgments of one case in the order in which they came, those among them that do not count any more."""
         return [] if self._is_empty else [self._read(line) for line in self._index.lines(case_id)]
 
+    def ids(self) -> Iterator[str]:
+        """Ids of the cases that have a judgment, in the order in which they were judged first, streamed."""
+        return self._index.ids()
+
+    def by_case(self, case_ids: Iterable[str]) -> Iterator[list[Judgment]]:
+        """The judgments of each case, as `all_of_case` gives them, streamed."""
+        for lines in self._index.of_cases(case_ids):
+            yield [self._read(line) for line in lines]
+
     def _read(self, line: bytes) -> Judgment:
         try:
             return Judgment.model_validate_json(line)
@@ -54,8 +63,10 @@ class StoredJudgments(Mapping[JudgmentKey, Judgment]):
         return self.of_case(key.case_id)[key]
 
     def __iter__(self) -> Iterator[JudgmentKey]:
-        for case_id in self._index.ids():
-            yield from self.of_case(case_id)
+        for judgments in self.by_case(self.ids()):
+            counting = that_count(judgments)
+            self._last = judgments[0].case_id, counting
+            yield from counting
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

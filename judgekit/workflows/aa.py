@@ -31,14 +31,14 @@ from judgekit.core.cases import Case
 from judgekit.core.components import Judge
 from judgekit.core.conditions import Gate
 from judgekit.core.errors import ConfigError
-from judgekit.core.judgments import last_judgments
+from judgekit.core.judgments import that_count
 from judgekit.core.repeats import asked_id
 from judgekit.core.scores import Column, Failed, Outcomes, Pooled
 from judgekit.stats.proportions import rate
 from judgekit.storage.config_files import load_config
 from judgekit.workflows.compared_runs import Side, open_runs
 from judgekit.workflows.figure_values import check_scored, figure_columns, open_run, units_of
-from judgekit.workflows.judge_reliability import sampled
+from judgekit.workflows.judge_reliability import about
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import finished_summary
 from judgekit.workflows.verdicts_again import verdicts_again
@@ -232,7 +232,8 @@ def _judges_again(side: Side) -> list[JudgeNoise]:
         return []
     components = [side.components.get(name) for name in dict.fromkeys(record.judge for record in records)]
     judges = [judge for judge in components if isinstance(judge, Judge)]  # none from a Python file, which is not run
-    again = verdicts_again(judges, records, last_judgments(stored.folder.judgments(), sampled(records)))
+    asked_again = about((record.judge, record.case_ids) for record in records)
+    again = verdicts_again(judges, records, that_count(stored.folder.judgments(wanted=asked_again)))
     found = [judge_noise(judge.columns()[0].name, _of(again.scores.values(), judge.columns())) for judge in judges]
     return [noise for noise in found if noise.seconds]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from judgekit.core.batches import BatchPart
 from judgekit.core.errors import ConfigError, InputError
-from judgekit.core.judgments import ModelRequest, last_judgments
+from judgekit.core.judgments import ModelRequest
 from judgekit.core.protocols import Capabilities
 from judgekit.core.request_fields import is_local
 from judgekit.core.runs import JUDGE_INPUTS
@@ -27,6 +27,7 @@ from judgekit.engine.requests import JudgePlan, RequestMaker
 from judgekit.providers.batch_lines import received, request_line
 from judgekit.storage.batch_store import BatchStore, PartWriter
 from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.models import Options, open_cache
 from judgekit.workflows.rejudge import plans_of
 from judgekit.workflows.selectors import find_run
@@ -232,16 +233,16 @@ def _requests(
     folder: RunFolder, plans: Sequence[JudgePlan], runtime: ModelRuntime, takes: Capabilities
 ) -> Iterator[tuple[str, str, ModelRequest]]:
     """Name, key and request of each open question. Second opinions are drawn later, and not among them."""
-    done = last_judgments(folder.judgments())
-    for plan in plans:
-        if plan.runtime is not runtime:
-            continue
-        maker = RequestMaker(plan, takes)
-        for judge_input in pending(folder, plan, None, done):
-            for part in plan.judge.parts(judge_input):
-                request = maker.request(part)
-                key = maker.key_and_parts(request)[0]
-                yield request_name(plan, key, part.case_id), key, request
+    with StoredJudgments(folder) as done:
+        for plan in plans:
+            if plan.runtime is not runtime:
+                continue
+            maker = RequestMaker(plan, takes)
+            for judge_input in pending(folder, plan, None, done):
+                for part in plan.judge.parts(judge_input):
+                    request = maker.request(part)
+                    key = maker.key_and_parts(request)[0]
+                    yield request_name(plan, key, part.case_id), key, request
 
 
 def _names_after(first: Path) -> Callable[[int, int], Path]:

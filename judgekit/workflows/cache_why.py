@@ -9,7 +9,7 @@ from judgekit.core.cache_keys import PARTS
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, ProviderError
 from judgekit.core.familiar_names import name_hint
-from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, VerdictError, last_judgments
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, VerdictError, that_count
 from judgekit.core.protocols import CallError, Capabilities, ModelIdentity
 from judgekit.core.request_fields import is_local
 from judgekit.core.scores import Failed
@@ -104,7 +104,7 @@ async def explain_case(target: WhyTarget, options: Options) -> list[dict[str, An
 
 async def _explained(target: WhyTarget, folder: RunFolder, setup: Setup, now: _Now) -> list[dict[str, Any]]:
     case_id = target.case_id
-    stored = {item.judge: item for item in folder.judge_inputs() if item.case_id == case_id}
+    stored = {item.judge: item for item in folder.judge_inputs(lambda _, asked: asked == case_id)}
     if not stored:
         raise ConfigError(
             f"{folder.path}: case {case_id!r} was put before no judge; "
@@ -113,7 +113,7 @@ async def _explained(target: WhyTarget, folder: RunFolder, setup: Setup, now: _N
     if target.judge is not None and target.judge not in stored:
         hint = name_hint(target.judge, stored)
         raise ConfigError(f"--judge {target.judge!r}: case {case_id!r} was not put before it{hint}")
-    judgments = last_judgments(item for item in folder.judgments() if item.case_id == case_id)
+    judgments = that_count(folder.judgments(wanted=lambda _, asked: asked == case_id))
     # Recorded outputs cost nothing to look up; any other system would be called.
     output = setup.system.output(now.case) if now.case and isinstance(setup.system, Recorded) else None
     records = []

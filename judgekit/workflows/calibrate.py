@@ -28,7 +28,7 @@ from judgekit.core.verdict_kinds import Criteria, Kind
 from judgekit.engine.passes import Observer
 from judgekit.judges.from_rubric import settled
 from judgekit.storage.label_files import read_labels
-from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_folder import RunFolder, of_judge
 from judgekit.workflows.judge_reliability import add_parts, pairs_of
 from judgekit.workflows.models import Options
 from judgekit.workflows.panel_rulings import PANEL
@@ -173,8 +173,8 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
     said, about = _as_said(setting, judge), {label.case_id for label in file.labels}
     inputs: dict[str, str] = {}
     shown: dict[str, JudgeInput] = {}
-    for item in setting.folder.judge_inputs():
-        if item.judge == judge.name and judge.not_asked(item) is None:
+    for item in setting.folder.judge_inputs(of_judge(judge.name)):
+        if judge.not_asked(item) is None:
             inputs[item.case_id] = item.sha256
             if kind.has_parts and item.case_id in about:
                 shown[item.case_id] = item

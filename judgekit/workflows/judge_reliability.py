@@ -21,7 +21,7 @@ from judgekit.analysis.verdict_pairs import Pair, Sampler, compare_pair, draw_or
 from judgekit.core.cases import Case
 from judgekit.core.components import Judge
 from judgekit.core.history_points import PointKind
-from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict, last_judgments
+from judgekit.core.judgments import JudgeFailure, Judgment, JudgmentKey, Verdict, that_count
 from judgekit.core.runs import Notices, RunSummary
 from judgekit.core.spot_checks import CHECKS, SpotCheckKind, SpotCheckRecord
 from judgekit.engine.passes import Wanted
@@ -97,7 +97,7 @@ def may_grow(folder: RunFolder, spot_check: DrawnSpotCheck) -> bool:
     record, judge = spot_check.record, spot_check.second.judge
     if not record.adaptive or len(record.case_ids) >= len(spot_check.order):
         return False
-    pairs = pairs_of(record, last_judgments(item for item in folder.judgments() if item.judge == judge.name))
+    pairs = pairs_of(record, that_count(folder.judgments(wanted=about([(record.judge, record.case_ids)]))))
     scored = [item for item in (compare_pair(pair, judge.kind) for pair in pairs) if item is not None]
     return decide(sum(item.disagrees for item in scored), len(scored), record.threshold) is None
 
@@ -108,9 +108,10 @@ def write_spot_checks(folder: RunFolder, records: Sequence[SpotCheckRecord]) -> 
         folder.write_json(CHECKS, {"checks": [record.model_dump(mode="json") for record in records]})
 
 
-def sampled(records: Iterable[SpotCheckRecord]) -> set[tuple[str, str]]:
-    """(judge, case id) of everything that was drawn, whose reasonings are shown."""
-    return {(record.judge, case_id) for record in records for case_id in record.case_ids}
+def about(samples: Iterable[tuple[str, Iterable[str]]]) -> Callable[[str, str], bool]:
+    """Tells by judge and case id whether it is in one of the samples, which are judges with cases."""
+    drawn = {(judge, case_id) for judge, case_ids in samples for case_id in case_ids}
+    return lambda judge, case_id: (judge, case_id) in drawn
 
 
 def add_parts(folder: RunFolder, summary: RunSummary, parts: Mapping[str, Mapping[str, Any]], *, report: bool) -> None:

@@ -23,7 +23,7 @@ from judgekit.analysis.verdict_pairs import Pair, draw_sample
 from judgekit.core.components import Judge
 from judgekit.core.config import ModelConfig
 from judgekit.core.errors import ConfigError, ProviderError, StorageError, did_you_mean, first_problem
-from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, last_judgments
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, last_judgments, that_count
 from judgekit.core.probe_sets import ORIGINAL, PROBE_INPUTS, PROBE_JUDGMENTS, PROBES, ProbeSet
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.verdict_kinds import Kind
@@ -35,7 +35,7 @@ from judgekit.executors.event_loop import run_local
 from judgekit.judges.from_rubric import RubricJudge
 from judgekit.storage.recorder import Recorder
 from judgekit.storage.run_folder import RunFolder
-from judgekit.workflows.judge_reliability import add_parts, opinion
+from judgekit.workflows.judge_reliability import about, add_parts, opinion
 from judgekit.workflows.models import Options, check_plays, open_cache, price_models, ready_models
 from judgekit.workflows.stored import StoredRun, finished_summary, models_of, open_stored, stored_models
 
@@ -296,7 +296,8 @@ def _figures(
     price_list: str | None,
 ) -> tuple[dict[str, Any], list[ProbeSet]]:
     """What was found, by judge, and the sets with it."""
-    before = last_judgments(stored.folder.judgments())
+    probed = about((plan.record.judge, plan.record.case_ids) for plan in plans)
+    before = that_count(stored.folder.judgments(wanted=probed))
     found, records = {}, []
     for plan in plans:
         name, checks = plan.record.judge, {item.plan.check for item in plan.asked.values()}

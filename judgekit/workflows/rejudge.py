@@ -4,7 +4,7 @@ This makes the run that is carried out as any other is, by `run`. The system und
 is built again: what is judged is what was judged then.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,31 +12,25 @@ from typing import Any
 import judgekit.judges
 from judgekit.analysis.repeated_answers import most_answers
 from judgekit.core.case_parts import part_of
-from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.components import Metric
 from judgekit.core.config import ModelConfig, RunConfig
 from judgekit.core.errors import ConfigError
 from judgekit.core.judge_config import JudgeConfig
-from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Role
+from judgekit.core.judgments import Role
 from judgekit.core.prompts import PromptTemplate
 from judgekit.core.protocols import ModelIdentity
-from judgekit.core.runs import CASES, JUDGE_INPUTS, JUDGMENTS, OUTPUTS, Manifest
-from judgekit.core.scores import Failed
-from judgekit.core.spot_checks import SpotCheckRecord
+from judgekit.core.runs import CASES, JUDGE_INPUTS, OUTPUTS, Manifest
 from judgekit.core.text import canonical_sha256
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.requests import JudgePlan
 from judgekit.judges.parsing import PARSER_VERSION
 from judgekit.storage.id_lists import stored_ids
-from judgekit.storage.judgment_lines import line_of
 from judgekit.storage.remote_runs import is_run
 from judgekit.storage.run_folder import RunFolder, new_run_id
 from judgekit.storage.run_records import read_summary
 from judgekit.systems.recorded import Recorded
-from judgekit.workflows.case_scores import Unjudged, judge_inputs
 from judgekit.workflows.job import RunJob, versions
 from judgekit.workflows.judge_components import build_judge
-from judgekit.workflows.judge_reliability import spot_check_kind
 from judgekit.workflows.models import (
     Options,
     build_model,
@@ -48,6 +42,7 @@ from judgekit.workflows.models import (
     with_variables,
 )
 from judgekit.workflows.own_code import code_changes
+from judgekit.workflows.parent_run import answers_of, carried_checks
 from judgekit.workflows.setup import panels_of
 from judgekit.workflows.stored import StoredRun, models_of, open_stored
 
@@ -271,7 +266,7 @@ def _job(
 ) -> RunJob:
     names = child.manifest.rejudged
     models = {plan.runtime.model_id: plan.runtime for plan in plans if plan.judge.name in names}
-    folder, cases = child.folder, list(parent.folder.cases())
+    folder, (cases, outputs) = child.folder, answers_of(parent.folder)
     before, corpus = read_summary(parent.folder), stored_ids(parent.folder)
     cache, notices = open_cache(folder.path.parent, models, options)
     alike = {plan.judge.name: _asked_alike(parent, child.config, plan) for plan in plans if plan.judge.name in names}
@@ -285,7 +280,7 @@ def _job(
         n_answers=most_answers(cases),
         part=part_of(child.manifest),
         surroundings=surroundings_of(Path(child.manifest.config_path), options),
-        system=Recorded({output.case_id: output for output in parent.folder.outputs()}, OUTPUTS),
+        system=Recorded(outputs, OUTPUTS),
         metrics=metrics,
         corpus_chunk_ids=corpus,
         judges=plans,
@@ -305,7 +300,7 @@ def _job(
         parent=parent.folder,
         kept=frozenset(plan.judge.name for plan in plans if plan.judge.name not in names),
         unchanged=frozenset(name for name, (is_same, _) in alike.items() if is_same),
-        carried=_carried(parent, plans, [name for name, (_, unchanged) in alike.items() if not unchanged]),
+        carried=carried_checks(parent.folder, plans, [name for name, (_, unchanged) in alike.items() if not unchanged]),
         kept_prompts=parent.folder.prompts(),
     )
 
@@ -335,66 +330,3 @@ def _asked_alike(parent: StoredRun, config: RunConfig, plan: JudgePlan) -> tuple
     models = [(parent.config.models[a], config.models[b]) for a, b in zip(old.asked, now.asked, strict=True)]
     is_same = all((a.provider, a.model, a.seed) == (b.provider, b.model, b.seed) for a, b in models)
     return is_same, old.model == now.model and all(a == b for a, b in models)
-
-
-def _carried(parent: StoredRun, plans: Sequence[JudgePlan], changed: Container[str]) -> list[SpotCheckRecord]:
-    """Second opinions on the same inputs, unless they are those of what judges now."""
-    kept = []
-    for record in parent.folder.spot_checks():
-        own = [plan for plan in plans if plan.judge.name == record.judge]
-        if not own or not record.complete:
-            continue
-        if record.judge in changed:
-            models = {(plan.runtime.model_id, plan.runtime.config.model) for plan in own}
-            other_model = (record.model_id, record.model) not in models
-            kind = spot_check_kind(other_model=other_model, other_prompt=record.prompt_sha256 != own[0].prompt.sha256)
-            if "repeat" in (kind, record.kind):
-                continue
-            record = record.model_copy(update={"kind": kind})  # noqa: PLW2901
-        kept.append(record)
-    return kept
-
-
-def stored_inputs(
-    job: RunJob, parent: RunFolder, pairs: Iterable[tuple[Case, SystemOutput]], unjudged: Unjudged
-) -> Iterator[JudgeInput]:
-    """The judge inputs of the parent; why the other cases have none goes to `unjudged`.
-
-    The reason is found as it was then, from the case and its output. A case that would have an input today but had
-    none then is not judged, which its scores say; nor is an input that an earlier version stored and that is not asked
-    about today.
-    """
-    judges = {judge.name: judge for judge in job.judge_components}
-    there = {(item.judge, item.case_id) for item in parent.judge_inputs() if item.judge in judges}
-    for item in judge_inputs(job.judge_components, pairs, unjudged, []):
-        if (item.judge, item.case_id) not in there:
-            unjudged[item.judge][item.case_id] = Failed("not judged", by_judge=True)
-    for item in parent.judge_inputs():
-        if item.judge not in judges:
-            continue
-        reason = judges[item.judge].not_asked(item)
-        if reason is None:
-            unjudged[item.judge].pop(item.case_id, None)
-            yield item
-        else:
-            unjudged[item.judge][item.case_id] = reason
-
-
-def copy_judgments(job: RunJob, parent: RunFolder) -> None:
-    """Take over, in one step, judgments of judges that are not asked again, and second opinions that still hold."""
-    if not job.folder.has(JUDGMENTS):
-        job.folder.write_lines(JUDGMENTS, (_copied(item, parent) for item in parent.judgments() if _is_kept(job, item)))
-
-
-def _is_kept(job: RunJob, judgment: Judgment) -> bool:
-    if judgment.role != "spot_check":
-        return judgment.judge in job.kept
-    check = JudgmentKey.of(judgment).check
-    return any(record.judge == judgment.judge and record.check == check for record in job.carried)
-
-
-def _copied(judgment: Judgment, parent: RunFolder) -> bytes:
-    """What was spent on it was spent there."""
-    here = {"copied_from": judgment.copied_from or parent.path.name, "n_requests": 0, "latency_seconds": None}
-    spent = {"usage": None, "cost_usd": None, "from_cache": False}
-    return line_of(judgment.model_copy(update={**here, **spent}))

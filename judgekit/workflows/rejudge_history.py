@@ -1,88 +1,117 @@
 """A finished rejudge beside its parent: how the verdicts differ, and its points in the histories of the judges."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import tee
+from typing import Any
 
-from judgekit.analysis.drift_points import AskedAgain, checked_verdicts, history_point, pair_row, repeats_by_kind
-from judgekit.analysis.verdict_pairs import Pair, verdict_changes
+from judgekit.analysis.drift_points import (
+    AskedAgain,
+    SampleCounts,
+    checked_verdicts,
+    history_point,
+    is_another_build,
+    is_at_once,
+    pair_row,
+)
+from judgekit.analysis.verdict_pairs import Pair, VerdictChanges, verdict_changes
+from judgekit.core.components import Judge
 from judgekit.core.errors import JudgekitError, StorageError
 from judgekit.core.history_points import HistoryPoint, PointKind, answers_sha256
-from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
-from judgekit.core.runs import MANIFEST, METRICS, Manifest, Notice, RunSummary
-from judgekit.storage.run_folder import RunFolder
+from judgekit.core.judgments import Judgment, JudgmentKey, that_count
+from judgekit.core.runs import MANIFEST, METRICS, Manifest, Notice, Notices, RunSummary
+from judgekit.storage.run_folder import RunFolder, of_judge
 from judgekit.storage.run_index import add_point
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.closing import INDEX_SECONDS
 from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import opinion
 
 Judgments = Mapping[JudgmentKey, Judgment]
 
-Pairs = list[tuple[Judgment, Judgment]]
-"""Of each case the judgment of the parent, and that of the rejudge."""
+
+def _side_by_side(before: StoredJudgments, now: StoredJudgments) -> Iterator[tuple[Judgments, Judgments]]:
+    """For each case that the parent judged, what it says and what the rejudge says."""
+    case_ids, same_ids = tee(before.ids())
+    for old, new in zip(before.by_case(case_ids), now.by_case(same_ids), strict=True):
+        yield that_count(old), that_count(new)
 
 
-def asked_again(judge: str, before: Judgments, now: Judgments) -> list[str]:
-    """Cases with a verdict of the parent that the judge was really asked about again, in the order of the parent.
+def _asked_again(before: Judgments, now: Judgments) -> Iterator[JudgmentKey]:
+    """Of one case the verdicts of the parent whose judge was really asked again.
 
     A judgment that came from the cache or was copied says nothing new. A panel was asked again if every member was.
     Cases without a verdict of the parent are left out: a cache holds no failed replies, so a rejudge that finds the
     rest in the cache would consist of them.
     """
-    kept = {
-        key.case_id
+    not_asked = {
+        key.judge
         for key, item in now.items()
-        if key.judge == judge
-        and key.role in ("primary", "member")
-        and (item.from_cache or item.copied_from is not None)
+        if key.role in ("primary", "member") and (item.from_cache or item.copied_from is not None)
     }
-    return [
-        key.case_id
-        for key, item in before.items()
-        if key.role == "primary"
-        and key.judge == judge
-        and item.verdict is not None
-        and key in now
-        and key.case_id not in kept
-    ]
+    for key, item in before.items():
+        if key.role == "primary" and item.verdict is not None and key in now and key.judge not in not_asked:
+            yield key
 
 
-def rejudged(job: RunJob, before: Judgments, judgments: Judgments) -> dict[str, object] | None:
-    """How the verdicts differ from those of the parent; None if the run is not a rejudge."""
-    if job.parent is None:
-        return None
-    judges = [judge for judge in job.judge_components if judge.name not in job.kept]
-    both = [key for key in before if key.role == "primary" and key in judgments]
-    pairs = {
-        judge.name: [
-            Pair(key.case_id, opinion(before[key]), opinion(judgments[key])) for key in both if key.judge == judge.name
-        ]
-        for judge in judges
-    }
-    found = verdict_changes(pairs, {judge.name: judge.kind for judge in judges}, job.config.resampling_seed)
-    asked = {judge.name: len(asked_again(judge.name, before, judgments)) for judge in judges}
+@dataclass(frozen=True)
+class BesideParent:
+    """What a rejudge says of the run that it judged again."""
+
+    rejudged: dict[str, Any]
+    """The part `rejudged` of metrics.json."""
+    warnings: Notices
+
+
+def beside_parent(job: RunJob, parent: RunFolder, judgments: StoredJudgments) -> BesideParent:
+    """How the verdicts of a rejudge differ from those of its parent, and which models are of another build.
+
+    Args:
+        job: the rejudge.
+        parent: the run whose inputs were judged again.
+        judgments: of the rejudge.
+
+    Raises:
+        StorageError: a judgment of either run is damaged.
+    """
+    changes = {judge.name: VerdictChanges(judge.kind) for judge in job.judge_components if judge.name not in job.kept}
+    n_asked = dict.fromkeys(changes, 0)
+    builds: dict[str, tuple[set[str], set[str]]] = {}
+    with StoredJudgments(parent) as stored:
+        for before, now in _side_by_side(stored, judgments):
+            for key in _asked_again(before, now):
+                n_asked[key.judge] += key.judge in changes
+            for key, old in before.items():
+                if (new := now.get(key)) is None:
+                    continue
+                if key.role == "primary" and key.judge in changes:
+                    changes[key.judge].add(Pair(key.case_id, opinion(old), opinion(new)))
+                _note_builds(builds, old, new)
+    found = verdict_changes(changes, job.config.resampling_seed)
     for name, report in found["by_judge"].items():
-        report["n_asked"] = asked[name]
-    return {"parent": job.manifest.parent, "n_asked": sum(asked.values()), **found}
+        report["n_asked"] = n_asked[name]
+    record = {"parent": job.manifest.parent, "n_asked": sum(n_asked.values()), **found}
+    return BesideParent(record, [*_other_builds(job.manifest.parent, builds)])
 
 
-def other_builds(parent: str | None, before: Judgments, now: Judgments) -> list[tuple[str, str]]:
+def _note_builds(builds: dict[str, tuple[set[str], set[str]]], old: Judgment, new: Judgment) -> None:
+    """Note, by model, builds that gave verdicts of the parent and of the rejudge, where they differ."""
+    if new.copied_from is not None or (old.model_id, old.model) != (new.model_id, new.model):
+        return
+    if old.build is not None and new.build is not None and old.build != new.build:
+        stored, loaded = builds.setdefault(new.model_id, (set(), set()))
+        stored.add(old.build)
+        loaded.add(new.build)
+
+
+def _other_builds(parent: str | None, builds: Mapping[str, tuple[set[str], set[str]]]) -> Iterator[tuple[str, str]]:
     """A warning for each model whose server has another build loaded than gave the verdicts of the parent."""
-    found: dict[str, tuple[set[str], set[str]]] = {}
-    for key, old in before.items():
-        new = now.get(key)
-        if new is None or new.copied_from is not None or (old.model_id, old.model) != (new.model_id, new.model):
-            continue
-        if old.build is not None and new.build is not None and old.build != new.build:
-            stored, loaded = found.setdefault(new.model_id, (set(), set()))
-            stored.add(old.build)
-            loaded.add(new.build)
-    return [
-        (
+    for name, (stored, loaded) in builds.items():
+        yield (
             "rejudged_by_another_build",
             f"model {name}: the server has build {', '.join(sorted(loaded))} loaded, the verdicts of "
             f"{parent} are of build {', '.join(sorted(stored))}, so another model was asked",
         )
-        for name, (stored, loaded) in found.items()
-    ]
 
 
 def add_to_history(job: RunJob, summary: RunSummary) -> list[Notice]:
@@ -110,53 +139,87 @@ def _points(job: RunJob, parent: RunFolder) -> Iterator[HistoryPoint]:
     if manifest.status != "complete":
         raise StorageError(f"{parent.path}: the run is {manifest.status}, so not all of its verdicts are known")
     metrics = parent.read_json(METRICS)
-    before, now = last_judgments(parent.judgments()), last_judgments(job.folder.judgments())
+    samples = _samples(job, parent)
     for judge in job.judge_components:
-        cases = [] if judge.name in job.kept else asked_again(judge.name, before, now)
-        if job.reopened is not None:  # the others are a point already
-            cases = [case_id for case_id in cases if (judge.name, case_id) in job.reopened.open]
-        keys = [JudgmentKey("primary", judge.name, case_id) for case_id in cases]
-        pairs = [(before[key], now[key]) for key in keys]
-        for kind, group in _by_kind(pairs, is_same=judge.name in job.unchanged).items():
-            inputs = (item for item in job.folder.judge_inputs() if item.judge == judge.name)
+        for kind, sample in _by_kind(samples[judge.name], is_same=judge.name in job.unchanged).items():
+            answers = answers_sha256(job.folder.judge_inputs(of_judge(judge.name)))
             try:
-                verdicts = checked_verdicts(judge.name, manifest, metrics, answers_sha256(inputs))
+                verdicts = checked_verdicts(judge.name, manifest, metrics, answers)
             except (AttributeError, KeyError, TypeError) as error:
                 raise StorageError(f"{METRICS} of {manifest.run_id}: damaged: {error!r}") from None
-            rows = [pair_row(old.verdict, new.verdict, judge.kind) for old, new in group]
-            point = history_point(verdicts, _asked(kind, group), rows)
+            point = history_point(verdicts, sample.asked(kind), sample.counts)
             # Replies were read by the parser of today; another one than that of the verdicts is another instrument.
             yield point.model_copy(update={"parser_version": job.manifest.versions.get("parser", point.parser_version)})
 
 
-def _by_kind(pairs: Pairs, *, is_same: bool) -> dict[PointKind, Pairs]:
-    """Pairs apart by what they show: the parent may hold verdicts of today and older ones from the cache."""
+def _samples(job: RunJob, parent: RunFolder) -> dict[str, tuple["_Sample", "_Sample"]]:
+    """By judge, the verdicts that it was asked about within a day, and those that it was asked about later."""
+    judges: dict[str, Judge] = {judge.name: judge for judge in job.judge_components}
+    found = {name: (_Sample(), _Sample()) for name in judges}
+    with StoredJudgments(parent) as stored, StoredJudgments(job.folder) as judgments:
+        for before, now in _side_by_side(stored, judgments):
+            for key in _asked_again(before, now):
+                if key.judge not in judges or key.judge in job.kept:
+                    continue
+                if job.reopened is not None and (key.judge, key.case_id) not in job.reopened.open:
+                    continue  # it is in a point already
+                old, new = before[key], now[key]
+                at_once, later = found[key.judge]
+                sample = at_once if is_at_once(old.created_at, new.created_at) else later
+                sample.add(old, new, judges[key.judge])
+    return found
+
+
+@dataclass
+class _Sample:
+    """Verdicts of the parent that a judge was asked about again, counted as they come."""
+
+    counts: SampleCounts = field(default_factory=SampleCounts)
+    comparator: str = ""
+    last_at: str = ""
+    said: dict[str, set[str]] = field(default_factory=dict)
+    """Served models, fingerprints, upstreams and builds, under their names in `AskedAgain`."""
+
+    def add(self, old: Judgment, new: Judgment, judge: Judge) -> None:
+        """Count one verdict."""
+        self.counts.add(pair_row(old.verdict, new.verdict, judge.kind))
+        self.comparator = self.comparator or f"{new.model} with {new.prompt_version}"
+        self.last_at = max(self.last_at, new.created_at)
+        for name, value in (
+            ("served_models", old.served_model),
+            ("served_models", new.served_model),
+            ("fingerprints", new.fingerprint),
+            ("upstreams", new.upstream),
+            ("builds", new.build),
+            ("verdict_builds", old.build),
+        ):
+            if value is not None:
+                self.said.setdefault(name, set()).add(value)
+
+    def update(self, other: "_Sample") -> None:
+        """Count what another sample holds as well."""
+        self.counts.update(other.counts)
+        self.comparator = self.comparator or other.comparator
+        self.last_at = max(self.last_at, other.last_at)
+        for name, values in other.said.items():
+            self.said.setdefault(name, set()).update(values)
+
+    def asked(self, kind: PointKind) -> AskedAgain:
+        """Who was asked about them, and when."""
+        said = {name: sorted(values) for name, values in self.said.items()}
+        return AskedAgain(kind=kind, comparator=self.comparator, created_at=self.last_at, **said)
+
+
+def _by_kind(samples: tuple[_Sample, _Sample], *, is_same: bool) -> dict[PointKind, _Sample]:
+    """Samples by what they show: the parent may hold verdicts of today and older ones from the cache."""
+    at_once, later = samples
+    whole = _Sample()
+    for sample in samples:
+        whole.update(sample)
     if not is_same:
-        return {"spot_check": pairs} if pairs else {}
-    by_case = {old.case_id: (old, new) for old, new in pairs}
-    times = [(old.case_id, old.created_at, new.created_at) for old, new in pairs]
-    found = repeats_by_kind(times, *_builds(pairs))
-    return {kind: [by_case[case_id] for case_id in case_ids] for kind, case_ids in found.items()}
-
-
-def _builds(pairs: Pairs) -> tuple[set[str], set[str]]:
-    """Builds that gave the verdicts of the parent, and those that were asked."""
-    return (
-        {old.build for old, _ in pairs if old.build is not None},
-        {new.build for _, new in pairs if new.build is not None},
-    )
-
-
-def _asked(kind: PointKind, pairs: Pairs) -> AskedAgain:
-    before, builds = _builds(pairs)
-    first = pairs[0][1]
-    return AskedAgain(
-        kind=kind,
-        comparator=f"{first.model} with {first.prompt_version}",
-        created_at=max(new.created_at for _, new in pairs),
-        served_models=sorted({item.served_model for pair in pairs for item in pair if item.served_model is not None}),
-        fingerprints=sorted({new.fingerprint for _, new in pairs if new.fingerprint is not None}),
-        upstreams=sorted({new.upstream for _, new in pairs if new.upstream is not None}),
-        builds=sorted(builds),
-        verdict_builds=sorted(before),
-    )
+        found: dict[PointKind, _Sample] = {"spot_check": whole}
+    elif is_another_build(whole.said.get("verdict_builds", ()), whole.said.get("builds", ())):
+        found = {"rejudge": whole}
+    else:
+        found = {"noise_floor": at_once, "rejudge": later}
+    return {kind: sample for kind, sample in found.items() if sample.counts.n_asked}

@@ -46,9 +46,9 @@ from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import ask_samples, may_grow, write_spot_checks
 from judgekit.workflows.merge import Final, check_keys, take_over
 from judgekit.workflows.panel_rulings import rule, says_the_same
+from judgekit.workflows.parent_run import copy_judgments, stored_inputs
 from judgekit.workflows.preflight import DataCheck, check_applies
 from judgekit.workflows.record import collect_outputs
-from judgekit.workflows.rejudge import copy_judgments, stored_inputs
 from judgekit.workflows.rejudge_history import add_to_history
 from judgekit.workflows.run_spot_checks import (
     all_repeats,

@@ -13,28 +13,31 @@ from pydantic import TypeAdapter, ValidationError
 
 from judgekit.analysis.disagreement_rates import DEFAULT_THRESHOLD
 from judgekit.analysis.gates import check_gates
-from judgekit.analysis.judge_calls import Costs, JudgeCalls
+from judgekit.analysis.judge_calls import JudgeCalls
 from judgekit.core.conditions import GateResult
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, ProviderError
-from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments
+from judgekit.core.judgments import Judgment, JudgmentKey, that_count
 from judgekit.core.runs import JUDGMENTS, RESUMABLE_MODEL_CHANGES, Notice, RunSummary
 from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SampleSize, SpotCheckRecord, sample_size
+from judgekit.core.streams import IdList
 from judgekit.engine.budget import Spending
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.engine.passes import Observer, Passes, Wanted
 from judgekit.engine.requests import JudgePlan
 from judgekit.executors.event_loop import run_local
 from judgekit.storage.recorder import Recorder
+from judgekit.storage.run_folder import of_judge
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.closing import closed, write_summary
 from judgekit.workflows.comparators import Comparator, Setting, SpotCheckWanted, comparator_of, note_of
 from judgekit.workflows.judge_reliability import (
     DrawnSpotCheck,
+    about,
     ask_samples,
     clusters_of,
     drawn,
     reliability_of,
-    sampled,
     spot_check_kind,
     write_spot_checks,
 )
@@ -128,8 +131,10 @@ def _drawn_spot_checks(
     spot_checks, notes = [], []
     for judge in [item.name for item in stored.config.judges]:
         component = stored.judge(judge)
-        own = (item for item in stored.folder.judge_inputs() if item.judge == judge)
-        ids = [item.case_id for item in own if component.not_asked(item) is None]
+        ids = IdList()
+        for item in stored.folder.judge_inputs(of_judge(judge)):
+            if component.not_asked(item) is None:
+                ids.append(item.case_id)
         n = sample_size(size, len(ids))
         order = drawn(ids, n, rng, adaptive=adaptive)
         if judge not in comparators:
@@ -217,7 +222,8 @@ async def _ask(
     # Only what models take is remembered there: a judge is not checked against remembered replies.
     cache, _ = open_cache(folder.path.resolve().parent, models, options)
     async with ready_models(models, cache):
-        done = last_judgments(folder.judgments())
+        drawn_cases = about((item.record.judge, item.order) for item in spot_checks)
+        done = that_count(folder.judgments(wanted=drawn_cases))
 
         async def judge(wanted: Sequence[Wanted]) -> None:
             """The samples are on disk before anything is asked, every judgment is afterwards."""
@@ -243,18 +249,21 @@ def _write_figures(
     write_spot_checks(folder, records)
     records = [record for record in records if record.complete]
     judges = [stored.judge(judge.name) for judge in config.judges]
-    judgments = last_judgments(folder.judgments(), sampled(records))
+    judgments = that_count(folder.judgments(wanted=about((record.judge, record.case_ids) for record in records)))
     clusters = clusters_of(config.cluster_by, folder.cases(), records)
-    calls = JudgeCalls.of(judgments)
+    calls = JudgeCalls()
+    with StoredJudgments(folder) as every:
+        for of_case in every.by_case(every.ids()):
+            calls.add_stored(of_case)
     reliability, unstable = reliability_of(judges, records, judgments, calls, summary.judge_reliability, clusters)
     warnings = [item for item in summary.warnings if item.code != "judge_unstable"]
     warnings += [Notice(code=code, message=message) for code, message in unstable]
     summary = summary.model_copy(
         update={
             "judge_reliability": reliability,
-            "repeats": repeats_judged_again(stored, summary, records, judgments),
+            "repeats": repeats_judged_again(stored, summary, records, judgments, calls),
             "warnings": tuple(warnings),
-            "cost": Costs(folder.judgments()).record(summary.cost.get("price_list")),
+            "cost": calls.costs.record(summary.cost.get("price_list")),
         }
     )
     summary = summary.model_copy(update={"gates": _gates(config, summary)})

@@ -23,7 +23,7 @@ from judgekit.core.runs import CONFIG, Manifest, RunSummary
 from judgekit.engine.model_runtime import ModelRuntime
 from judgekit.storage.config_files import load_config
 from judgekit.storage.id_lists import stored_ids
-from judgekit.storage.run_folder import RunFolder
+from judgekit.storage.run_folder import RunFolder, of_judge
 from judgekit.storage.run_records import read_summary
 from judgekit.workflows.families import build_metrics
 from judgekit.workflows.judge_components import build_judge, load_wording
@@ -176,11 +176,10 @@ class StoredRun:
         """
         component = self.judge(judge)
         found = False
-        for item in self.folder.judge_inputs():
-            if item.judge == judge:
-                found = True
-                if component.not_asked(item) is None:
-                    yield item
+        for item in self.folder.judge_inputs(of_judge(judge)):
+            found = True
+            if component.not_asked(item) is None:
+                yield item
         if not found:
             raise ConfigError(
                 f"{self.folder.path}: holds no judge input of {judge}, so nothing can be judged again; "

@@ -10,7 +10,7 @@ from judgekit.analysis.judge_calls import JudgeCalls, ReplySources, cache_warnin
 from judgekit.analysis.preferences import preference_record
 from judgekit.analysis.slices import Clusters
 from judgekit.core.components import Judge
-from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, Verdict, last_judgments
+from judgekit.core.judgments import TRANSPORT_KINDS, Judgment, JudgmentKey, Verdict
 from judgekit.core.request_fields import is_local
 from judgekit.core.runs import METRICS_VERSION, Notice, Notices, RunStatus, RunSummary
 from judgekit.core.spot_checks import RUN_SPOT_CHECKS, SpotCheckRecord
@@ -26,7 +26,7 @@ from judgekit.workflows.job import RunJob
 from judgekit.workflows.judge_reliability import clusters_of, parts_that_stand, reliability_of
 from judgekit.workflows.panel_rulings import PANEL, Panel, member_failures, model_facts, record_of_panel
 from judgekit.workflows.record import failure_notices
-from judgekit.workflows.rejudge_history import other_builds, rejudged
+from judgekit.workflows.rejudge_history import beside_parent
 
 MOST_MOVED = 0.02
 """Share of the cases by which the coverage of a judge may differ from the baseline's without a warning."""
@@ -46,7 +46,7 @@ def _summarised(job: RunJob, judgments: StoredJudgments, status: RunStatus, reas
     clusters = clusters_of(config.cluster_by, job.cases, spot_checks)
     stand, to_redo = parts_that_stand(before, judges)
     reliability, unstable = reliability_of(judges, spot_checks, judgments, scored.calls, stand, clusters)
-    of_parent = {} if job.parent is None else last_judgments(job.parent.judgments())
+    beside = None if job.parent is None else beside_parent(job, job.parent, judgments)
     asked = [plan for plan in job.judges if plan.judge.name not in job.kept]
     cost = scored.calls.costs.record(job.price_list)
     warnings = [
@@ -54,7 +54,7 @@ def _summarised(job: RunJob, judgments: StoredJudgments, status: RunStatus, reas
         *failure_notices(manifest.system, len(job.cases)),
         *scored.warnings,
         *(warning for name, runtime in job.models.items() for warning in _model_warnings(name, runtime)),
-        *other_builds(manifest.parent, of_parent, judgments),
+        *(() if beside is None else beside.warnings),
         *(("indexing_of_other_version", line) for line in other_index(job.indexing, manifest.versions)),
         *_failures(manifest.run_id, scored.calls),
         *(warning for panel in job.panels for warning in member_failures(panel, judgments)),
@@ -84,7 +84,7 @@ def _summarised(job: RunJob, judgments: StoredJudgments, status: RunStatus, reas
         scales=scored.scales,
         judge_reliability=reliability,
         repeats=scored.repeats,
-        rejudged=rejudged(job, of_parent, judgments),
+        rejudged=None if beside is None else beside.rejudged,
         judges=_with_preferences(job, _judge_records(job.judges, job.panels, judgments, scored.calls), judgments),
         latency=scored.tally.latency(),
         cost=cost,

@@ -5,9 +5,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from judgekit.core.judgments import Judgment, JudgmentKey, last_judgments, that_count
+from judgekit.core.judgments import Judgment, JudgmentKey
 from judgekit.core.runs import RunSummary
 from judgekit.core.scores import Column, Estimate, Score
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.tracing import captures_content, trace_results
 from judgekit.workflows.job import RunJob
 
@@ -19,8 +20,6 @@ def trace_scores(job: RunJob, summary: RunSummary) -> None:
         StorageError: the run folder is damaged.
     """
     folder = job.folder
-    stored = folder.judgments()
-    judgments = that_count(stored) if captures_content() else last_judgments(stored)
     columns = {
         column.name: (judge, column)
         for judge, component in [
@@ -36,15 +35,16 @@ def trace_scores(job: RunJob, summary: RunSummary) -> None:
         if any(name in output.metadata for name in known)
     }
     run = {"judgekit.run.id": summary.run_id}
-    for case_id, scores in groupby(folder.scores(), key=attrgetter("case_id")):
-        of_output = evaluated.get(case_id, {})
-        results = []
-        for score in scores:
-            judge, column = columns.get(score.name, (None, None))
-            judgment = None if judge is None else judgments.get(JudgmentKey("primary", judge, case_id))
-            response_id = {"gen_ai.response.id": of_output.get("response_id")}
-            results.append({**_result(score, column), **_provenance(judgment), **response_id})
-        trace_results("evaluate case", {**run, "judgekit.case.id": case_id}, results, of_output)
+    with StoredJudgments(folder) as judgments:
+        for case_id, scores in groupby(folder.scores(), key=attrgetter("case_id")):
+            of_output = evaluated.get(case_id, {})
+            results = []
+            for score in scores:
+                judge, column = columns.get(score.name, (None, None))
+                judgment = None if judge is None else judgments.get(JudgmentKey("primary", judge, case_id))
+                response_id = {"gen_ai.response.id": of_output.get("response_id")}
+                results.append({**_result(score, column), **_provenance(judgment), **response_id})
+            trace_results("evaluate case", {**run, "judgekit.case.id": case_id}, results, of_output)
     figures = [_figure(name, found) for name, found in summary.overall.items() if isinstance(found, Estimate)]
     trace_results("evaluate run", run, figures)
 

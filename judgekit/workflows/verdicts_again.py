@@ -36,7 +36,7 @@ def verdicts_again(
     Args:
         judges: the judges of the run.
         spot_checks: its spot checks; those of kind `repeat` count.
-        judgments: the judgment that counts for each question.
+        judgments: the judgment that counts for each question of the spot checks, those of others may be missing.
     """
     by_name = {judge.name: judge for judge in judges}
     repeats = {(record.judge, record.check) for record in spot_checks if record.kind == "repeat"}
@@ -78,7 +78,11 @@ def _scores(judge: Judge, judgments: Sequence[Judgment]) -> dict[str, Sequence[f
 
 
 def repeats_judged_again(
-    stored: StoredRun, summary: RunSummary, spot_checks: Sequence[SpotCheckRecord], judgments: Judgments
+    stored: StoredRun,
+    summary: RunSummary,
+    spot_checks: Sequence[SpotCheckRecord],
+    judgments: Judgments,
+    calls: JudgeCalls,
 ) -> dict[str, Any] | None:
     """The part `repeats` of a stored run once it has more verdicts on the same answers.
 
@@ -88,7 +92,8 @@ def repeats_judged_again(
         stored: the run, with its scores.
         summary: its figures so far.
         spot_checks: its spot checks.
-        judgments: the judgment that counts for each question.
+        judgments: the judgment that counts for each question of the spot checks.
+        calls: all of the run.
     """
     if summary.repeats is None:
         return None
@@ -105,7 +110,7 @@ def repeats_judged_again(
         answers.add(
             case, {name: outcomes.get(name, NotApplicable("no score")) for name in names}, again.scores.get(case.id)
         )
-    figures = answers.figures(columns_by_judge(judges), JudgeCalls.of(judgments).per_verdict(), again.n_later)
+    figures = answers.figures(columns_by_judge(judges), calls.per_verdict(), again.n_later)
     return {**summary.repeats, "figures": {**summary.repeats["figures"], **figures}}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.drift_points import AskedAgain, history_point, pair_row
+from judgekit.analysis.drift_points import AskedAgain, SampleCounts, history_point, pair_row
 from judgekit.analysis.drift_states import DRIFTED, DriftReport, drift_report
 from judgekit.core.cache_keys import REPLY_PREFIX
 from judgekit.core.history_points import HistoryPoint, PointKind
@@ -67,7 +67,7 @@ def week_points(rng: random.Random, week: int, flips: float) -> list[HistoryPoin
         stored = {case_id: Verdict(score=5) for case_id in sample}
         now = {case_id: Verdict(score=1 if rng.random() < rate else 5) for case_id in sample}
         rows = [pair_row(stored[case_id], now[case_id], Scale(pass_score=4)) for case_id in sample]
-        points.append(history_point(verdicts, AskedAgain(kind, comparator, at.isoformat()), rows))
+        points.append(history_point(verdicts, AskedAgain(kind, comparator, at.isoformat()), SampleCounts(rows)))
     return points
 
 

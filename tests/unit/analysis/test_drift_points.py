@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judgekit.analysis.drift_points import AskedAgain, checked_verdicts, history_point, repeats_by_kind
+from judgekit.analysis.drift_points import AskedAgain, SampleCounts, checked_verdicts, history_point, repeats_by_kind
 from judgekit.core.runs import Manifest
 
 MANIFEST = Manifest(
@@ -32,7 +32,7 @@ def test_pairs_are_counted_and_failures_are_in_no_denominator() -> None:
         {"first": 5, "second": None, "disagrees": None},
     ]
     asked = AskedAgain("rejudge", "m with v1", "2026-01-01T00:00:00+00:00", ["m-1", "m-0", "m-1"], [])
-    point = history_point(VERDICTS, asked, sample)
+    point = history_point(VERDICTS, asked, SampleCounts(sample))
     assert (point.n_asked, point.n_pairs, point.n_disagree, point.n_failed) == (4, 3, 1, 1)
     # Shifts 0, -2, 1: mean -1/3; squares 1/9 + 25/9 + 16/9 = 42/9, sd = sqrt(42/9 / 2).
     assert point.shift_mean == pytest.approx(-1 / 3)
@@ -45,12 +45,12 @@ def test_pairs_are_counted_and_failures_are_in_no_denominator() -> None:
 
 def test_yes_and_no_are_ratings_too() -> None:
     sample = [{"first": True, "second": False, "disagrees": True}]
-    point = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), sample)
+    point = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), SampleCounts(sample))
     assert (point.shift_mean, point.shift_sd) == (-1.0, None)
 
 
 def test_a_point_without_pairs_has_no_shift() -> None:
-    point = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), [])
+    point = history_point(VERDICTS, AskedAgain("spot_check", "m", "t"), SampleCounts())
     assert (point.n_pairs, point.shift_mean, point.shift_sd) == (0, None, None)
 
 

@@ -1,6 +1,8 @@
 """What gave a set of verdicts, what stays of an earlier report, and what copied judgments cost."""
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from judgekit.analysis.disagreement_rates import kept_parts, unstable_warning
@@ -8,7 +10,7 @@ from judgekit.analysis.judge_calls import CallCounts, Costs, JudgeCalls, PerVerd
 from judgekit.analysis.spot_check_findings import spot_check_report
 from judgekit.analysis.verdict_pairs import Pair
 from judgekit.core.cases import Usage
-from judgekit.core.judgments import Judgment, JudgmentKey, Verdict
+from judgekit.core.judgments import Judgment, Verdict
 from judgekit.core.verdict_kinds import Scale
 
 
@@ -44,7 +46,10 @@ def instrument(judgments: Sequence[Judgment]) -> dict[str, Any]:
 
 
 def per_verdict(judgments: Sequence[Judgment]) -> dict[str, PerVerdict]:
-    return JudgeCalls.of({JudgmentKey.of(item): item for item in judgments}).per_verdict()
+    calls = JudgeCalls()
+    for _, of_case in groupby(judgments, key=attrgetter("case_id")):
+        calls.add_stored([*of_case])
+    return calls.per_verdict()
 
 
 def test_an_instrument_that_changed_under_way_shows_it() -> None:

@@ -253,6 +253,9 @@ class PairedCases:
         """A case expects a chunk, so that chunk ids matter."""
         self.n_unequal = 0
         """Cases whose scores differ in any way."""
+        # The same few changes come again and again, alone and together.
+        self._known: dict[ScoreChange, ScoreChange] = {}
+        self._known_together: dict[tuple[tuple[str, ScoreChange], ...], dict[str, ScoreChange]] = {}
 
     def _choose_columns(self, scored: Sequence[Column]) -> None:
         """Which scores are compared, and by which rules; spans replace chunk ids if the chunkers differ."""
@@ -324,10 +327,10 @@ class PairedCases:
             name = rule.column.name
             change = score_change(rule, case, a, b)
             if change is not None:
-                changes[name] = change
+                changes[name] = self._known.setdefault(change, change)
             elif isinstance(rule.said(a), Failed) and not isinstance(rule.said(b), NotApplicable | None):
                 self.untold[name] += 1
-        return changes
+        return self._known_together.setdefault(tuple(changes.items()), changes)
 
     def _compared(self, scores: Scores, case: Case | None, output: SystemOutput | None, rank: int | None) -> Scores:
         """The compared scores of one run: with tokens, and spans instead of chunk ids if chunkers differ."""

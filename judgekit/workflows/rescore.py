@@ -14,6 +14,7 @@ from judgekit.analysis.stored_figures import rounded
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, StorageError
 from judgekit.core.runs import EVAL_RESULTS, METRICS_VERSION, SCORES, Notice, RunSummary
+from judgekit.core.streams import Streamed
 from judgekit.storage.run_folder import RunFolder
 from judgekit.storage.run_records import append_history
 from judgekit.storage.stored_judgments import StoredJudgments
@@ -95,27 +96,27 @@ def rescore(run: str, options: Options) -> dict[str, Any]:
     }
 
 
-def _cases(stored: StoredRun) -> list[Case]:
+def _cases(stored: StoredRun) -> Streamed[Case]:
     """The cases, checked against the outputs beside them."""
     path = stored.folder.path
     outputs = stored.folder.outputs()
-    cases = []
+    n_cases = 0
     for case in stored.folder.cases():
         output = next(outputs, None)
         if output is None or output.case_id != case.id:
             raise StorageError(f"{path}: case {case.id!r} has no output in its place; outputs.jsonl is damaged")
-        cases.append(case)
-    if not cases:
+        n_cases += 1
+    if not n_cases:
         raise ConfigError(
             f"{path}: written before runs kept their cases (it has no cases.jsonl), so it cannot be scored again; "
             f"run its config again: judgekit run {stored.manifest.config_path} (what is cached costs nothing)"
         )
     if next(outputs, None) is not None:
         raise StorageError(f"{path}: more outputs than cases; cases.jsonl is damaged")
-    return cases
+    return Streamed(stored.folder.cases, n_cases)
 
 
-def _scored(folder: RunFolder, scorers: CaseScorers, cases: Sequence[Case]) -> Scored:
+def _scored(folder: RunFolder, scorers: CaseScorers, cases: Streamed[Case]) -> Scored:
     unjudged: Unjudged = {}
     # Only why cases were not put before a judge is needed here; the inputs themselves are stored.
     for _ in judge_inputs(scorers.judges, zip(cases, folder.outputs(), strict=True), unjudged, scorers.warnings):

@@ -9,7 +9,7 @@ import pytest
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
-from judgekit.storage.case_files import load_cases, load_outputs
+from judgekit.storage.case_files import iterate_outputs, load_cases
 from tests.builders import REPOSITORY
 
 SHARED = Path(os.environ.get("JUDGEKIT_SHARED_FILES") or REPOSITORY.parent / "shared/data/files")
@@ -34,6 +34,10 @@ def written(folder: Path, name: str, data: str | bytes) -> Path:
 
 def cases_of(path: Path, notices: list[tuple[str, str]] | None = None, **how: Any) -> list[Case]:
     return load_cases(DataFile(path=str(path), **how), path, notices)
+
+
+def load_outputs(source: DataFile, path: Path, notices: list[tuple[str, str]] | None = None) -> list[SystemOutput]:
+    return list(iterate_outputs(source, path, notices))
 
 
 def outputs_of(path: Path, notices: list[tuple[str, str]] | None = None, **how: Any) -> list[SystemOutput]:

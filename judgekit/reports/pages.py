@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from judgekit.reports.safe_text import inert
 
@@ -55,7 +55,7 @@ def asset(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("judgekit.reports", "html"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -63,6 +63,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["commands"] = _commands
+    return environment
+
+
+def _commands(text: str) -> Markup:
+    """Text for a page, in which what stands between backticks is code."""
+    parts = [escape(inert(part)) for part in text.split("`")]
+    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
 def _finalize(value: object) -> object:

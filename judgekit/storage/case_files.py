@@ -61,12 +61,6 @@ def load_cases(source: DataFile, path: Path, notices: Notices | None = None) -> 
         return list(iterate_cases(source, path, notices))
 
 
-def load_outputs(source: DataFile, path: Path, notices: Notices | None = None) -> list[SystemOutput]:
-    """All outputs of a file or folder, in order; arguments and errors as for `load_cases`."""
-    with collector_paused():
-        return list(iterate_outputs(source, path, notices))
-
-
 def iterate_cases(
     source: DataFile, path: Path, notices: Notices | None = None, skim: Skim | None = None
 ) -> Iterator[Case]:

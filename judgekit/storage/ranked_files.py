@@ -204,7 +204,7 @@ def iterate_positions(
         whole: build every record, as is needed if the outputs are scattered.
 
     Raises:
-        InputError: as for `load_outputs`.
+        InputError: as for `load_cases`.
         Scattered: this file has to be read as a whole.
     """
     path = Path(source.path)

@@ -22,12 +22,12 @@ from judgekit.metrics.multi_hop import MultiHop
 from judgekit.metrics.retrieval import Retrieval
 from judgekit.metrics.retrieval_ids import RetrievalIds
 from judgekit.storage import trec_lines
-from judgekit.storage.case_files import load_cases, load_outputs
+from judgekit.storage.case_files import load_cases
 from judgekit.storage.reading import missing_is_empty
 from judgekit.workflows.preflight import gold_notices
 from judgekit.workflows.score import RankingScores
 from tests.builders import write_lines
-from tests.readers import needs_shared_files, shared, written
+from tests.readers import load_outputs, needs_shared_files, shared, written
 
 Outcomes = dict[str, list[Outcome]]
 KS = (1, 3, 10)

@@ -8,10 +8,11 @@ import judgekit
 from judgekit.core.cases import Case
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import ConfigError, StorageError
-from judgekit.storage.case_files import load_cases, load_outputs
+from judgekit.storage.case_files import load_cases
 from judgekit.storage.prompt_files import shipped
 from judgekit.workflows.models import Options
 from judgekit.workflows.stored import StoredRun, open_stored, stored_models
+from tests.readers import load_outputs
 
 
 @pytest.fixture(scope="module")

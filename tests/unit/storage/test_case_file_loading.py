@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from judgekit.core.cases import Case, SystemOutput
 from judgekit.core.data_files import DataFile
 from judgekit.core.errors import InputError
-from judgekit.storage.case_files import data_sha256, file_sha256, load_cases, load_outputs
+from judgekit.storage.case_files import data_sha256, file_sha256, load_cases
+from tests.readers import load_outputs
 
 
 def written(folder: Path, name: str, data: str | bytes) -> Path:

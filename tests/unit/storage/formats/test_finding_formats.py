@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[4]
 READ = """
 from pathlib import Path
 from judgekit.core.data_files import DataFile
-from judgekit.storage.case_files import load_cases, load_outputs
+from judgekit.storage.case_files import load_cases
+from tests.readers import load_outputs
 
 path = Path("log.jsonl")
 for source in (DataFile(path="log.jsonl"), DataFile(path="log.jsonl", format="chatlog")):

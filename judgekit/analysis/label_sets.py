@@ -1,7 +1,7 @@
 """Human labels on one judge: which count, what part of the run they are, and the mean of the run that they correct."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ class LabelSet:
 
 
 def count_labels(
-    labels: Iterable[HumanLabel], judge: str, cases: Iterable[str], inputs: Mapping[str, str], kind: Kind
+    labels: Iterable[HumanLabel], judge: str, cases: Set[str], inputs: Mapping[str, str], kind: Kind
 ) -> LabelSet:
     """The labels that count for a judge.
 
@@ -64,7 +64,6 @@ def count_labels(
         "off_scale": "off the scale of {} to {}".format(*map(int, kind.bounds)),
         "partial": "with a criterion missing, or one that was not asked about",
     }
-    known = set(cases)
     left_out: dict[str, list[HumanLabel]] = {name: [] for name in faults}
     kept: dict[str, dict[str, HumanLabel]] = {}
     twice: list[HumanLabel] = []
@@ -72,7 +71,7 @@ def count_labels(
     for label in labels:
         if label.judge not in (None, judge):
             continue
-        fault = _fault(label, known, inputs, kind)
+        fault = _fault(label, cases, inputs, kind)
         if fault is not None:
             left_out[fault].append(label)
             continue
@@ -104,7 +103,7 @@ def count_labels(
     )
 
 
-def _fault(label: HumanLabel, known: set[str], inputs: Mapping[str, str], kind: Kind) -> str | None:
+def _fault(label: HumanLabel, known: Set[str], inputs: Mapping[str, str], kind: Kind) -> str | None:
     if label.case_id not in inputs:
         return "not_asked" if label.case_id in known else "unknown"
     if label.input_sha256 is not None and label.input_sha256 != inputs[label.case_id]:

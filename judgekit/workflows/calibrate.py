@@ -1,6 +1,7 @@
 """`judgekit calibrate`: the judges of a stored run held against human labels, written into the same run folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,16 @@ from judgekit.analysis.probability_calibration import probability_report, weighe
 from judgekit.analysis.slices import DIMENSIONS, slice_values
 from judgekit.analysis.stored_figures import rounded
 from judgekit.analysis.verdict_pairs import compare_pair
-from judgekit.core.cases import Case
 from judgekit.core.components import Judge
 from judgekit.core.errors import ConfigError, StorageError, did_you_mean
 from judgekit.core.human_labels import CALIBRATION, LABELS, HumanLabel, LabelFile
-from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict, VerdictError, last_judgments
+from judgekit.core.judgments import JudgeInput, Judgment, JudgmentKey, Verdict, VerdictError
 from judgekit.core.verdict_kinds import Criteria, Kind
 from judgekit.engine.passes import Observer
 from judgekit.judges.from_rubric import settled
 from judgekit.storage.label_files import read_labels
 from judgekit.storage.run_folder import RunFolder, of_judge
+from judgekit.storage.stored_judgments import StoredJudgments
 from judgekit.workflows.judge_reliability import add_parts, pairs_of
 from judgekit.workflows.models import Options
 from judgekit.workflows.panel_rulings import PANEL
@@ -61,7 +62,8 @@ class _Setting:
     wanted: CalibrationWanted
     labels: LabelFile
     folder: RunFolder
-    cases: Mapping[str, Case]
+    case_ids: Set[str]
+    """Of all cases of the run."""
     judgments: Mapping[JudgmentKey, Judgment]
     baseline: tuple[StoredRun, Mapping[JudgmentKey, Judgment]] | None
 
@@ -93,14 +95,14 @@ def calibrate(run: str, wanted: CalibrationWanted, options: Options, observer: O
     other = None if wanted.baseline is None else open_stored(wanted.baseline, options)
     for problem in labels.problems:
         observer.note(problem)
-    with folder.locked_as_found(stored.manifest):
+    with folder.locked_as_found(stored.manifest), ExitStack() as files:
         setting = _Setting(
             wanted=wanted,
             labels=labels,
             folder=folder,
-            cases={case.id: case for case in folder.cases()},
-            judgments=last_judgments(folder.judgments()),
-            baseline=None if other is None else (other, last_judgments(other.folder.judgments())),
+            case_ids={case.id for case in folder.cases()},
+            judgments=files.enter_context(StoredJudgments(folder)),
+            baseline=None if other is None else (other, files.enter_context(StoredJudgments(other.folder))),
         )
         found = {judge.name: _of_judge(setting, judge) for judge in judges}
         labelled = {name: parts.pop("labels_by_case") for name, parts in found.items()}
@@ -181,7 +183,7 @@ def _of_judge(setting: _Setting, judge: Judge) -> dict[str, Any]:
     every = _verdicts(setting.judgments, judge.name)
     verdicts = {case_id: every[case_id] for case_id in inputs if case_id in every}
     whole = [_settled(label, judge, shown) for label in said]
-    labels = count_labels(whole, judge.name, setting.cases, inputs, kind)
+    labels = count_labels(whole, judge.name, setting.case_ids, inputs, kind)
     if not labels.by_case:
         why = f"; {labels.notes[0]}" if labels.notes else ""
         raise ConfigError(f"{file.path}: no label is about a case that {judge.name} judged in this run{why}")
@@ -232,9 +234,9 @@ def _scale(judge: Judge, reading: str) -> dict[str, Any] | None:
 
 
 def _verdicts(judgments: Mapping[JudgmentKey, Judgment], judge: str) -> dict[str, Verdict]:
-    """The primary verdicts of a judge, by case id."""
+    """The primary verdicts of a judge without their reasoning, by case id."""
     return {
-        key.case_id: item.verdict
+        key.case_id: item.verdict.model_copy(update={"reasoning": ""})
         for key, item in judgments.items()
         if (key.role, key.judge) == ("primary", judge) and item.verdict is not None
     }
@@ -283,11 +285,8 @@ def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str]:
     field = setting.wanted.cluster_by
     if field is None:
         return {}
-    found = {}
-    for case_id in case_ids:
-        values = slice_values(setting.cases[case_id], field) if case_id in setting.cases else ()
-        if values:
-            found[case_id] = " ".join(values)
+    judged = (case for case in setting.folder.cases() if case.id in case_ids)
+    found = {case.id: " ".join(values) for case in judged if (values := slice_values(case, field))}
     if not found:
         raise ConfigError(f"--cluster-by {field}: no judged case has a value for it")
     return found

@@ -21,7 +21,7 @@ def label(case_id: str, score: int | None = None, annotator: str = "ida", **fiel
 
 
 def counted(*labels: HumanLabel):  # type: ignore[no-untyped-def]
-    return count_labels(labels, "correctness", [*INPUTS, "skipped"], INPUTS, SCALE)
+    return count_labels(labels, "correctness", {*INPUTS, "skipped"}, INPUTS, SCALE)
 
 
 def test_what_does_not_count_is_named_and_the_rest_does() -> None:

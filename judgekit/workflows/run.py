@@ -8,12 +8,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence, Set
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 
 from judgekit.core.cases import Case
 from judgekit.core.errors import ConfigError, InputError, Interrupted, JudgekitError, ProviderError, StorageError
-from judgekit.core.judgments import JudgmentKey, last_judgments
+from judgekit.core.judgments import JudgmentKey, that_count
 from judgekit.core.runs import (
     CASES,
     CHUNK_IDS,
@@ -355,17 +355,11 @@ def _settle_panels(job: RunJob) -> None:
     """Keep what the panels say of the cases that all their members have been asked about."""
     if not job.panels:
         return
-    judgments = last_judgments(job.folder.judgments())
-    ruled = [item for panel in job.panels for item in rule(panel, judgments)]
-    new = [item for item in ruled if not says_the_same(judgments.get(JudgmentKey.of(item)), item)]
-    if not new:
-        return
-    sink = Recorder(job.folder.path / JUDGMENTS, job.cache)
-    try:
-        for item in new:
-            sink.put(line_of(item), None, None)
-    finally:
-        sink.close()
+    with StoredJudgments(job.folder) as stored, closing(Recorder(job.folder.path / JUDGMENTS, job.cache)) as sink:
+        for judgments in map(that_count, stored.by_case(stored.ids())):
+            for item in (item for panel in job.panels for item in rule(panel, judgments)):
+                if not says_the_same(judgments.get(JudgmentKey.of(item)), item):
+                    sink.put(line_of(item), None, None)
 
 
 def _write_manifest(job: RunJob, status: RunStatus, reason: str | None = None, seconds: float = 0.0) -> None:

@@ -283,11 +283,11 @@ class RunFolder:
 
     def cases(self) -> Iterator[Case]:
         """Stored cases in their order, streamed; none in a run that was written before runs kept their cases."""
-        yield from self._wanted(CASES, Case, None)
+        yield from self._records(CASES, Case)
 
     def outputs(self, name: str = OUTPUTS) -> Iterator[SystemOutput]:
         """Stored outputs in the order of the cases, streamed; a torn last line is left out."""
-        yield from self._wanted(name, SystemOutput, None)
+        yield from self._records(name, SystemOutput)
 
     def scores(self) -> Iterator[Score]:
         """Stored scores, streamed: those of one case follow one another."""
@@ -337,11 +337,11 @@ class RunFolder:
         Args:
             wanted: tells by judge and case id which ones are read; None: all.
         """
-        yield from self._wanted(JUDGE_INPUTS, JudgeInput, wanted)
+        yield from self._records(JUDGE_INPUTS, JudgeInput, wanted)
 
     def n_judge_inputs(self, wanted: Wanted) -> int:
         """Number of the stored judge inputs that are wanted."""
-        return sum(1 for _ in self._wanted_lines(JUDGE_INPUTS, wanted))
+        return sum(1 for _ in self._lines_of(JUDGE_INPUTS, wanted))
 
     def judgments(self, name: str = JUDGMENTS, wanted: Wanted | None = None) -> Iterator[Judgment]:
         """Stored judgments in the order in which they came, streamed; a torn last line is left out.
@@ -350,13 +350,13 @@ class RunFolder:
             name: the file.
             wanted: tells by judge and case id which ones are read; None: all.
         """
-        yield from self._wanted(name, Judgment, wanted)
+        yield from self._records(name, Judgment, wanted)
 
-    def _wanted(self, name: str, model: type[M], wanted: Wanted | None) -> Iterator[M]:
-        for number, line in self._wanted_lines(name, wanted):
+    def _records(self, name: str, model: type[M], wanted: Wanted | None = None) -> Iterator[M]:
+        for number, line in self._lines_of(name, wanted):
             yield self._record(name, model, number, line)
 
-    def _wanted_lines(self, name: str, wanted: Wanted | None) -> Iterator[tuple[int, bytes]]:
+    def _lines_of(self, name: str, wanted: Wanted | None) -> Iterator[tuple[int, bytes]]:
         decode = msgspec.json.Decoder(_Question).decode
         for number, line in self.lines(name):
             if wanted is not None:

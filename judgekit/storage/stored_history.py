@@ -125,7 +125,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
         second = opinions.get((judge, record.check), _Opinions())
         if not second.last_at:
             continue
-        of_judge = _kind_of(judge, resolved, first)
+        verdict_kind = _kind_of(judge, resolved, first)
         for kind, cases in _by_kind(record, first, second).items():
             # Those of the stored verdicts would be in every spot check of this run, and hide that the server changed.
             fingerprints = second.fingerprints if record.kind == "repeat" else first.fingerprints | second.fingerprints
@@ -139,7 +139,7 @@ def _listed(folder: RunFolder, manifest: Manifest, metrics: Mapping[str, Any]) -
                 builds=[*second.builds],
                 verdict_builds=[*first.builds],
             )
-            rows = (pair_row(first.verdicts.get(case), second.verdicts.get(case), of_judge) for case in cases)
+            rows = (pair_row(first.verdicts.get(case), second.verdicts.get(case), verdict_kind) for case in cases)
             yield history_point(_verdicts(folder, manifest, metrics, judge), asked, SampleCounts(rows))
 
 

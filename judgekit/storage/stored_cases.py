@@ -158,19 +158,16 @@ def _verdict_scores(judgments: Sequence[Judgment]) -> dict[str, ScoreOf]:
     return found
 
 
-class ComparedRun(_CaseFiles):
-    """A run as a comparison reads it: any case by its id, whatever the order of cases."""
+class StoredAnswers(_CaseFiles):
+    """The cases of a run and their outputs, any of them by its id, whatever the order of cases."""
 
     def __init__(self, folder: RunFolder) -> None:
         """Find the records of the run."""
         super().__init__(folder)
-        self._cases, self._outputs, self._scores = [self._index(name) for name in (CASES, OUTPUTS, SCORES)]
-        self._reasons: dict[str | None, Outcome] = {}
-        ordered = next((index for index in (self._cases, self._outputs) if len(index)), self._scores)
-        self.ids: Sequence[str] = list(ordered.ids())
-        """Case ids in the order of the run."""
+        self._cases, self._outputs = self._index(CASES), self._index(OUTPUTS)
         self.has_cases = len(self._cases) > 0
-        self.has_scores = len(self._scores) > 0
+        self.ids: Sequence[str] = list((self._cases if self.has_cases else self._outputs).ids())
+        """Case ids in the order of the run."""
 
     def case(self, case_id: str) -> Case | None:
         """The case; None if the run did not keep it."""
@@ -179,6 +176,18 @@ class ComparedRun(_CaseFiles):
     def output(self, case_id: str) -> SystemOutput | None:
         """The output; None if the run has none."""
         return self._first(self._outputs.lines(case_id), case_id, SystemOutput)
+
+
+class ComparedRun(StoredAnswers):
+    """A run as a comparison reads it."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        """Find the records of the run."""
+        super().__init__(folder)
+        self._scores = self._index(SCORES)
+        self._reasons: dict[str | None, Outcome] = {}
+        self.has_scores = len(self._scores) > 0
+        self.ids = self.ids or list(self._scores.ids())
 
     def scores(self, case_id: str) -> Mapping[str, Outcome]:
         """Outcomes by score name; empty if the run was stopped before it scored the case.

@@ -4,29 +4,24 @@ This makes the data of a run that is carried out as any other is, by `run`: a ca
 output is that of the later one with that of the earlier one as `other`. Of three runs or more, each pair makes a case.
 """
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from judgekit.analysis.preferences import PAIR, SOURCE, letter
-from judgekit.analysis.repeated_answers import most_answers
-from judgekit.core.cases import Case, SystemOutput
+from judgekit.analysis.preferences import PAIR, SOURCE
 from judgekit.core.config import RunConfig
 from judgekit.core.errors import ConfigError, did_you_mean
 from judgekit.core.judge_config import JudgeConfig
-from judgekit.core.runs import CASES, OUTPUTS, Manifest, Notices
+from judgekit.core.runs import CASES, OUTPUTS, Manifest
 from judgekit.core.verdict_kinds import Preference
 from judgekit.storage.config_files import load_config
 from judgekit.storage.prompt_files import PREFERENCE
 from judgekit.storage.remote_runs import is_run
 from judgekit.storage.run_folder import RunFolder
-from judgekit.systems.recorded import Recorded
 from judgekit.workflows.job import RunJob, start
-from judgekit.workflows.judged_data import JudgedData
 from judgekit.workflows.models import Options
+from judgekit.workflows.paired_answers import paired
 from judgekit.workflows.setup import Setup, assembled
 from judgekit.workflows.stored import StoredRun, open_stored
 
@@ -35,12 +30,6 @@ MOST_RUNS = 26
 
 _OF_THE_FOLDER = {"cases": CASES, "system": {"name": "recorded", "path": OUTPUTS}}
 """What a config of a comparison says of its data: they stand in the run folder itself."""
-
-_NOT_COMPARED: dict[str, Any] = {"latency_seconds": {}, "usage": None, "versions": {}, "metadata": {}, "other": None}
-"""Parts of an output that are about one run alone."""
-
-_Stored = dict[str, tuple[Case, SystemOutput]]
-"""The cases of a run with their outputs, by id."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +76,7 @@ def open_comparison(runs: Sequence[str], wanted: PreferWanted, options: Options)
         options = replace(options, results_dir=place)
     stored = _opened(runs, options)
     config, path = _config(stored[-1], wanted)
-    setup = assembled(_clustered(config, len(stored)), path, _paired(stored), options)
+    setup = assembled(_clustered(config, len(stored)), path, paired(stored), options)
     _check_judge(setup)
     options = replace(options, results_dir=options.results_dir or stored[-1].folder.path.resolve().parent)
     compared = [{"run_id": run.manifest.run_id, "path": str(run.folder.path.resolve())} for run in stored]
@@ -109,7 +98,7 @@ def prefer_again(folder: RunFolder, manifest: Manifest, options: Options) -> Set
             raise ConfigError(f"{folder.path}: the compared run {run['run_id']} is gone (looked in {run['path']})")
         places.append(str(found))
     config = open_stored(str(folder.path), options).config
-    return assembled(config, Path(manifest.config_path), _paired(_opened(places, options)), options)
+    return assembled(config, Path(manifest.config_path), paired(_opened(places, options)), options)
 
 
 def _opened(runs: Sequence[str], options: Options) -> list[StoredRun]:
@@ -208,96 +197,3 @@ def _clustered(config: RunConfig, n_runs: int) -> RunConfig:
         return config
     cluster_by = config.cluster_by or f"metadata.{SOURCE}"
     return config.model_copy(update={"cluster_by": cluster_by, "slices": (f"metadata.{PAIR}", *config.slices)})
-
-
-def _paired(runs: Sequence[StoredRun]) -> JudgedData:
-    """The cases that pairs of runs have in common, with both outputs."""
-    names = [run.manifest.run_id for run in runs]
-    found = [_cases_of(run) for run in runs]
-    notices: Notices = [_not_complete(run) for run in runs if run.manifest.status != "complete"]
-    cases: list[Case] = []
-    outputs: dict[str, SystemOutput] = {}
-    for a, b in combinations(range(len(runs)), 2):
-        common = [case_id for case_id in found[a] if case_id in found[b]]
-        _check_common((names[a], found[a]), (names[b], found[b]), common)
-        notices += _left_out((names[a], found[a]), (names[b], found[b]), common)
-        pair = None if len(runs) == 2 else f"{letter(a)}-{letter(b)}"
-        for case_id in common:
-            case = _case(found[b][case_id][0], pair)
-            cases.append(case)
-            first, second = (_bare(found[side][case_id][1], case.id) for side in (a, b))
-            outputs[case.id] = second.model_copy(update={"other": first})
-    return JudgedData(
-        cases=cases,
-        n_answers=most_answers(cases),
-        system=Recorded(outputs, OUTPUTS),
-        files={"cases": _record(cases), "outputs": _record(outputs.values())},
-        notices=notices,
-    )
-
-
-def _cases_of(run: StoredRun) -> _Stored:
-    pairs = zip(run.folder.cases(), run.folder.outputs(), strict=True)
-    return {case.id: (case, output) for case, output in pairs}
-
-
-def _check_common(a: tuple[str, _Stored], b: tuple[str, _Stored], common: Sequence[str]) -> None:
-    if not common:
-        raise ConfigError(f"{a[0]} and {b[0]} have no case in common, so there is nothing to compare")
-    for case_id in common:
-        one, other = a[1][case_id][0], b[1][case_id][0]
-        if one.question != other.question or one.messages != other.messages:
-            raise ConfigError(
-                f"case {case_id!r} asks something else in {a[0]} than in {b[0]}; answers to two questions cannot be "
-                "compared, so give it another id in one of them"
-            )
-
-
-def _left_out(a: tuple[str, _Stored], b: tuple[str, _Stored], common: Sequence[str]) -> Notices:
-    """What the reader should know of cases that are not in both runs, or are not the same in both."""
-    notices: Notices = []
-    only = [(len(run[1]) - len(common), run[0]) for run in (a, b)]
-    if any(n for n, _ in only):
-        text = " and ".join(
-            f"{n} of {len(run[1])} cases of {name}" for (n, name), run in zip(only, (a, b), strict=True)
-        )
-        notices.append(("cases_not_in_both", f"{text} are not in the other run, and are not judged"))
-    n_edited = sum(a[1][case_id][0] != b[1][case_id][0] for case_id in common)
-    if n_edited:
-        text = f"{n_edited} cases are not the same in {a[0]} and {b[0]} (gold or labels); those of {b[0]} are used"
-        notices.append(("cases_differ", text))
-    return notices
-
-
-def _not_complete(run: StoredRun) -> tuple[str, str]:
-    return "run_not_complete", f"{run.manifest.run_id} is {run.manifest.status}; its outputs are compared as they are"
-
-
-def _case(case: Case, pair: str | None) -> Case:
-    """A case as it is judged; of several pairs of runs it says which one."""
-    if pair is None:
-        return case
-    metadata = {**case.metadata, PAIR: pair, SOURCE: case.id}
-    return case.model_copy(update={"id": f"{case.id}#{pair}", "metadata": metadata})
-
-
-def _bare(output: SystemOutput, case_id: str) -> SystemOutput:
-    """An output without what is about its own run alone, such as how long it took."""
-    fields: Mapping[str, Any] = {
-        name: value for name, value in _NOT_COMPARED.items() if name in output.model_fields_set
-    }
-    return output.model_copy(update={**fields, "case_id": case_id})
-
-
-def _record(items: Iterable[Case | SystemOutput]) -> dict[str, Any]:
-    """What a run stores of the data that it is made of."""
-    digest, n = hashlib.sha256(), 0
-    for line in _lines(items):
-        digest.update(line)
-        n += 1
-    return {"sha256": digest.hexdigest(), "n": n}
-
-
-def _lines(items: Iterable[Case | SystemOutput]) -> Iterator[bytes]:
-    for item in items:
-        yield item.model_dump_json(exclude_defaults=True).encode("utf-8", "replace") + b"\n"

@@ -32,6 +32,7 @@ from judgekit.workflows.run import run
 from judgekit.workflows.spotcheck import spotcheck
 from tests.builders import read_json, read_lines, write_lines, write_suite
 from tests.cli.fork_server import ENVIRONMENT
+from tests.records_alive import records_counted
 from tests.workflows.engine import is_capability_call
 from tests.workflows.test_failure_cases_reports import page_of
 
@@ -199,6 +200,32 @@ def test_only_cases_of_both_runs_are_judged_and_it_says_how_many_are_not(tmp_pat
     [text] = [item.message for item in summary.warnings if item.code == "cases_not_in_both"]
     assert text.startswith("1 of 5 cases of A and 3 of 7 cases of B are not in the other run")
     assert summary.cases["n"] == 4
+
+
+def test_a_case_that_a_stopped_run_did_not_answer_is_a_failure(tmp_path: Path, wins_b: FaultServer) -> None:
+    a, b = (store(tmp_path, name, answers_of(name, 4), wins_b) for name in "AB")
+    manifest = read_json(a / "manifest.json")
+    (a / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted", "files": {}}))
+    lines = (a / "outputs.jsonl").read_bytes().splitlines(keepends=True)
+    (a / "outputs.jsonl").write_bytes(b"".join(lines[:3]))
+
+    summary, folder = prefer([a, b])
+
+    assert {item.code for item in summary.warnings} >= {"run_not_complete"}
+    assert summary.judges["preference"]["n_judged"] == 3
+    assert [line["error"]["kind"] for line in read_lines(folder / "outputs.jsonl") if "error" in line] == [
+        "missing_output"
+    ]
+
+
+def test_a_comparison_holds_few_records_at_a_time(
+    tmp_path: Path, wins_b: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [store(tmp_path, name, answers_of(name, 200), wins_b) for name in "AB"]
+    with records_counted(monkeypatch) as most:
+        summary, _ = prefer(runs)
+    assert summary.cases["n"] == 200
+    assert max(most.values()) < 60, most
 
 
 def test_what_cannot_be_compared_is_refused_in_one_line(tmp_path: Path, wins_b: FaultServer) -> None:

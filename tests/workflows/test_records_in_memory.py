@@ -1,21 +1,14 @@
 """A run is judged, judged again and checked while few of its records are in memory at any one time."""
 
 import json
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
-from pydantic import BaseModel
 
 import judgekit
-from judgekit.core.cases import Case, SystemOutput
-from judgekit.core.judgments import JudgeInput, Judgment
 from judgekit.workflows.models import Options
 from judgekit.workflows.rescore import rescore
+from tests.records_alive import records_counted
 from tests.workflows.stored_suites import check, rejudge
 
 N_CASES = 400
@@ -51,37 +44,6 @@ def write_suite(folder: Path) -> Path:
     return folder / "config.json"
 
 
-@contextmanager
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
-    """By kind of record, how many were alive at once at most, of those that are read from lines and their copies."""
-    most: dict[str, int] = {}
-    with monkeypatch.context() as patch:
-        for model in (Case, SystemOutput, JudgeInput, Judgment):
-            counter = _Counter(model, most)
-            read = cast("Any", model.model_validate_json).__func__
-            patch.setattr(model, "model_validate_json", classmethod(counter.made_by(read)))
-            patch.setattr(model, "model_copy", counter.made_by(model.model_copy))
-        yield most
-
-
-class _Counter:
-    """Knows which records of one kind are alive."""
-
-    def __init__(self, model: type[BaseModel], most: dict[str, int]) -> None:
-        self._name, self._most = model.__name__, most
-        self._alive: weakref.WeakValueDictionary[int, BaseModel] = weakref.WeakValueDictionary()
-        self._numbers = count()
-
-    def made_by(self, make: Callable[..., BaseModel]) -> Callable[..., BaseModel]:
-        def counted(*args: Any, **kwargs: Any) -> BaseModel:
-            record = make(*args, **kwargs)
-            self._alive[next(self._numbers)] = record
-            self._most[self._name] = max(self._most.get(self._name, 0), len(self._alive))
-            return record
-
-        return counted
-
-
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
     judgekit.run(write_suite(tmp_path / "suite"), run_id="a")
@@ -89,7 +51,7 @@ def stored(tmp_path: Path) -> Path:
 
 
 def test_a_run_holds_few_records_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with counted(monkeypatch) as most:
+    with records_counted(monkeypatch) as most:
         judgekit.run(write_suite(tmp_path / "suite"), run_id="a")
 
     assert most.keys() == {"Case", "SystemOutput", "JudgeInput", "Judgment"}
@@ -97,7 +59,7 @@ def test_a_run_holds_few_records_at_a_time(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_rejudge_holds_few_records_at_a_time(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with counted(monkeypatch) as most:
+    with records_counted(monkeypatch) as most:
         summary = rejudge(stored, "b", model="strict")
 
     assert summary.rejudged is not None
@@ -107,7 +69,7 @@ def test_a_rejudge_holds_few_records_at_a_time(stored: Path, monkeypatch: pytest
 
 
 def test_a_rescore_holds_few_records_at_a_time(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with counted(monkeypatch) as most:
+    with records_counted(monkeypatch) as most:
         found = rescore(str(stored), Options())
 
     assert found["changes"] == []
@@ -115,7 +77,7 @@ def test_a_rescore_holds_few_records_at_a_time(stored: Path, monkeypatch: pytest
 
 
 def test_a_spot_check_holds_few_records_at_a_time(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with counted(monkeypatch) as most:
+    with records_counted(monkeypatch) as most:
         summary = check(stored, against="model:strict", n=10)
 
     assert summary.judge_reliability is not None

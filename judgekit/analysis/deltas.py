@@ -174,7 +174,7 @@ def difference_interval(
         is_binary: the score can only be its lowest or highest value.
 
     Returns:
-        Lower and upper end; None where equal differences say nothing about their spread.
+        Lower and upper end; None if equal differences say nothing about their spread.
 
     Source: as for `paired_delta`.
     """

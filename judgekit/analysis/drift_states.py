@@ -81,9 +81,9 @@ class DriftReport:
     system: SystemShift | None
     """None if the answers were the same in all points."""
     verdicts: VerdictShift | None
-    """Other scores for the same answers, in runs that asked again; None if there are none."""
+    """Other scores for the same answers, in runs that asked again; None without any."""
     chances: ChanceShift | None
-    """Other probabilities for the same inputs; None if there are none."""
+    """Other probabilities for the same inputs; None without any."""
     accepted: dict[str, Any] | None
     """The acceptance with which what is tested begins: `created_at`, `rate`, `reason`; None without one."""
     timeline: tuple[dict[str, Any], ...]

@@ -64,7 +64,7 @@ def _flip(verdict: Verdict) -> str:
 def _strengths(
     verdicts: Mapping[str, Verdict], equal: Collection[str], cases: Iterable[tuple[Case, Hashable]], runs: Sequence[str]
 ) -> tuple[list[dict[str, Any]] | None, str | None]:
-    """Bradley-Terry strengths of the runs, or why there are none; equal answers are ties."""
+    """Bradley-Terry strengths of the runs, or why they cannot be given; equal answers are ties."""
     matches: list[Match] = []
     clusters: list[Hashable] = []
     for case, cluster in cases:

@@ -56,7 +56,7 @@ def spot_check_report(  # noqa: PLR0913  # all but the pairs are keywords
 
     Assumptions: the pairs are a simple random sample of the judge's verdicts. `interval` is for verdicts like these and
     does not shrink as the sample exhausts the run; `spot_check.interval_this_run` does, and rests on the draw of cases
-    alone. All else takes clusters (a number for each pair) as independent, or if there are none, cases. What the pairs
+    alone. All else takes clusters (a number for each pair) as independent, or without clusters, cases. What the pairs
     do not define is None.
     """
     compared, scored, groups = _scored(pairs, kind, clusters)

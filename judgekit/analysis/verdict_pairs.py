@@ -157,7 +157,7 @@ def verdict_changes(by_judge: Mapping[str, VerdictChanges], seed: int) -> dict[s
 
     A verdict is `changed` if the score, or the yes/no answer, is another one; `n_disagree` counts those that
     contradict each other by the rule of the spot check. `mean_signed_difference` is new - old with Student's interval
-    over cases, `p` that of a sign-flip permutation; None where verdicts have no order, and over all judges if their
+    over cases, `p` that of a sign-flip permutation; None if verdicts have no order, and over all judges if their
     scales differ.
 
     Assumptions: the overall interval takes the verdicts of two judges on one case as independent, which they are not

@@ -72,7 +72,7 @@ class HistoryPoint(Frozen):
     """Mean of verdict now less stored verdict over the pairs: how far the judge moved."""
     shift_sd: float | None = None
     chance_shift_mean: float | None = None
-    """The same of the figure by token probabilities, as a share of the scale; None if there are none."""
+    """The same of the figure by token probabilities, as a share of the scale; None without any."""
     chance_shift_sd: float | None = None
     n_chances: int = 0
     """Pairs with probabilities on both sides."""

@@ -208,7 +208,7 @@ class Verdict(Frozen):
 
     @property
     def rating(self) -> float | None:
-        """The score, 1 for yes and 0 for no, or the share of criteria met; None if the verdict is no number."""
+        """The score, 1 for yes and 0 for no, or the share of criteria met; None if the verdict is not a number."""
         if self.score is not None:
             return self.score
         if self.criteria is not None:

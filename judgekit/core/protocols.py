@@ -58,7 +58,7 @@ class Capabilities:
     top_logprobs: int | None = None
     """How many alternatives of a token it gives with their probability; 0: none, None: it was not asked."""
     samples: bool = True
-    """False if a reply is no text that is drawn token by token, so that there is nothing to set."""
+    """False if a reply is not a text that is drawn token by token, so that there is nothing to set."""
 
     def parameters(
         self, model: ModelConfig, max_output_tokens: int | None = None, *, with_tokens: bool = False

@@ -194,7 +194,7 @@ def _is_free(record: Mapping[str, Any]) -> bool:
 
 
 def _sums(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Field by field, what is known of all records together; None where one of them does not know."""
+    """Field by field, what is known of all records together; None if one of them does not know."""
     return {
         name: None if any(record[name] is None for record in records) else sum(record[name] for record in records)
         for name in records[0]

@@ -36,7 +36,7 @@ def weighed(parsed: ParsedReply, response: ModelResponse, judge: Judge) -> tuple
         judge: says what the deciding value may be.
 
     Raises:
-        ProbabilityError: there are none.
+        ProbabilityError: the reply has no probabilities.
     """
     options, key = judge.kind.reply_options, judge.decisive_key
     kept = None

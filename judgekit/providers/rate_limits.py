@@ -31,7 +31,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 60
 
 
 def rate_limits(headers: Mapping[str, str]) -> RateLimits | None:
-    """The limits in `x-ratelimit-*` headers, as OpenAI, Azure, Groq and others send them; None if there are none."""
+    """The limits in `x-ratelimit-*` headers, as OpenAI, Azure, Groq and others send them; None without any."""
     requests, tokens = headers.get("x-ratelimit-remaining-requests"), headers.get("x-ratelimit-remaining-tokens")
     if requests is None and tokens is None:
         return None

@@ -244,7 +244,7 @@ def _first(parts: Sequence[str]) -> str:
 
 
 def losses(query: QueryChange) -> list[str]:
-    """What a case lost: its hits, then headline scores (other scores if there are none), the largest loss first."""
+    """What a case lost: its hits, then headline scores (without any, other scores), the largest loss first."""
     found = {name: change for name, change in query.scores.items() if change.kind in _BAD}
     shown = {name: change for name, change in found.items() if is_headline(name)} or found
     lines = [change_text(name, change) for name, change in sorted(shown.items(), key=lambda item: -item[1].loss)]

@@ -176,7 +176,7 @@ SMALL_SLICES_NAMED = 8
 
 
 def small_slices_line(summary: RunSummary) -> str | None:
-    """The slices with too few cases for any figure in one line, or None if there are none."""
+    """The slices with too few cases for any figure in one line, or None without any."""
     sizes = {
         f"{dimension}={value}": max(
             (figure.n for figure in figures.values() if isinstance(figure, Estimate)), default=0
@@ -360,7 +360,7 @@ def tokens_text(cost: Mapping[str, Any]) -> str:
 
 
 def sources_text(sources: Iterable[str], price_list: str | None) -> str:
-    """The sources of a cost, in brackets; empty if there are none."""
+    """The sources of a cost, in brackets; empty without any."""
     words = {"reply": "as the replies say", "config": "by the prices of the config"}
     named = [words.get(name, f"by {price_list or 'a price list'}") for name in sources]
     return f" ({', '.join(named)})" if named else ""

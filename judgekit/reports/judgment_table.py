@@ -14,7 +14,7 @@ criteria met."""
 
 
 def judgment_row(judgment: Judgment) -> list[str | float | None]:
-    """The cells of one judgment; None where there is nothing to say."""
+    """The cells of one judgment; None if there is nothing to say."""
     verdict, failure, usage = judgment.verdict, judgment.failure, judgment.usage
     reused = "cache" if judgment.from_cache else judgment.copied_from
     cells: dict[str, str | float | None] = {

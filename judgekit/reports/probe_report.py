@@ -111,7 +111,7 @@ def _notes(report: Part) -> Iterator[str]:
 
 
 def probe_part(report: Part | None) -> dict[str, Any] | None:
-    """The probes of one judge, all drawn on one scale; None if there are none."""
+    """The probes of one judge, all drawn on one scale; None without any."""
     probes = (report or {}).get("probes")
     if not report or not probes:
         return None

@@ -164,7 +164,7 @@ def _caution(summary: RunSummary) -> Iterator[str]:
 
 
 def _people(summary: RunSummary, reports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """How often the first judge is right by human labels; that nobody knows it if there are none."""
+    """How often the first judge is right by human labels; without any labels, that nobody knows it."""
     for name, found in reports.items():
         agreed = (found.get("anchors") or {}).get("class_agreement") or {}
         if agreed.get("n"):

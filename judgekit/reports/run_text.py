@@ -234,7 +234,7 @@ def _figure(figure: Mapping[str, Any] | None) -> str:
 
 
 def runs_text(runs: Sequence[Mapping[str, Any]]) -> str:
-    """The table of runs, from what `judgekit runs list --json` prints, or a line that says that there are none."""
+    """The table of runs, from what `judgekit runs list --json` prints, or a line that says that there is no run."""
     return "\n".join(aligned([RUNS_HEADER, *map(_run_cells, runs)])) if runs else "no runs"
 
 

@@ -178,7 +178,7 @@ def _more_text(record: CaseRecord, name: str) -> str | None:
 
 
 def _verdicts(record: CaseRecord) -> dict[str, Verdict | None]:
-    """By judge what it says of a case; None where it failed."""
+    """By judge what it says of a case; None if it failed."""
     return {judgment.judge: judgment.verdict for judgment in record.judgments if judgment.role == "primary"}
 
 

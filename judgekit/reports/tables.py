@@ -36,5 +36,5 @@ def bullets(lines: Iterable[str]) -> list[str]:
 
 
 def section(title: str, lines: Sequence[str]) -> list[str]:
-    """Lines of markdown under a heading; nothing if there are none."""
+    """Lines of markdown under a heading; nothing without any."""
     return ["", f"## {title}", "", *lines] if lines else []

@@ -60,7 +60,7 @@ class Interval:
     low: float | None
     high: float | None
     method: str
-    """How the ends were made, such as `bca bootstrap 95%, 2000 resamples, seed 0`; else why there are none."""
+    """How the ends were made, such as `bca bootstrap 95%, 2000 resamples, seed 0`; else why there is no interval."""
 
 
 @dataclass(frozen=True, slots=True)

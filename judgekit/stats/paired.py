@@ -45,7 +45,7 @@ def sign_flip_p(differences: Sequence[float], seed: int, most_steps: int = _MOST
         most_steps: additions that the exact distribution may take; less where many tests are made at once.
 
     Returns:
-        p in (0, 1], and whether it is exact. p is 1.0 if all differences are 0, None if there are none.
+        p in (0, 1], and whether it is exact. p is 1.0 if all differences are 0, None without any.
 
     Raises:
         ValueError: a difference is NaN or infinite.

@@ -148,7 +148,7 @@ def json_files(path: Path) -> list[Path]:
     """The files that hold records, sorted by name.
 
     Raises:
-        InputError: there are none, or the folder cannot be read.
+        InputError: there is no such file, or the folder cannot be read.
     """
     with faults_named(path, "a folder"):
         found = [entry for entry in path.iterdir() if entry.suffix.lower() == ".json" and entry.is_file()]

@@ -45,7 +45,7 @@ def look_up(data: Mapping[str, Any], dotted: str) -> Any:
 
 
 def items_of(data: Mapping[str, Any], dotted: str) -> Any:
-    """The items that the last `[]` of a name stands for, as one list; `ABSENT` if there are none."""
+    """The items that the last `[]` of a name stands for, as one list; `ABSENT` without any."""
     first, *rest = dotted.split(EACH)[:-1]
     found = look_up(data, first)
     items = [found] if found is not ABSENT and found is not None else []

@@ -26,7 +26,7 @@ def series_files(path: Path) -> list[Path]:
     """The files of a series in the order of their names.
 
     Raises:
-        InputError: there are none.
+        InputError: there is no file.
     """
     if not is_pattern(path):
         return _numbered_lines(path)

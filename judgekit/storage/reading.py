@@ -88,7 +88,7 @@ class Reading:
         """The files that are read, in order: of a folder those in it.
 
         Raises:
-            InputError: there are none.
+            InputError: there is no file.
         """
         if is_series(self.path):
             return series_files(self.path)
@@ -135,11 +135,11 @@ def with_our_names(source: Source, rows: Iterator[Row]) -> Iterator[Row]:
     """Rows that are in memory with our field names, by the keys of the first one as in a file.
 
     Raises:
-        InputError: there are none.
+        InputError: there is no row.
     """
     first = next(rows, None)
     if first is None:
-        raise InputError(f"{source.path}: there are none")
+        raise InputError(f"{source.path}: is empty")
     every = chain([first], rows)
     known = first.data is None or source.file.format is not None or _CONTENT & field_heads(source.file.fields)
     form = None if known else _by_record(first.data or {})

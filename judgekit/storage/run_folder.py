@@ -344,12 +344,7 @@ class RunFolder:
         return sum(1 for _ in self._lines_of(JUDGE_INPUTS, wanted))
 
     def judgments(self, name: str = JUDGMENTS, wanted: Wanted | None = None) -> Iterator[Judgment]:
-        """Stored judgments in the order in which they came, streamed; a torn last line is left out.
-
-        Args:
-            name: the file.
-            wanted: tells by judge and case id which ones are read; None: all.
-        """
+        """Stored judgments in the order in which they came, streamed; `wanted` as for `judge_inputs`."""
         yield from self._records(name, Judgment, wanted)
 
     def _records(self, name: str, model: type[M], wanted: Wanted | None = None) -> Iterator[M]:

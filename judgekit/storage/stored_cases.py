@@ -152,7 +152,7 @@ def _verdict_scores(judgments: Sequence[Judgment]) -> dict[str, ScoreOf]:
             continue
         rating = None if judgment.verdict is None else judgment.verdict.rating
         kind = judgment.failure.kind if judgment.failure is not None else "invalid"
-        # A label is no number, and a verdict all the same.
+        # A label is not a number, and a verdict all the same.
         why = f"failed: judge {kind}" if judgment.verdict is None else None
         found[judgment.judge] = (None if rating is None else float(rating), why)
     return found

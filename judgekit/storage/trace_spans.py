@@ -52,7 +52,7 @@ class Span:
     """`LLM`, `RETRIEVER`, `TOOL` or another kind of OpenInference; empty if it has none."""
 
     def at(self, name: str) -> Any:
-        """An attribute, or all those below a name; None if there are none."""
+        """An attribute, or all those below a name; None without any."""
         found: Any = self.tree
         for part in name.split("."):
             found = found.get(part) if isinstance(found, dict) else None

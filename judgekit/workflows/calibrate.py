@@ -293,7 +293,7 @@ def _clusters(setting: _Setting, case_ids: Mapping[str, str]) -> dict[str, str]:
 
 
 def _probabilities(cases: Sequence[LabelledCase], kind: Kind) -> dict[str, Any] | None:
-    """What the probabilities of the verdicts are worth; None if there are none."""
+    """What the probabilities of the verdicts are worth; None without any."""
     if all(case.verdict.probabilities is None for case in cases):
         return None
     weighed = [

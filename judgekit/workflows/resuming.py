@@ -116,7 +116,7 @@ def _reopened(folder: RunFolder, manifest: Manifest) -> Reopened:
     """A complete run as it is, with the questions that are asked again.
 
     Raises:
-        ConfigError: there are none.
+        ConfigError: every question is answered.
         StorageError: the run is damaged.
     """
     stored = replace(open_stored(str(folder.path), Options()), manifest=manifest)

@@ -159,7 +159,7 @@ def test_what_only_an_output_has_is_not_kept_in_the_case_too(tmp_path: Path) -> 
         (pd.DataFrame({"id": ["1", 1], "question": ["a", "b"]}), r"\[1\]: id '1' is already at \[0\]"),
         (pl.DataFrame({"id": ["a"], "question": [4]}), r"\[0\].question: "),
         (pd.DataFrame({"id": ["a", "b"], "question": ["a", {"b": 1}]}), r"\[1\].question: "),
-        (pd.DataFrame({"id": [], "question": []}), "cases: there are none"),
+        (pd.DataFrame({"id": [], "question": []}), "cases: is empty"),
         (pd.DataFrame({"x": [1]}), r"\[0\].id: required, but missing; the record has x"),
     ],
 )  # fmt: skip

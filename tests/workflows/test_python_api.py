@@ -327,7 +327,7 @@ def test_paths_given_in_python_start_at_the_current_folder(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"cases": []}, "cases: there are none"),
+        ({"cases": []}, "cases: is empty"),
         ({"cases": [{"id": "a"}, {"id": "a"}]}, r"cases: \[1\]: id 'a' is already"),
         ({"cases": [{"id": "a"}, 4]}, r"cases: \[1\]: expected a mapping or a Case, found int 4"),
         ({"cases": [{"id": "a", "answerable": "maybe"}]}, r"cases: \[0\].answerable"),

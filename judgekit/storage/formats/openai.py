@@ -60,7 +60,7 @@ class Openai(RecordFormat):
 def _messages(fields: Fields, ours: str) -> InOurShape:
     found = fields.messages(ours, "messages")
     if found is None:
-        raise ValueError("messages: there are none")
+        raise ValueError("messages: expected at least one")
     return found
 
 

@@ -54,7 +54,7 @@ class Otlp(TraceFormat):
 
 
 def _items(export: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any, dict[str, Any]]]:
-    """Place, span and attributes of the resource of each; what is no list holds none."""
+    """Place, span and attributes of the resource of each; what is not a list holds none."""
     for i, group in _entries(export, _KEY):
         held = group.get("resource")
         resource = held if isinstance(held, dict) else {}

@@ -39,7 +39,7 @@ def _is_unseen(char: str) -> bool:
 MOST_OF_CELL = 32_000
 """Characters of a cell of a CSV; a spreadsheet program cuts what is longer than 32,767 and breaks the row."""
 
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*")
 
 

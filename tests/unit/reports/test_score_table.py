@@ -33,6 +33,8 @@ from judgekit.reports.score_table import ScoreTable, defused
         ("+3.25", "+3.25"),
         ("-1,000.5", "-1,000.5"),
         ("-5-5", "'-5-5"),
+        ("\n\t=1", "'\n\t=1"),
+        ("\n\t", "'\n\t"),
         ("plain = text", "plain = text"),
         ("", ""),
     ],
